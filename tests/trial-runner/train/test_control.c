@@ -387,7 +387,7 @@ START_TEST(a_bad_checkpoint_is_its_members_own)
     ck_assert_int_eq(wait_for_end(), 0);
     ck_assert_int_eq(fates[A].exit, 0); /* it began again, and ends as if it had not been stopped */
     ck_assert_double_eq(rig_distance(&rig, "solo-a", "g", &trials[A]), 0);
-    AS_AUTO(as_freep) char *report = rig_read(&rig, "g", "a", "report.jsonl", &n);
+    AS_AUTO(as_freep) char *report = rig_read(&rig, "g", "a", "report", &n);
     ck_assert_ptr_nonnull(strstr(report, "{\"checkpoint_lost\":\""));
     ck_assert_int_eq(fates[C].exit, 1);
     ck_assert_ptr_nonnull(strstr(fates[C].error, "belongs to another job"));
