@@ -130,13 +130,14 @@ as_status attempt_stale(const struct attempt_ref *ref, const struct trial_head *
 
 bool attempt_is_late(const struct trial_head *x, const struct attempt_ref *ref)
 {
-    return x->attempt == ref->attempt && x->state == TRIAL_QUEUED && !x->gang;
+    return x->attempt == ref->attempt && x->state == TRIAL_QUEUED && !x->gang &&
+           x->at.decision == DECIDED_NOTHING;
 }
 
 bool attempt_end_counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
     return x->attempt == ref->attempt &&
-           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success && !x->gang));
+           (x->state == TRIAL_RUNNING || (is_success && attempt_is_late(x, ref)));
 }
 
 /* The end. */
@@ -150,6 +151,21 @@ as_status attempt_check_timeout(const struct completion *c, const struct sweep_h
                       "/ran_ms: found %lld beside outcome timeout, expected at least the "
                       "trial_timeout of %lld ms",
                       (long long)c->ran_ms, (long long)s->trial_timeout_ms);
+}
+
+bool attempt_is_last(const struct completion *c)
+{
+    return c->outcome != OUTCOME_RELEASED && c->outcome != OUTCOME_RETRY;
+}
+
+as_status attempt_check_told(const struct completion *c, const struct trial_head *x,
+                             struct as_err *err)
+{
+    if (c->outcome != OUTCOME_PAUSED || x->at.decision != DECIDED_NOTHING)
+        return AS_OK;
+    return as_fail_at(err, AS_E_UNSUPPORTED, "/outcome",
+                      "/outcome: found paused for an attempt that was not told to pause: nothing "
+                      "would resume it; expected released");
 }
 
 as_status attempt_change_of(struct arena *a, const struct completion *c, struct trial_change *ret,

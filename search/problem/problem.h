@@ -39,8 +39,9 @@ struct search_spec {
     bool maximize[SEARCH_MAX_OBJECTIVES];
     size_t n_outcomes;
     struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
-    uint64_t initial_trials;          /* before the method uses a model; 0: chosen from the space */
-    const struct warm_start *earlier; /* borrowed; NULL: no earlier sweep is used */
+    uint64_t initial_trials; /* before the method uses a model; 0: chosen from the space */
+    double max_step; /* at which trials are judged in the end; 0: no trial is stopped early */
+    const struct warm_start *earlier;       /* borrowed; NULL: no earlier sweep is used */
     const struct search_prepared *prepared; /* borrowed: search_prepare() for this space and method;
                                                NULL: made when needed */
 };
@@ -48,7 +49,8 @@ struct search_spec {
 typedef enum observation_state {
     OBSERVED_PENDING,   /* queued or running: no result yet */
     OBSERVED_COMPLETED, /* values and outcomes count where they are finite */
-    OBSERVED_FAILED     /* ended without a result: has no values, but the search uses it */
+    OBSERVED_FAILED,    /* ended without a result: has no values, but the search uses it */
+    OBSERVED_PARTIAL    /* paused or pruned at a rung: the values are those of `step`. Not failed */
 } observation_state;
 
 /* A trial that ended or is under way. */
@@ -56,7 +58,12 @@ struct observation {
     uint64_t number;
     const struct config *config; /* borrowed */
     observation_state state;
-    bool is_suggested;                    /* by the method; false: enqueued or added by users */
+    bool is_suggested; /* by the method; false: enqueued or added by users */
+    /* The step of the highest rung that it reached, of a partial or pending trial; 0: it reached
+     * none, and has no values. A pending trial with a step goes on: its values are those of the
+     * rung. A value that is not finite is a bad one. The step of a completed trial does not count.
+     * Without spec.max_step no trial has a step. */
+    double step;
     double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs */
     double outcomes[SEARCH_MAX_OUTCOMES];
 };

@@ -95,7 +95,7 @@ WRONG = [
     (COMMAND, "trial/command", []), (COMMAND, "trial/command", "run"), (COMMAND, "trial/command", [None]),
     (COMMAND, "trial/env", {"A B": 1}), (COMMAND, "trial/env", {"A": []}), (COMMAND, "trial/shell", True),
     (COMMAND, "resources/gpus", -1), (COMMAND, "resources/ranks", 0), (COMMAND, "resources/cores", 1), (COMMAND, "resources/cpus", 0),
-    (COMMAND, "ensemble", 12), (COMMAND, "ensemble", {"size": 0}), (COMMAND, "early_stopping", {"method": "asha"}),
+    (COMMAND, "ensemble", 12), (COMMAND, "ensemble", {"size": 0}),
     (TRAIN, "trial/train/epochs", 0), (TRAIN, "trial/train/epochs", "many"), (TRAIN, "trial/train/epoch", 1),
     (TRAIN, "trial/train/loss", "hinge"), (TRAIN, "trial/train/class_weights", [1]), (TRAIN, "trial/train/metrics", ["val_acc"]),
     (TRAIN, "trial/train/model/kind", "rnn"), (TRAIN, "trial/train/model/layers", [0]), (TRAIN, "trial/train/model/widht", 3),

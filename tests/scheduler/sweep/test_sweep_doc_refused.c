@@ -60,7 +60,7 @@ static const struct edit {
      "no configuration that is allowed was found"},
     {"train", "search", "{initial_trials: 0}", AS_E_INVAL, "/search/initial_trials", "from 1"},
     {"train", "outcome_constraints", "[]", AS_E_INVAL, "/outcome_constraints", "not a known field"},
-    {"train", "early_stopping", "{method: asha}", AS_E_UNSUPPORTED, "/early_stopping",
+    {"train", "early_stopping", "{method: pbt}", AS_E_UNSUPPORTED, "/early_stopping/method",
      "not in this version"},
     {"train", "parameters", NULL, AS_E_INVAL, "/parameters", "missing"},
     {"train", "parameters/lr/min", "7", AS_E_INVAL, "/parameters/lr/min", "above max"},
