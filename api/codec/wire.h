@@ -117,6 +117,7 @@ struct log_request {
 AS_MUST_CHECK as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err);
 struct files_request {
     file_kind kind;
+    const char *lost; /* why a checkpoint cannot be used; NULL: that is not said */
     struct file_list files;
 };
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,

@@ -302,6 +302,40 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref,
     return run.status;
 }
 
+static as_status lose_checkpoint(struct tx *t, const struct attempt_ref *ref,
+                                 const struct attempt_writer *by, const char *why,
+                                 struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    int64_t missing = -1;
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
+    if (st == AS_OK)
+        st = store_file_replace(t, x.sweep_key, x.number, "checkpoint", NULL, 0, &missing, err);
+    if (st != AS_OK)
+        return st;
+    struct event_new e = {.type = "trial.changed",
+                          .sweep_key = x.sweep_key,
+                          .sweep = ref->sweep,
+                          .has_number = true,
+                          .number = x.number,
+                          .state = trial_state_format(x.state),
+                          .attempt = x.attempt,
+                          .reason = why,
+                          .runner = x.runner};
+    return store_event_add(t, &e, err);
+}
+
+as_status attempt_lost_checkpoint(struct store *db, const struct attempt_ref *ref,
+                                  const struct attempt_writer *by, const char *why,
+                                  struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = lose_checkpoint(run.tx, ref, by, why, err);
+    return run.status;
+}
+
 /* The end. */
 
 /* What a reported end did. */

@@ -59,6 +59,12 @@ AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref
                                       const struct attempt_writer *by, file_kind kind,
                                       const struct file_row *files, size_t n, struct as_err *err);
 
+/* The checkpoint that the attempt was given cannot be used, because its content is gone or damaged:
+ * the trial has none any more and begins again, and an event says why. */
+AS_MUST_CHECK as_status attempt_lost_checkpoint(struct store *db, const struct attempt_ref *ref,
+                                                const struct attempt_writer *by, const char *why,
+                                                struct as_err *err);
+
 /* End the attempt. What early stopping decided about it stands, however it ends. Else a trial that
  * completes with a value of an objective or a constrained metric that
  * is not finite fails. With finite ones, the trial is marked as feasible or not. A late end counts

@@ -448,6 +448,19 @@ START_TEST(files_are_replaced_as_sets)
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
                                            "'checkpoint'"),
                      0);
+    /* a checkpoint that cannot be used is the trial's no more, and an event says why */
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, files, 2, &err), err);
+    ck_ok(attempt_lost_checkpoint(s.db, &ref, NULL, "b: its content is gone", &err), err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
+                                           "'checkpoint'"),
+                     0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+                                           "'trial.changed' and state = 'running' and attempt = 2 "
+                                           "and reason = 'b: its content is gone'"),
+                     1);
+    ref.attempt = 1;
+    ck_fails(attempt_lost_checkpoint(s.db, &ref, NULL, "late", &err), AS_E_STALE, err,
+             "not current");
 }
 END_TEST
 
