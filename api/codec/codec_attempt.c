@@ -186,13 +186,19 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
     static const char *const kinds[] = {"artifact", "checkpoint", NULL};
     struct json_fields f;
     json_t *list = NULL;
+    const char *lost = NULL;
     int kind = 0;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err)) < 0 ||
         (st = json_fields_array(&f, "files", JSON_REQUIRED, &list, err)) < 0 ||
+        (st = json_fields_text(&f, "lost", JSON_OPTIONAL, 1, REASON_MAX, &lost, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     size_t n = json_array_size(list);
+    if (lost && (n > 0 || kind == 0))
+        return as_fail_at(err, AS_E_INVAL, "/lost",
+                          "/lost: found beside %s, expected kind checkpoint and no files",
+                          n > 0 ? "files" : "kind artifact");
     if (n > ITEMS_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most %d", n, ITEMS_MAX);
     struct file_row *rows = arena_alloc(a, n ? n : 1, sizeof *rows);
@@ -206,6 +212,7 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
             return st;
     }
     *ret = (struct files_request){.kind = kind ? FILE_CHECKPOINT : FILE_ARTIFACT,
+                                  .lost = lost,
                                   .files = {.rows = rows, .n = n}};
     return AS_OK;
 }

@@ -192,9 +192,9 @@ static json_t *with_status(json_t *fields)
     return out_end(&o);
 }
 
-json_t *batch_report_encode(int64_t recorded)
+json_t *batch_report_encode(int64_t recorded, const struct directive_row *directive)
 {
-    return with_status(report_encode(recorded));
+    return with_status(report_encode(recorded, directive));
 }
 
 json_t *batch_claim_encode(const struct claim_list *l)

@@ -57,7 +57,7 @@ static json_t *directive_encode(const struct directive_row *r)
     out_i64(&o, "attempt", r->ref.attempt);
     if (r->is_rank)
         out_i64(&o, "seat", r->seat);
-    out_str(&o, "action", "stop");
+    out_str(&o, "action", directive_action_words[r->action]);
     out_str(&o, "reason", r->reason);
     return out_end(&o);
 }
@@ -91,13 +91,15 @@ json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l)
     return out_end(&o);
 }
 
-json_t *report_encode(int64_t recorded)
+/* A write of an attempt that is not current is answered as stale, and has no directive. */
+json_t *report_encode(int64_t recorded, const struct directive_row *directive)
 {
     struct out o = out_begin();
+    json_t *list = json_array();
+    if (directive)
+        list = list_add(list, directive_encode(directive));
     out_i64(&o, "recorded", recorded);
-    out_child(
-        &o, "directives",
-        json_array()); /* always empty: a write of an attempt that must stop is answered as stale */
+    out_child(&o, "directives", list);
     return out_end(&o);
 }
 

@@ -1,7 +1,8 @@
 /* Ask and tell: the requests of clients, and the suggestions that they get.
  *
- * A client may report only the outcomes that it can know: completed, failed, released. The
- * functions that read the measurements of runners (codec_attempt.c) also read those of clients. */
+ * A client may report only the outcomes that it can know: completed, failed, released, and what
+ * early stopping asks for. The functions that read the measurements of runners (codec_attempt.c)
+ * also read those of clients, and the answers to both are the same. */
 #include <string.h>
 
 #include "api/codec/wire.h"
@@ -91,8 +92,10 @@ as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int6
 }
 
 /* The outcomes that a client may report, in the order of api/openapi.yaml. */
-static const char *const outcome_words[] = {"completed", "failed", "released", NULL};
-static const attempt_outcome outcomes[] = {OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED};
+static const char *const outcome_words[] = {"completed", "failed", "released",
+                                            "paused",    "pruned", NULL};
+static const attempt_outcome outcomes[] = {OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED,
+                                           OUTCOME_PAUSED, OUTCOME_PRUNED};
 
 as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
                                struct completion *ret, struct as_err *err)
@@ -141,13 +144,6 @@ json_t *suggestions_encode(const char *sweep, const struct suggestion_list *l)
     out_child(&o, "items", items);
     out_str(&o, "state", sweep_state_format(l->state));
     out_bool(&o, "done", l->done);
-    return out_end(&o);
-}
-
-json_t *tell_report_encode(int64_t recorded)
-{
-    struct out o = out_begin();
-    out_i64(&o, "recorded", recorded);
     return out_end(&o);
 }
 

@@ -76,7 +76,9 @@ json_t *registration_encode(const char *name, const char *secret, const struct r
 json_t *directives_encode(const struct directive_list *l);
 json_t *claims_encode(const struct claim_list *l);
 json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l);
-json_t *report_encode(int64_t recorded);
+/* The answer to measurements, of runners and of clients. directive: what is asked of the attempt;
+ * NULL: that it goes on. */
+json_t *report_encode(int64_t recorded, const struct directive_row *directive);
 
 /* The world as its ranks see it, and the gang as people see it. */
 json_t *world_encode(const struct gang_detail *d);
@@ -115,6 +117,7 @@ struct log_request {
 AS_MUST_CHECK as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err);
 struct files_request {
     file_kind kind;
+    const char *lost; /* why a checkpoint cannot be used; NULL: that is not said */
     struct file_list files;
 };
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
@@ -180,7 +183,7 @@ void batch_pointer_add(const char *at, struct as_err *err);
 
 /* The answers to parts. `problem` is taken; NULL: the encoder had no memory. */
 json_t *batch_end_encode(trial_state state); /* of its trial, afterwards */
-json_t *batch_report_encode(int64_t recorded);
+json_t *batch_report_encode(int64_t recorded, const struct directive_row *directive);
 json_t *batch_claim_encode(const struct claim_list *l);
 json_t *batch_problem_encode(int status, json_t *problem);
 /* The whole answer; takes all three. `claim` is json_null() if none was asked for. */
@@ -209,7 +212,6 @@ AS_MUST_CHECK as_status tell_complete_decode(const json_t *doc, struct arena *a,
 AS_MUST_CHECK as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref,
                                               int64_t *ret_lease_ms, struct as_err *err);
 json_t *suggestions_encode(const char *sweep, const struct suggestion_list *l);
-json_t *tell_report_encode(int64_t recorded);
 json_t *tell_lease_encode(int64_t lease_until_ms);
 
 struct token_request {

@@ -30,7 +30,7 @@ static as_status answer_report(struct call *c, struct as_err *err)
     const struct commit_member *m = c->commit.members[0];
     if (m->status < 0)
         return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
-    return call_ok(c, report_encode(m->out.recorded), err);
+    return call_ok(c, report_encode(m->out.recorded, m->directive), err);
 }
 
 as_status h_attempt_measure(struct call *c, struct as_err *err)
@@ -78,7 +78,8 @@ as_status h_attempt_files(struct call *c, struct as_err *err)
     st = files_decode(c->body, c->arena, &set, err);
     if (st < 0)
         return st;
-    st = attempt_files(c->db, &ref, &by, set.kind, set.files.rows, set.files.n, err);
+    st = set.lost ? attempt_lost_checkpoint(c->db, &ref, &by, set.lost, err)
+                  : attempt_files(c->db, &ref, &by, set.kind, set.files.rows, set.files.n, err);
     return st < 0 ? st : call_done(c);
 }
 

@@ -117,7 +117,7 @@ static json_t *answer_report(const struct call *c, const struct batch_state *s, 
     if (p->fault)
         return refuse_malformed(c, p->fault);
     if (m->status == AS_OK)
-        return batch_report_encode(m->out.recorded);
+        return batch_report_encode(m->out.recorded, m->directive);
     batch_part_at(BATCH_MEASUREMENTS, i, at);
     return refuse_part(c, ROUTE_REFERS, at, &m->err);
 }

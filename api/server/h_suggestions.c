@@ -57,7 +57,7 @@ static as_status answer_report(struct call *c, struct as_err *err)
     const struct commit_member *m = c->commit.members[0];
     if (m->status < 0)
         return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
-    return call_ok(c, tell_report_encode(m->out.recorded), err);
+    return call_ok(c, report_encode(m->out.recorded, m->directive), err);
 }
 
 as_status h_suggestion_measure(struct call *c, struct as_err *err)

@@ -23,7 +23,7 @@ struct tell {
     struct told_trial trial;
     const char *client;
     const char *failed; /* reason of --failed; NULL: the trial did not fail */
-    bool release;
+    bool release, prune, pause;
     bool needs_step;  /* with metrics: it is `report` */
     int64_t step;     /* NO_STEP: not given */
     int64_t lease_ms; /* 0: not given */
@@ -64,9 +64,23 @@ static as_status prepare_tell(struct tell *t, int n, char **args, struct as_err 
     return told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
 }
 
+static const char *outcome_of(const struct tell *t)
+{
+    return t->failed    ? "failed"
+           : t->release ? "released"
+           : t->prune   ? "pruned"
+           : t->pause   ? "paused"
+                        : "completed";
+}
+
+static bool completes(const struct tell *t)
+{
+    return !t->failed && !t->release && !t->prune && !t->pause;
+}
+
 static as_status make_completion(const struct tell *t, json_t **ret, struct as_err *err)
 {
-    const char *outcome = t->failed ? "failed" : t->release ? "released" : "completed";
+    const char *outcome = outcome_of(t);
     JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->trial.client, "outcome", outcome);
     int bad = body ? 0 : 1;
     if (!bad && json_object_size(t->metrics) > 0)
@@ -116,7 +130,7 @@ static as_status tell_outcome(struct tell *t, int n, char **args, struct as_err 
     as_status st = prepare_tell(t, n, args, err);
     if (st < 0)
         return st;
-    if (!t->failed && !t->release)
+    if (completes(t))
         st = told_trial_check_metrics(t->trial.sweep, t->trial.trial, t->metrics, err);
     if (st < 0)
         return st;
@@ -126,7 +140,7 @@ static as_status tell_outcome(struct tell *t, int n, char **args, struct as_err 
     st = post_to_suggestion(t, "complete", body, &trial, err);
     if (st < 0)
         return st;
-    if (!t->failed && !t->release)
+    if (completes(t))
         warn_of_absurd(t);
     return print_trial(t, trial, err);
 }
@@ -147,25 +161,49 @@ static as_status post_measurement(const struct tell *t, json_t **ret, struct as_
     return post_to_suggestion(t, "measurements", body, ret, err);
 }
 
+/* What early stopping decided about the trial: a word for scripts on standard output, and the reason
+ * for people. */
+static void print_directives(const struct tell *t, const json_t *report)
+{
+    size_t i;
+    json_t *d;
+    json_array_foreach(json_object_get(report, "directives"), i, d)
+    {
+        const char *action = json_string_value(json_object_get(d, "action"));
+        const char *reason = json_string_value(json_object_get(d, "reason"));
+        if (!action)
+            continue;
+        (void)printf("%s\n", action);
+        say("%s/%lld: early stopping says %s: %.600s; stop its program, then `assay tell %s %lld "
+            "--%sd`",
+            t->trial.ref.sweep, (long long)t->trial.ref.number, action, reason ? reason : "",
+            t->trial.ref.sweep, (long long)t->trial.ref.number, action);
+    }
+}
+
 static as_status report_measurement(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
+    JSON_AUTO report = NULL;
     as_status st = prepare_tell(t, n, args, err);
     if (st < 0)
         return st;
     bool any = json_object_size(t->metrics) > 0;
     if (any)
-        st = post_measurement(t, &answer, err);
+        st = post_measurement(t, &report, err);
     if (st < 0)
         return st;
+    if (!t->session.json)
+        print_directives(t, report);
     /* Measurements extend the lease by its present length. Another length needs a heartbeat. */
-    if (!any || t->lease_ms > 0) {
-        json_decref(answer);
-        answer = NULL;
+    if (!any || t->lease_ms > 0)
         st = post_heartbeat(t, &answer, err);
-    }
+    else
+        answer = json_object();
     if (st < 0)
         return st;
+    if (!answer || (report && json_object_update(answer, report) < 0))
+        return as_fail_nomem(err);
     if (t->session.json)
         return session_print_json(answer, err);
     const char *until = json_string_value(json_object_get(answer, "lease_until"));
@@ -197,12 +235,17 @@ int cmd_tell(const struct verb *v, int argc, char **argv)
         {"failed", 0, OPT_STRING, &t.failed, "REASON", NULL, "the configuration does not work"},
         {"release", 0, OPT_FLAG, &t.release, NULL, NULL,
          "give the trial back to the queue, for another client"},
+        {"pruned", 0, OPT_FLAG, &t.prune, NULL, NULL,
+         "it ended early, as `assay report` said, or by a rule of your own"},
+        {"paused", 0, OPT_FLAG, &t.pause, NULL, NULL,
+         "it waits, as `assay report` said, until it is handed out again"},
         {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
         SESSION_OPTS(&t.session),
     };
     if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code)) {
-        if (t.failed && t.release)
-            code = exit_with_usage(v->name, "choose one of --failed and --release");
+        if ((t.failed != NULL) + t.release + t.prune + t.pause > 1)
+            code = exit_with_usage(v->name,
+                                   "choose one of --failed, --release, --pruned and --paused");
         else
             code = session_end(&t.session, tell_outcome(&t, n, argv + 1, &err), &err);
     }

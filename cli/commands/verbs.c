@@ -88,15 +88,20 @@ static const struct verb table[] = {
      "    lines=$(assay ask digits --shell) || break; eval \"$lines\"\n"
      "Exit code 8: the sweep is over. Exit code 6: nothing came within --wait.",
      cmd_ask},
-    {"tell", "tell SWEEP NUMBER METRIC=VALUE… | --failed REASON | --release",
+    {"tell", "tell SWEEP NUMBER METRIC=VALUE… | --failed REASON | --release | --pruned | --paused",
      "send the result of a trial that was asked for",
      "Every metric of the sweep needs a value, here or in an earlier `assay report`; NaN means "
      "that\n"
-     "the trial failed. --release gives the trial back. Telling the same again changes nothing.",
+     "the trial failed. --release gives the trial back. --pruned and --paused answer early "
+     "stopping\n"
+     "(`assay report`). Telling the same again changes nothing.",
      cmd_tell},
     {"report", "report SWEEP NUMBER --step N METRIC=VALUE…",
      "send measurements of a trial that was asked for, while it runs",
-     "Extends the lease; without metrics it does nothing else.", cmd_report},
+     "Extends the lease; without metrics it does nothing else. If early stopping ends the trial, "
+     "it\n"
+     "prints prune or pause: stop the program, and `assay tell` with --pruned or --paused.",
+     cmd_report},
     {"logs", "logs SWEEP/NUMBER [--follow] [--attempt N]", "the last lines of output of a trial",
      "Control characters are escaped unless --raw is given.", cmd_logs},
     {"artifacts", "artifacts list SWEEP/NUMBER | artifacts get SWEEP/NUMBER [PATH] [--output PATH]",

@@ -288,12 +288,12 @@ as_status ask_check_held(const struct ask_ref *ref, const struct trial_head *x, 
 
 as_status ask_check_outcome(const struct completion *c, struct as_err *err)
 {
-    if (c->outcome == OUTCOME_COMPLETED || c->outcome == OUTCOME_FAILED ||
-        c->outcome == OUTCOME_RELEASED)
+    if (c->outcome != OUTCOME_RETRY && c->outcome != OUTCOME_TIMEOUT)
         return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/outcome",
-                      "/outcome: found '%s', expected completed, failed or released",
-                      attempt_outcome_words[c->outcome]);
+    return as_fail_at(
+        err, AS_E_INVAL, "/outcome",
+        "/outcome: found '%s', expected completed, failed, released, paused or pruned",
+        attempt_outcome_words[c->outcome]);
 }
 
 static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_err *err)
@@ -332,8 +332,9 @@ static as_status find_attempt(struct store *db, tx_kind kind, struct telling *x,
     return run.status;
 }
 
-as_status ask_measure(struct store *db, const struct ask_ref *ref, const struct measurement *points,
-                      size_t n, int64_t *ret_recorded, struct as_err *err)
+as_status ask_measure(struct store *db, struct arena *a, const struct ask_ref *ref,
+                      const struct measurement *points, size_t n, struct attempt_recorded *ret,
+                      struct as_err *err)
 {
     struct telling x = {.ref = ref};
     struct attempt_ref at;
@@ -341,7 +342,8 @@ as_status ask_measure(struct store *db, const struct ask_ref *ref, const struct 
     if (st != AS_OK)
         return st;
     const struct attempt_writer by = {.client = ref->client};
-    return attempt_measure(db, &at, &by, points, n, ret_recorded, err);
+    const struct attempt_report report = {.points = points, .n_points = n};
+    return attempt_record(db, a, &at, &by, &report, ret, err);
 }
 
 as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lease_ms,

@@ -107,11 +107,11 @@ AS_MUST_CHECK as_status ask_check_held(const struct ask_ref *ref, const struct t
 /* The rule of ask_complete() for the outcome. Pure. */
 AS_MUST_CHECK as_status ask_check_outcome(const struct completion *c, struct as_err *err);
 
-/* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. Here
- * and below AS_E_DENIED: it asked for the trial with another token. */
-AS_MUST_CHECK as_status ask_measure(struct store *db, const struct ask_ref *ref,
+/* As attempt_record(); extends the client's lease. AS_E_STALE: the client does not hold it. Here and
+ * below AS_E_DENIED: it asked for the trial with another token. */
+AS_MUST_CHECK as_status ask_measure(struct store *db, struct arena *a, const struct ask_ref *ref,
                                     const struct measurement *points, size_t n,
-                                    int64_t *ret_recorded, struct as_err *err);
+                                    struct attempt_recorded *ret, struct as_err *err);
 
 /* Extend the client's lease on all that it holds in the sweep: by lease_ms, or, if 0, by the time
  * of its ask. AS_E_STALE: it does not hold this trial; the message says whether its lease or the
@@ -120,7 +120,8 @@ AS_MUST_CHECK as_status ask_heartbeat(struct store *db, const struct ask_ref *re
                                       int64_t *ret_lease_until_ms, struct as_err *err);
 
 /* As attempt_complete(), with the final metrics. AS_E_INVAL with /outcome: a client may only use
- * OUTCOME_COMPLETED, OUTCOME_FAILED and OUTCOME_RELEASED (back into the queue, uses no restart). */
+ * OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED (back into the queue, uses no restart),
+ * OUTCOME_PRUNED (by a directive or its own rule) and OUTCOME_PAUSED. */
 AS_MUST_CHECK as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *ref,
                                      const struct completion *c, struct trial_row *ret,
                                      struct as_err *err);

@@ -5,6 +5,7 @@
 #include "scheduler/commit/batch.h"
 
 #include "scheduler/commit/batch_plan.h"
+#include "scheduler/lifecycle/rungs.h"
 
 /* A batch that is being run. */
 struct batch {
@@ -52,6 +53,8 @@ static void answer(const struct batch *b, size_t i, struct batch_result *ret)
     if (d->status != AS_OK)
         return;
     if (m->kind == COMMIT_RECORD) {
+        const struct attempt_ref ref = {m->ref.sweep, m->ref.number, d->attempt};
+        m->status = rungs_directive(m->arena, &ref, &d->at, &m->directive, &m->err);
         m->out.recorded =
             d->record == SIZE_MAX ? 0 : b->changes.records[d->record].points.ret.recorded;
         ret->recorded += m->out.recorded;
@@ -88,8 +91,14 @@ as_status batch_commit(const struct batch_ops *ops, void *ctx, bool is_patient,
 static as_status record_alone(struct store *db, struct commit_member *m, const struct ask_ref *ask)
 {
     const struct attempt_report *r = &m->in.report;
-    return m->by.client ? ask_measure(db, ask, r->points, r->n_points, &m->out.recorded, &m->err)
-                        : attempt_record(db, &m->ref, &m->by, r, &m->out.recorded, &m->err);
+    struct attempt_recorded got = {0};
+    as_status st = m->by.client
+                       ? ask_measure(db, m->arena, ask, r->points, r->n_points, &got, &m->err)
+                       : attempt_record(db, m->arena, &m->ref, &m->by, r, &got, &m->err);
+    m->directive = got.directive;
+    if (st == AS_OK)
+        m->out.recorded = got.points;
+    return st;
 }
 
 static as_status end_alone(struct store *db, struct commit_member *m, const struct ask_ref *ask)

@@ -8,6 +8,10 @@
  * judged by the counts that the ends before it leave. An end that also ends its sweep, and those
  * after it, run alone: the end of a sweep touches many other rows.
  *
+ * Rung results and ends of a sweep have one order, which this file gives out. Members of a trial
+ * follow each other: what a report decides holds for the end after it, and a promotion of a trial
+ * whose attempt ends in the same batch too.
+ *
  * Left to run alone, because they are rare: ends of gangs; final values at a step that is not after
  * the latest one; a seat that does not exist. */
 #include "scheduler/commit/batch_plan.h"
@@ -19,19 +23,21 @@
 #include "base/str.h"
 #include "scheduler/lifecycle/attempt_rules.h"
 #include "scheduler/lifecycle/feasibility.h"
+#include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
 
 #define FINAL_METRICS_MAX 64 /* more final values than this run alone */
 
 /* A sweep while its members are planned. */
 struct sweep_progress {
-    struct sweep_locked *row; /* head: with the counts after the ends so far */
+    struct sweep_locked *row; /* head: with the counts and the order after the members so far */
     bool is_ending;           /* an end would end the sweep too */
 };
 
 struct planning {
     struct arena *a;
     struct batch_changes *changes;
+    struct rung_planned rungs; /* their changes go to `changes` at the end */
     struct sweep_progress *sweeps;
     size_t n_sweeps;
 };
@@ -46,7 +52,8 @@ struct deciding {
     size_t n_earlier;
     struct commit_member *m;
     const struct batch_fact *f;
-    struct attempt_ref ref; /* with the attempt that is meant */
+    struct trial_head trial; /* of the fact, after the members before this one */
+    struct attempt_ref ref;  /* with the attempt that is meant */
     struct batch_decision *d;
     struct as_err *err; /* of the member */
 };
@@ -60,6 +67,10 @@ struct batch_ask batch_ask_of(const struct commit_member *m)
                             .seat = m->by.seat,
                             .ends = m->kind == COMMIT_END,
                             .extends = m->kind == COMMIT_RECORD && m->by.client};
+    if (m->kind == COMMIT_RECORD) {
+        ask.points = m->in.report.points;
+        ask.n_points = m->in.report.n_points;
+    }
     if (ask.ends) {
         ask.points = m->in.end.metrics;
         ask.n_points = m->in.end.n_metrics;
@@ -86,8 +97,8 @@ static as_status check_client(struct deciding *x)
                                 .client = x->m->by.client,
                                 .attempt = x->m->ref.attempt,
                                 .token = x->m->token};
-    return ask_check_held(&ask, &x->f->trial, x->f->latest, x->f->is_anothers, false,
-                          &x->ref.attempt, x->err);
+    return ask_check_held(&ask, &x->trial, x->f->latest, x->f->is_anothers, false, &x->ref.attempt,
+                          x->err);
 }
 
 static as_status check_writer(struct deciding *x)
@@ -105,7 +116,7 @@ static as_status check_writer(struct deciding *x)
 
 static as_status check_fence(struct deciding *x)
 {
-    const struct trial_head *t = &x->f->trial;
+    const struct trial_head *t = &x->trial;
     if (attempt_is_late(t, &x->ref))
         return x->f->reported ? attempt_stale(&x->ref, t, x->err) : AS_OK;
     if (t->attempt != x->ref.attempt || t->state != TRIAL_RUNNING)
@@ -114,32 +125,6 @@ static as_status check_fence(struct deciding *x)
         return AS_OK;
     as_status st = attempt_check_says_seat(&x->ref, &x->m->by, x->err);
     return st == AS_OK ? attempt_check_leader(&x->m->by, x->f->epoch, x->f->leader, x->err) : st;
-}
-
-/* ---- a report ---- */
-
-static as_status plan_record(struct deciding *x)
-{
-    const struct attempt_report *r = &x->m->in.report;
-    const struct trial_head *t = &x->f->trial;
-    struct batch_changes *c = x->p->changes;
-    as_status st = check_fence(x);
-    if (st != AS_OK || r->n_points + r->n_notes == 0)
-        return st;
-    x->d->record = c->n_records;
-    c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
-                                                                  .number = t->number,
-                                                                  .attempt = t->attempt,
-                                                                  .points = r->points,
-                                                                  .n = r->n_points},
-                                                       .notes = {.sweep_key = t->sweep_key,
-                                                                 .number = t->number,
-                                                                 .notes = r->notes,
-                                                                 .n = r->n_notes},
-                                                       .is_report = true,
-                                                       .sweep = x->ref.sweep,
-                                                       .state = t->state};
-    return AS_OK;
 }
 
 /* ---- members of one trial ---- */
@@ -164,36 +149,131 @@ static bool is_in_order(const struct deciding *x)
     return before == SIZE_MAX || x->decisions[before].fate == COMMIT_DONE;
 }
 
-/* Collect the points that members before an end record. False: one may be older than what the
- * attempt measured, so it is not known which is the latest. */
-static bool collect_earlier(struct deciding *x, as_status *ret_st)
+/* The points that the members of the trial before this one record, in their order; NULL: none. */
+static const struct measurement *earlier_points(const struct deciding *x, size_t *ret_n,
+                                                as_status *ret_st)
 {
     size_t n = 0;
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i))
         n += x->decisions[i].record != SIZE_MAX ? x->members[i]->in.report.n_points : 0;
     size_t k = n;
+    *ret_n = n;
     *ret_st = AS_OK;
     if (n == 0)
-        return true;
+        return NULL;
     struct measurement *points = arena_alloc(x->p->a, n, sizeof *points);
     if (!points) {
         *ret_st = as_fail_nomem(x->err);
-        return true;
+        return NULL;
     }
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i)) {
         const struct attempt_report *r = &x->members[i]->in.report;
         if (x->decisions[i].record == SIZE_MAX)
             continue;
         k -= r->n_points;
-        for (size_t j = 0; j < r->n_points; j++) {
-            if (r->points[j].step <= x->f->latest_step)
-                return false;
+        for (size_t j = 0; j < r->n_points; j++)
             points[k + j] = r->points[j];
-        }
     }
-    x->earlier = points;
-    x->n_earlier = n;
+    return points;
+}
+
+/* Collect the points that members before an end record. False: one may be older than what the
+ * attempt measured, so it is not known which is the latest. */
+static bool collect_earlier(struct deciding *x, as_status *ret_st)
+{
+    x->earlier = earlier_points(x, &x->n_earlier, ret_st);
+    for (size_t i = 0; i < x->n_earlier && *ret_st == AS_OK; i++)
+        if (x->earlier[i].step <= x->f->latest_step)
+            return false;
     return true;
+}
+
+/* ---- rungs ---- */
+
+/* Was the trial promoted in this batch? Then its attempt ends into the queue. */
+static const struct rung_promotion *promoted_here(const struct deciding *x)
+{
+    const struct rung_changes *c = &x->p->rungs.changes;
+    for (size_t i = 0; i < c->n_promotions; i++)
+        if (c->promotions[i].sweep_key == x->trial.sweep_key &&
+            c->promotions[i].promotion.number == x->trial.number)
+            return &c->promotions[i].promotion;
+    return NULL;
+}
+
+/* Where the trial stands now. */
+static struct rung_place place_now(const struct deciding *x)
+{
+    size_t before = place_before(x, x->place);
+    struct rung_place at = before == SIZE_MAX ? x->f->trial.at : x->decisions[before].at;
+    const struct rung_promotion *p = at.decision == DECIDED_PAUSE ? promoted_here(x) : NULL;
+    if (p)
+        at = (struct rung_place){at.rung, DECIDED_RESUME, p->reason};
+    return at;
+}
+
+/* Decide about the rungs that these points reach. */
+static as_status reach_rungs(struct deciding *x, const struct measurement *points, size_t n,
+                             bool ends)
+{
+    struct rung_report r = {.sweep = &x->f->sweep->head,
+                            .trial = &x->trial,
+                            .board = x->f->sweep->board,
+                            .points = points,
+                            .n = n,
+                            .stored = x->f->stored,
+                            .n_stored = x->f->n_stored,
+                            .ends = ends};
+    if (!r.board || x->trial.state != TRIAL_RUNNING || x->trial.at.decision != DECIDED_NOTHING)
+        return AS_OK;
+    as_status st = AS_OK;
+    size_t n_before = 0;
+    const struct measurement *before = earlier_points(x, &n_before, &st);
+    if (st == AS_OK && n_before > 0) {
+        struct measurement *all = arena_alloc(x->p->a, n_before + n, sizeof *all);
+        if (!all)
+            return as_fail_nomem(x->err);
+        for (size_t i = 0; i < n_before; i++)
+            all[i] = before[i];
+        for (size_t i = 0; i < n; i++)
+            all[n_before + i] = points[i];
+        r.points = all;
+        r.n_before = n_before;
+        r.n = n_before + n;
+    }
+    if (st == AS_OK)
+        st = rungs_plan(x->p->a, &r, &x->trial.at, &x->f->sweep->head.finish_seq, &x->p->rungs,
+                        x->err);
+    x->d->at = x->trial.at;
+    return st;
+}
+
+/* ---- a report ---- */
+
+static as_status plan_record(struct deciding *x)
+{
+    const struct attempt_report *r = &x->m->in.report;
+    const struct trial_head *t = &x->trial;
+    struct batch_changes *c = x->p->changes;
+    as_status st = check_fence(x);
+    if (st == AS_OK && x->f->sweep)
+        st = reach_rungs(x, r->points, r->n_points, false);
+    if (st != AS_OK || r->n_points + r->n_notes == 0)
+        return st;
+    x->d->record = c->n_records;
+    c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
+                                                                  .number = t->number,
+                                                                  .attempt = t->attempt,
+                                                                  .points = r->points,
+                                                                  .n = r->n_points},
+                                                       .notes = {.sweep_key = t->sweep_key,
+                                                                 .number = t->number,
+                                                                 .notes = r->notes,
+                                                                 .n = r->n_notes},
+                                                       .is_report = true,
+                                                       .sweep = x->ref.sweep,
+                                                       .state = t->state};
+    return AS_OK;
 }
 
 /* The latest of the earlier points of a metric; of two at a step the one that came first. NULL:
@@ -274,7 +354,8 @@ static as_status change_of(struct deciding *x, const struct trial_head *t,
     bool is_kept = c->outcome == OUTCOME_TIMEOUT && x->f->sweep->head.keeps_timed_out;
     struct feasibility v;
     as_status st = attempt_change_of(x->p->a, c, ret, x->err);
-    if (st != AS_OK || (c->outcome != OUTCOME_COMPLETED && !is_kept))
+    if (st != AS_OK || t->at.decision != DECIDED_NOTHING ||
+        (c->outcome != OUTCOME_COMPLETED && !is_kept))
         return st;
     st = judge(x, t, points, &v);
     if (st != AS_OK)
@@ -382,8 +463,21 @@ static void want_row(struct deciding *x, trial_state state)
     if (x->m->is_brief)
         return;
     x->d->row = c->n_rows;
-    c->rows[c->n_rows++] = (struct batch_row){.key = {x->f->trial.sweep_key, x->f->trial.number},
-                                              .arena = x->m->arena};
+    c->rows[c->n_rows++] =
+        (struct batch_row){.key = {x->trial.sweep_key, x->trial.number}, .arena = x->m->arena};
+}
+
+/* The end takes its place in the order, after the rungs that its last values reach. */
+static as_status order_end(struct deciding *x, struct sweep_head *s, struct trial_plan *plan,
+                           const struct measurement *points)
+{
+    bool is_final = trial_state_is_final(plan->move.to);
+    s->finish_seq -= is_final; /* count_end() had it next */
+    as_status st = reach_rungs(x, points, x->m->in.end.n_metrics, true);
+    s->finish_seq += is_final;
+    if (s->stops && is_final)
+        plan->move.seq = s->finish_seq;
+    return st;
 }
 
 static as_status write_end(struct deciding *x, const struct trial_head *t,
@@ -409,13 +503,13 @@ static as_status write_end(struct deciding *x, const struct trial_head *t,
                                                                       .n = x->m->in.end.n_metrics,
                                                                       .keeps_row = true}};
     x->d->is_end = true;
-    x->d->is_late = x->f->trial.state == TRIAL_QUEUED;
+    x->d->is_late = x->trial.state == TRIAL_QUEUED;
     return AS_OK;
 }
 
 static as_status accept_end(struct deciding *x)
 {
-    struct trial_head t = x->f->trial;
+    struct trial_head t = x->trial;
     struct sweep_progress *s = progress_of(x->p, x->f->sweep);
     struct trial_change ch;
     struct trial_plan plan;
@@ -428,7 +522,9 @@ static as_status accept_end(struct deciding *x)
         x->d->fate = COMMIT_LATER;
         return AS_OK;
     }
-    if (!points || s->is_ending) {
+    const struct completion *c = &x->m->in.end;
+    bool may_stop = s->row->head.stops && c->n_metrics > 0 && !attempt_is_last(c);
+    if (!points || s->is_ending || may_stop) {
         x->d->fate = COMMIT_ALONE;
         return AS_OK;
     }
@@ -448,7 +544,8 @@ static as_status accept_end(struct deciding *x)
         x->d->fate = COMMIT_ALONE;
         return AS_OK;
     }
-    st = write_end(x, &t, &plan, points);
+    if ((st = order_end(x, &s->row->head, &plan, points)) == AS_OK)
+        st = write_end(x, &t, &plan, points);
     if (st == AS_OK)
         want_row(x, plan.move.to);
     return st;
@@ -460,17 +557,17 @@ static as_status repeat_end(struct deciding *x)
     const struct completion *c = &x->m->in.end;
     const struct measured_other *other = &x->f->other;
     if (!as_streq(x->f->reported, attempt_outcome_words[c->outcome]))
-        return attempt_stale(&x->ref, &x->f->trial, x->err);
+        return attempt_stale(&x->ref, &x->trial, x->err);
     if (other->place >= 0)
-        return attempt_other_value(&c->metrics[other->place], other, x->f->trial.state, x->err);
-    want_row(x, x->f->trial.state);
+        return attempt_other_value(&c->metrics[other->place], other, x->trial.state, x->err);
+    want_row(x, x->trial.state);
     return AS_OK;
 }
 
 static as_status plan_end(struct deciding *x)
 {
     const struct completion *c = &x->m->in.end;
-    const struct trial_head *t = &x->f->trial;
+    const struct trial_head *t = &x->trial;
     if (x->f->reported)
         return repeat_end(x);
     if (!attempt_end_counts(t, &x->ref, c->outcome == OUTCOME_COMPLETED))
@@ -480,6 +577,8 @@ static as_status plan_end(struct deciding *x)
         return AS_OK;
     }
     as_status st = attempt_check_timeout(c, &x->f->sweep->head, x->err);
+    if (st == AS_OK)
+        st = attempt_check_told(c, t, x->err);
     return st == AS_OK ? accept_end(x) : st;
 }
 
@@ -500,6 +599,7 @@ static as_status decide(struct deciding *x)
     if (!f->has_trial)
         return as_fail(x->err, AS_E_NOT_FOUND, "the sweep has no trial %lld",
                        (long long)x->ref.number);
+    x->trial.at = x->d->at = place_now(x);
     st = check_writer(x);
     if (st != AS_OK || x->d->fate != COMMIT_DONE)
         return st;
@@ -531,10 +631,12 @@ as_status batch_plan(struct arena *a, struct commit_member *const *members,
                              .place = i,
                              .m = members[i],
                              .f = &facts[i],
+                             .trial = facts[i].trial,
                              .ref = members[i]->ref,
                              .d = &ret[i],
                              .err = &why};
         x.ref.attempt = facts[i].attempt;
+        ret[i].attempt = facts[i].attempt;
         ret[i].status = decide(&x);
         if (ret[i].status == AS_OK)
             continue;
@@ -545,5 +647,6 @@ as_status batch_plan(struct arena *a, struct commit_member *const *members,
             return as_fail_nomem(err);
         *ret[i].err = why;
     }
+    ret_changes->rungs = p.rungs.changes;
     return st;
 }

@@ -14,6 +14,8 @@ struct batch_decision {
     size_t row;           /* its place in changes.rows; SIZE_MAX: none */
     trial_state state;    /* of an end: that of its trial afterwards */
     bool is_end, is_late; /* it ends a trial; after the attempt was declared lost */
+    struct rung_place at; /* where its trial stands after it */
+    int64_t attempt;      /* the attempt that is meant */
 };
 
 /* The rows that a member needs. */

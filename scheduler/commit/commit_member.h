@@ -41,6 +41,9 @@ struct commit_member {
         struct claim_list claim;
         struct suggestion_list asked;
     } out; /* set if status is AS_OK */
+    /* RECORD, with status AS_OK: what early stopping asks of the attempt; in the arena. NULL: that
+     * it goes on. */
+    const struct directive_row *directive;
     as_status status;
     struct as_err err;
     /* Called once, by a thread of the committer, when the answer is on disk. Must not block. */

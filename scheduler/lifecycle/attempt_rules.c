@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
-                                             "released",  "timeout", NULL};
+const char *const attempt_outcome_words[] = {"completed", "failed", "retry",  "released",
+                                             "timeout",   "paused", "pruned", NULL};
 
 /* The request alone. */
 
@@ -130,13 +130,14 @@ as_status attempt_stale(const struct attempt_ref *ref, const struct trial_head *
 
 bool attempt_is_late(const struct trial_head *x, const struct attempt_ref *ref)
 {
-    return x->attempt == ref->attempt && x->state == TRIAL_QUEUED && !x->gang;
+    return x->attempt == ref->attempt && x->state == TRIAL_QUEUED && !x->gang &&
+           x->at.decision == DECIDED_NOTHING;
 }
 
 bool attempt_end_counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
     return x->attempt == ref->attempt &&
-           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success && !x->gang));
+           (x->state == TRIAL_RUNNING || (is_success && attempt_is_late(x, ref)));
 }
 
 /* The end. */
@@ -152,6 +153,21 @@ as_status attempt_check_timeout(const struct completion *c, const struct sweep_h
                       (long long)c->ran_ms, (long long)s->trial_timeout_ms);
 }
 
+bool attempt_is_last(const struct completion *c)
+{
+    return c->outcome != OUTCOME_RELEASED && c->outcome != OUTCOME_RETRY;
+}
+
+as_status attempt_check_told(const struct completion *c, const struct trial_head *x,
+                             struct as_err *err)
+{
+    if (c->outcome != OUTCOME_PAUSED || x->at.decision != DECIDED_NOTHING)
+        return AS_OK;
+    return as_fail_at(err, AS_E_UNSUPPORTED, "/outcome",
+                      "/outcome: found paused for an attempt that was not told to pause: nothing "
+                      "would resume it; expected released");
+}
+
 as_status attempt_change_of(struct arena *a, const struct completion *c, struct trial_change *ret,
                             struct as_err *err)
 {
@@ -162,7 +178,9 @@ as_status attempt_change_of(struct arena *a, const struct completion *c, struct 
                    [OUTCOME_FAILED] = {TRIAL_EV_FAIL, "failed"},
                    [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
                    [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
-                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
+                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"},
+                   [OUTCOME_PAUSED] = {TRIAL_EV_PAUSE, "paused"},
+                   [OUTCOME_PRUNED] = {TRIAL_EV_PRUNE, "pruned"}};
     *ret = (struct trial_change){.event = meaning[c->outcome].event,
                                  .outcome = meaning[c->outcome].outcome,
                                  .reported = attempt_outcome_words[c->outcome],

@@ -43,7 +43,9 @@ typedef enum attempt_outcome {
     OUTCOME_FAILED,
     OUTCOME_RETRY,    /* uses a restart */
     OUTCOME_RELEASED, /* uses none */
-    OUTCOME_TIMEOUT
+    OUTCOME_TIMEOUT,
+    OUTCOME_PAUSED, /* early stopping told it to; uses no restart */
+    OUTCOME_PRUNED
 } attempt_outcome;
 
 /* NULL-terminated, in the enum's order. */
@@ -98,7 +100,7 @@ AS_MUST_CHECK as_status attempt_check_leader(const struct attempt_writer *by, in
 AS_MUST_CHECK as_status attempt_stale(const struct attempt_ref *ref, const struct trial_head *x,
                                       struct as_err *err);
 /* Was the attempt declared lost, so that it may only write late? Late writes are for one runner
- * that could not be heard: a gang has other ranks. */
+ * that could not be heard: a gang has other ranks. What early stopping ended has no late writes. */
 bool attempt_is_late(const struct trial_head *x, const struct attempt_ref *ref);
 /* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
  * anyway. */
@@ -109,6 +111,11 @@ bool attempt_end_counts(const struct trial_head *x, const struct attempt_ref *re
 /* A runner that says that the process ended in time cannot call it a timeout. AS_E_UNSUPPORTED. */
 AS_MUST_CHECK as_status attempt_check_timeout(const struct completion *c,
                                               const struct sweep_head *s, struct as_err *err);
+/* Does the trial end with it, so that early stopping has nothing to decide? */
+bool attempt_is_last(const struct completion *c);
+/* Nobody pauses without a directive. AS_E_UNSUPPORTED. */
+AS_MUST_CHECK as_status attempt_check_told(const struct completion *c, const struct trial_head *x,
+                                           struct as_err *err);
 /* The reported outcome as a change, before the values are judged (feasibility.h). */
 AS_MUST_CHECK as_status attempt_change_of(struct arena *a, const struct completion *c,
                                           struct trial_change *ret, struct as_err *err);

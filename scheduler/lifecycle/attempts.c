@@ -4,7 +4,9 @@
  * the fence: is this attempt the trial's latest, and does it run? So a runner that was declared
  * lost cannot overwrite the attempt that replaced it. An attempt that was declared lost may still
  * write while the trial is in the queue, because its success counts if no other attempt has begun.
- * The end may arrive twice: a repeat gets the answer of the first. */
+ * The end may arrive twice: a repeat gets the answer of the first.
+ *
+ * Values that reach a rung of early stopping are decided about where they are recorded (rungs.h). */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -19,6 +21,7 @@
 #include "scheduler/lifecycle/attempts_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_world.h"
+#include "scheduler/lifecycle/rungs.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
@@ -65,19 +68,16 @@ static as_status check_seat(struct tx *t, struct arena *a, const struct attempt_
 /* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An
  * attempt that does not exist is left to the fence. */
 static as_status find_attempt(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                              const struct attempt_writer *by, int64_t *ret_key, struct as_err *err)
+                              const struct attempt_writer *by, struct attempt_holder *ret,
+                              struct as_err *err)
 {
     static const struct attempt_writer nobody;
-    struct attempt_holder holder;
     by = by ? by : &nobody;
-    as_status st = store_attempt_holder(t, a, ref, &holder, err);
-    if (st != AS_OK)
+    as_status st = store_attempt_holder(t, a, ref, ret, err);
+    if (st != AS_OK || !ret->is_there)
         return st;
-    *ret_key = holder.sweep_key;
-    if (!holder.is_there)
-        return AS_OK;
-    st = attempt_check_holder(ref, by, &holder, err);
-    return st == AS_OK && holder.gang ? check_seat(t, a, ref, by, &holder, err) : st;
+    st = attempt_check_holder(ref, by, ret, err);
+    return st == AS_OK && ret->gang ? check_seat(t, a, ref, by, ret, err) : st;
 }
 
 /* Only the rank that leads the current epoch of a gang may write. The row of the gang is held, so
@@ -97,15 +97,12 @@ static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_
     return st;
 }
 
-as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                              const struct attempt_writer *by, struct trial_head *ret,
-                              struct as_err *err)
+/* Lock the trial of the attempt, and check that it may write. */
+static as_status lock_trial(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                            const struct attempt_writer *by, int64_t key, struct trial_head *ret,
+                            struct as_err *err)
 {
-    int64_t key = 0;
-    as_status st = find_attempt(t, a, ref, by, &key, err);
-    if (st != AS_OK)
-        return st;
-    st = store_trial_lock(t, a, key, ref->number, ret, err);
+    as_status st = store_trial_lock(t, a, key, ref->number, ret, err);
     if (st != AS_OK)
         return st;
     if (attempt_is_late(ret, ref))
@@ -113,6 +110,15 @@ as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attemp
     if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
         return fail_stale(t, ref, ret, err);
     return ret->gang ? check_leads(t, ref, key, by, err) : AS_OK;
+}
+
+as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                              const struct attempt_writer *by, struct trial_head *ret,
+                              struct as_err *err)
+{
+    struct attempt_holder holder;
+    as_status st = find_attempt(t, a, ref, by, &holder, err);
+    return st == AS_OK ? lock_trial(t, a, ref, by, holder.sweep_key, ret, err) : st;
 }
 
 /* Measurements. */
@@ -137,33 +143,47 @@ static as_status add_points(struct tx *t, const struct attempt_ref *ref, const s
     return store_event_add(t, &e, err);
 }
 
-static as_status add_report(struct tx *t, const struct attempt_ref *ref,
+/* A report that may reach a rung holds the row of its sweep before that of its trial. */
+static as_status add_report(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                             const struct attempt_writer *by, const struct attempt_report *report,
-                            struct measured *ret, struct as_err *err)
+                            struct attempt_recorded *ret, struct as_err *err)
 {
-    AS_AUTO(arena_done) struct arena a = {0};
+    struct attempt_holder holder;
+    struct measured measured = {0};
+    struct sweep_head s = {0};
     struct trial_head x;
-    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
+    as_status st = find_attempt(t, a, ref, by, &holder, err);
+    if (st != AS_OK)
+        return st;
+    bool is_near = rung_is_near(&holder.near, report->points, report->n_points);
+    if (is_near && (st = store_sweep_lock(t, a, holder.sweep_key, &s, err)) != AS_OK)
+        return st;
+    st = lock_trial(t, a, ref, by, holder.sweep_key, &x, err);
     if (st == AS_OK && report->n_notes > 0)
         st = store_note_put(t, x.sweep_key, x.number, report->notes, report->n_notes, err);
-    return st < 0 ? st : add_points(t, ref, &x, report, ret, err);
+    if (st == AS_OK)
+        st = add_points(t, ref, &x, report, &measured, err);
+    if (st == AS_OK && is_near && x.state == TRIAL_RUNNING && x.at.decision == DECIDED_NOTHING)
+        st = rungs_reach(t, a, &s, &x, report->points, report->n_points, false, err);
+    ret->points = measured.recorded;
+    return st == AS_OK ? rungs_directive(a, ref, &x.at, &ret->directive, err) : st;
 }
 
-as_status attempt_record(struct store *db, const struct attempt_ref *ref,
+as_status attempt_record(struct store *db, struct arena *a, const struct attempt_ref *ref,
                          const struct attempt_writer *by, const struct attempt_report *report,
-                         int64_t *ret_recorded, struct as_err *err)
+                         struct attempt_recorded *ret, struct as_err *err)
 {
-    struct measured measured = {0};
+    struct attempt_recorded got = {0};
     as_status st = attempt_check_report(report, err);
     if (st < 0)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add_report(run.tx, ref, by, report, &measured, err);
+        run.status = add_report(run.tx, a, ref, by, report, &got, err);
     if (run.status != AS_OK)
         return run.status;
-    atomic_fetch_add(&store_counters(db)->measurements, measured.recorded);
-    *ret_recorded = measured.recorded;
+    atomic_fetch_add(&store_counters(db)->measurements, got.points);
+    *ret = got;
     return AS_OK;
 }
 
@@ -171,8 +191,13 @@ as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
                           const struct attempt_writer *by, const struct measurement *points,
                           size_t n, int64_t *ret_recorded, struct as_err *err)
 {
-    return attempt_record(db, ref, by, &(struct attempt_report){.points = points, .n_points = n},
-                          ret_recorded, err);
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct attempt_recorded got;
+    as_status st = attempt_record(
+        db, &a, ref, by, &(struct attempt_report){.points = points, .n_points = n}, &got, err);
+    if (st == AS_OK)
+        *ret_recorded = got.points;
+    return st;
 }
 
 /* Log. */
@@ -277,6 +302,40 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref,
     return run.status;
 }
 
+static as_status lose_checkpoint(struct tx *t, const struct attempt_ref *ref,
+                                 const struct attempt_writer *by, const char *why,
+                                 struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    int64_t missing = -1;
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
+    if (st == AS_OK)
+        st = store_file_replace(t, x.sweep_key, x.number, "checkpoint", NULL, 0, &missing, err);
+    if (st != AS_OK)
+        return st;
+    struct event_new e = {.type = "trial.changed",
+                          .sweep_key = x.sweep_key,
+                          .sweep = ref->sweep,
+                          .has_number = true,
+                          .number = x.number,
+                          .state = trial_state_format(x.state),
+                          .attempt = x.attempt,
+                          .reason = why,
+                          .runner = x.runner};
+    return store_event_add(t, &e, err);
+}
+
+as_status attempt_lost_checkpoint(struct store *db, const struct attempt_ref *ref,
+                                  const struct attempt_writer *by, const char *why,
+                                  struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = lose_checkpoint(run.tx, ref, by, why, err);
+    return run.status;
+}
+
 /* The end. */
 
 /* What a reported end did. */
@@ -291,7 +350,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                            struct trial_change *ret, struct as_err *err)
 {
     as_status st = attempt_change_of(a, c, ret, err);
-    if (st != AS_OK)
+    if (st != AS_OK || x->at.decision != DECIDED_NOTHING)
         return st;
     if (c->outcome == OUTCOME_TIMEOUT)
         return trial_judge_timeout(t, a, s, x, ret, err);
@@ -313,7 +372,7 @@ static as_status check_recorded(struct tx *t, const struct trial_head *x, int64_
 
 /* Record the final values, and read the row again. */
 static as_status add_final(struct tx *t, struct arena *a, const struct completion *c,
-                           struct trial_head *x, struct as_err *err)
+                           struct sweep_head *s, struct trial_head *x, struct as_err *err)
 {
     struct measurement *points = arena_alloc(a, c->n_metrics, sizeof *points);
     struct measured measured;
@@ -335,6 +394,8 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
         return st;
     if (measured.recorded < (int64_t)c->n_metrics)
         st = check_recorded(t, x, x->attempt, points, c->n_metrics, err);
+    if (st == AS_OK && s->stops && x->state == TRIAL_RUNNING && x->at.decision == DECIDED_NOTHING)
+        st = rungs_reach(t, a, s, x, points, c->n_metrics, attempt_is_last(c), err);
     if (st != AS_OK)
         return st;
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
@@ -398,7 +459,7 @@ static as_status is_held(struct tx *t, struct arena *a, const struct attempt_wri
 
 static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                             const struct attempt_writer *by, const struct completion *c,
-                            const struct sweep_head *s, struct trial_head *x, struct as_err *err)
+                            struct sweep_head *s, struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;
@@ -411,8 +472,10 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
         return st;
     if (!x->gang && (st = attempt_check_timeout(c, s, err)) != AS_OK)
         return st;
+    if ((st = attempt_check_told(c, x, err)) != AS_OK)
+        return st;
     if (c->n_metrics > 0)
-        st = add_final(t, a, c, x, err);
+        st = add_final(t, a, c, s, x, err);
     if (st != AS_OK)
         return st;
     st = change_of(t, a, c, s, x, &ch, err);
@@ -420,7 +483,7 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
         return st;
     if (!attempt_end_counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
         return fail_stale(t, ref, x, err);
-    if (x->gang)
+    if (x->gang && x->at.decision == DECIDED_NOTHING) /* else it is over for all ranks */
         st = end_gang(t, a, by, c, x, &ch, &held, err);
     if (st == AS_OK && !held)
         st = trial_transition(t, a, s, x, &ch, NULL, err);
@@ -437,8 +500,9 @@ static as_status complete_trial(struct tx *t, struct arena *a, const struct atte
     struct sweep_head s;
     struct trial_head x;
     bool repeat = false;
-    int64_t key = 0;
-    as_status st = find_attempt(t, a, ref, by, &key, err);
+    struct attempt_holder holder;
+    as_status st = find_attempt(t, a, ref, by, &holder, err);
+    int64_t key = st == AS_OK ? holder.sweep_key : 0;
     if (st < 0 || (st = store_sweep_lock(t, a, key, &s, err)) < 0 ||
         (st = store_trial_lock(t, a, key, ref->number, &x, err)) < 0 ||
         (st = said_before(t, a, ref, c, &x, &repeat, err)) < 0)

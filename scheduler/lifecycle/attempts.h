@@ -22,17 +22,24 @@
 
 #define LOG_TAIL_MAX 65536 /* bytes of the kept tail */
 
-/* Record a report, in one transaction. A point that exists for (trial, attempt, step, metric) stays
- * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. *ret_recorded
- * is the number of new points. AS_E_INVAL: a step, or the name of a metric; with pointer
- * (/notes/NAME): the name of a note, or a text of more than TRIAL_NOTE_TEXT_MAX characters.
- * AS_E_TOO_LARGE past MEASUREMENTS_MAX. */
-AS_MUST_CHECK as_status attempt_record(struct store *db, const struct attempt_ref *ref,
-                                       const struct attempt_writer *by,
-                                       const struct attempt_report *report, int64_t *ret_recorded,
-                                       struct as_err *err);
+/* The answer to a report. */
+struct attempt_recorded {
+    int64_t points;                        /* that are new */
+    const struct directive_row *directive; /* what early stopping asks for; NULL: to go on */
+};
 
-/* Record a report that has points alone. */
+/* Record a report, in one transaction. A point that exists for (trial, attempt, step, metric) stays
+ * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. A report that
+ * reaches a rung is decided about in the same transaction (rungs.h). `ret` lives in `a`.
+ * AS_E_INVAL: a step, or the name of a metric; with pointer (/notes/NAME): the name of a note, or a
+ * text of more than TRIAL_NOTE_TEXT_MAX characters. AS_E_TOO_LARGE past MEASUREMENTS_MAX. */
+AS_MUST_CHECK as_status attempt_record(struct store *db, struct arena *a,
+                                       const struct attempt_ref *ref,
+                                       const struct attempt_writer *by,
+                                       const struct attempt_report *report,
+                                       struct attempt_recorded *ret, struct as_err *err);
+
+/* Record a report that has points alone, without what is asked for. */
 AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
                                         const struct attempt_writer *by,
                                         const struct measurement *points, size_t n,
@@ -52,14 +59,22 @@ AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref
                                       const struct attempt_writer *by, file_kind kind,
                                       const struct file_row *files, size_t n, struct as_err *err);
 
-/* End the attempt. A trial that completes with a value of an objective or a constrained metric that
+/* The checkpoint that the attempt was given cannot be used, because its content is gone or damaged:
+ * the trial has none any more and begins again, and an event says why. */
+AS_MUST_CHECK as_status attempt_lost_checkpoint(struct store *db, const struct attempt_ref *ref,
+                                                const struct attempt_writer *by, const char *why,
+                                                struct as_err *err);
+
+/* End the attempt. What early stopping decided about it stands, however it ends. Else a trial that
+ * completes with a value of an objective or a constrained metric that
  * is not finite fails. With finite ones, the trial is marked as feasible or not. A late end counts
  * while its attempt is the latest, also if the trial is in the queue again. A repeat with the same
  * outcome and values returns the trial as it is now. `ret` lives in `a`. Errors with pointer:
  *   AS_E_INVAL        a metric's name (/metrics/NAME)
  *   AS_E_UNSUPPORTED  it completes without a value of a metric that the sweep requires
- *                     (/metrics/NAME), or outcome timeout after less than trial_timeout (/ran_ms);
- *                     nothing was changed (the API answers 422)
+ *                     (/metrics/NAME), or outcome timeout after less than trial_timeout (/ran_ms),
+ *                     or outcome paused without being told so (/outcome); nothing was changed (the
+ *                     API answers 422)
  *   AS_E_CONFLICT     another value is recorded (/metrics/NAME); nothing was changed */
 AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
                                          const struct attempt_ref *ref,

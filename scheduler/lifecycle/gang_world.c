@@ -104,7 +104,9 @@ as_status gang_world_step(struct gang_world *w, int64_t step, struct as_err *err
 /* Has it gone because it was done? */
 static bool is_done(const struct gang_seat_row *s)
 {
-    return s->state == SEAT_LEFT && as_streq(s->outcome, "completed");
+    return s->state == SEAT_LEFT &&
+           (as_streq(s->outcome, "completed") || as_streq(s->outcome, "paused") ||
+            as_streq(s->outcome, "pruned"));
 }
 
 static struct gang_standing standing_of(const struct gang_world *w)
@@ -164,9 +166,13 @@ static as_status begin_epoch(struct gang_world *w, struct as_err *err)
 static as_status complete_all(struct gang_world *w, struct as_err *err)
 {
     const struct gang_seat_row *leader = gang_world_leader(w);
-    struct trial_change c = {.reported = "completed"};
+    bool is_told = w->trial.at.decision != DECIDED_NOTHING; /* each ended as it was told, or not */
+    struct trial_change c = {.event = TRIAL_EV_COMPLETE,
+                             .outcome = "completed",
+                             .reported = is_told && leader && leader->outcome ? leader->outcome
+                                                                              : "completed"};
     as_status st = write_seats(w, err);
-    if (st == AS_OK)
+    if (st == AS_OK && !is_told)
         st = trial_judge(w->t, w->a, &w->sweep, &w->trial, &c, err);
     if (st != AS_OK)
         return st;

@@ -237,6 +237,13 @@ static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
     return gang_world_end(w, &c, err);
 }
 
+/* It is done, or ended early as it was told: the rank that leads ends the attempt for all. */
+static bool ends_well(const struct seat_end *e)
+{
+    return e->outcome == OUTCOME_COMPLETED || e->outcome == OUTCOME_PAUSED ||
+           e->outcome == OUTCOME_PRUNED;
+}
+
 /* A rank of a gang whose world may change. */
 static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
                              const struct seat_end *e, const char *reason, struct as_err *err)
@@ -250,7 +257,7 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
         ev = SEAT_EV_LOSE;
         why = gang_world_blame(w, seat, reason);
     }
-    bool is_done = e->outcome == OUTCOME_COMPLETED && seat != gang_world_leader(w);
+    bool is_done = ends_well(e) && seat != gang_world_leader(w);
     if (!is_done)
         seat->outcome = NULL; /* a rank that led, and did not complete the attempt, has just left */
     int64_t joined = e->epoch > seat->joined_epoch ? e->epoch : seat->joined_epoch;
@@ -269,7 +276,7 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
 static as_status end_fixed(struct gang_world *w, struct gang_seat_row *seat,
                            const struct seat_end *e, const char *reason, struct as_err *err)
 {
-    if (e->outcome != OUTCOME_COMPLETED)
+    if (!ends_well(e))
         return end_all(w, seat, e, reason, err);
     as_status st = gang_world_apply(w, seat, SEAT_EV_END, NULL, err);
     return st == AS_OK ? gang_world_settle(w, err) : st;

@@ -3,7 +3,7 @@
  *
  * No other code writes a state, so the counts, the attempts and the events cannot disagree with it.
  * Trials of one sweep change in sets: the number of statements does not grow with a set. A sweep
- * that ends cancels its live trials in the same transaction, CHUNK at a time, so that no statement
+ * that is over ends its live trials in the same transaction, CHUNK at a time, so that no statement
  * runs for long. What people see is one change: until the commit the sweep runs, and claims wait
  * for its row or leave it out. The order of locks is runner, sweeps by key, trials; see
  * README.md. */
@@ -18,6 +18,7 @@
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/gang_store.h"
+#include "scheduler/lifecycle/rungs.h"
 
 #define CHUNK 1000 /* trials of a set */
 
@@ -38,10 +39,30 @@ static const char *step_reason(struct arena *a, const struct sweep_head *s,
                         (long long)s->max_restarts, why);
 }
 
+/* A decision of early stopping stands, whatever its attempt did then. Only people, and the end of
+ * the sweep, come before it. */
+static struct trial_change stand(const struct trial_head *x, const struct trial_change *c)
+{
+    static const trial_event events[] = {[DECIDED_PRUNE] = TRIAL_EV_PRUNE,
+                                         [DECIDED_PAUSE] = TRIAL_EV_PAUSE,
+                                         [DECIDED_RESUME] = TRIAL_EV_RELEASE};
+    trial_decision d = x->at.decision;
+    struct trial_change ret = *c;
+    bool is_ours = c->event == TRIAL_EV_CANCEL || (c->event == TRIAL_EV_PRUNE && !c->reported);
+    if (x->state != TRIAL_RUNNING || d == DECIDED_NOTHING || is_ours)
+        return ret;
+    ret.event = events[d];
+    ret.reason = x->at.reason;
+    if (c->reported)
+        ret.outcome = d == DECIDED_PRUNE ? "pruned" : "paused";
+    return ret;
+}
+
 as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const struct trial_head *x,
-                            const struct trial_change *c, struct trial_plan *ret,
+                            const struct trial_change *given, struct trial_plan *ret,
                             struct as_err *err)
 {
+    const struct trial_change standing = stand(x, given), *c = &standing;
     struct trial_step step;
     as_status st = trial_step(x->state, c->event, x->restarts, s->max_restarts, &step, err);
     if (st != AS_OK)
@@ -232,18 +253,46 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
     return AS_OK;
 }
 
-static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_head *s,
-                             const char *reason, struct as_err *err)
+/* Move those that early stopping told to wait or to stop to the end; returns how many others there
+ * are. */
+static size_t part_told(struct trial_head *rows, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        if (rows[i].at.decision == DECIDED_NOTHING) {
+            i++;
+            continue;
+        }
+        struct trial_head told = rows[i];
+        rows[i] = rows[--n];
+        rows[n] = told;
+    }
+    return n;
+}
+
+/* End the trials that live. is_done: the sweep has what it wanted, or no budget left: what waits
+ * for a promotion is pruned then. */
+static as_status end_live(struct tx *t, struct arena *a, const struct sweep_head *s, bool is_done,
+                          const char *reason, struct as_err *err)
 {
     const struct trial_change c = {
         .event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
+    const struct trial_change told = {.event = TRIAL_EV_PRUNE,
+                                      .reason =
+                                          arena_printf(a, "it was not promoted before %s", reason),
+                                      .outcome = "pruned"};
+    if (!told.reason)
+        return as_fail_nomem(err);
     for (int64_t last = -1;;) {
         struct trial_list_heads live = {0}; /* measurements change them without the sweep's lock */
         as_status st = store_trial_lock_live(t, a, s->key, last, CHUNK, &live, err);
         if (st != AS_OK || live.n == 0)
             return st;
         last = live.rows[live.n - 1].number;
-        if ((st = change_set(t, a, s, live.rows, live.n, &c, NULL, err)) != AS_OK)
+        size_t n = is_done ? part_told(live.rows, live.n) : live.n;
+        if (n > 0 && (st = change_set(t, a, s, live.rows, n, &c, NULL, err)) != AS_OK)
+            return st;
+        if (n < live.n &&
+            (st = change_set(t, a, s, live.rows + n, live.n - n, &told, NULL, err)) != AS_OK)
             return st;
     }
 }
@@ -281,7 +330,7 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
         const char *told = arena_printf(a, "the sweep is %s: %s", sweep_state_format(step.to), why);
         if (!told)
             return as_fail_nomem(err);
-        st = cancel_live(t, a, s, told, err);
+        st = end_live(t, a, s, step.to == SWEEP_FINISHING, told, err);
         if (st != AS_OK)
             return st;
     }
@@ -305,10 +354,11 @@ struct sweep_standing sweep_standing_of(const struct sweep_head *s)
     const int64_t *n = s->counts.by_state;
     return (struct sweep_standing){.planned = s->planned,
                                    .total = s->counts.total,
-                                   .live = n[TRIAL_QUEUED] + n[TRIAL_RUNNING] + n[TRIAL_PAUSED],
+                                   .live = n[TRIAL_QUEUED] + n[TRIAL_RUNNING],
                                    .failed = n[TRIAL_FAILED] - s->known_failed,
                                    .max_failed = s->max_failed,
                                    .wall_time_over = s->wall_time_over,
+                                   .is_spent = s->is_spent,
                                    .target_reached = s->target_reached};
 }
 
@@ -346,12 +396,18 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
     static const sweep_event events[] = {[SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET,
                                          [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
                                          [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
+                                         [SWEEP_OUT_OF_STEPS] = SWEEP_EV_EXHAUST,
                                          [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
     const struct sweep_standing now = sweep_standing_of(&s);
     const sweep_end end = sweep_end_due(s.state, &now);
     const char *reason = NULL;
-    if (end == SWEEP_GOES_ON)
-        return AS_OK;
+    bool is_promoted = false;
+    if (end == SWEEP_ALL_ENDED && s.stops && s.counts.by_state[TRIAL_PAUSED] > 0)
+        st = rungs_close(t, a, &s, &is_promoted, err);
+    if (st != AS_OK || end == SWEEP_GOES_ON || is_promoted)
+        return st;
+    if (end == SWEEP_OUT_OF_STEPS)
+        reason = "max_steps are spent";
     if (end == SWEEP_TOO_MANY_FAILED)
         reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
                               (long long)now.failed, (long long)now.max_failed);

@@ -34,8 +34,10 @@ struct trial_plan {
     struct event_new event;
 };
 
-/* Plan a change; pure. Strings are borrowed from the arguments, or in `a`. AS_E_CONFLICT: the state
- * does not allow the event. */
+/* Plan a change; pure. A decision of early stopping about a running trial stands: its attempt may
+ * end as it likes, the trial is pruned, paused, or queued again if it was promoted meanwhile.
+ * Strings are borrowed from the arguments, or in `a`. AS_E_CONFLICT: the state does not allow the
+ * event. */
 AS_MUST_CHECK as_status trial_change_plan(struct arena *a, const struct sweep_head *s,
                                           const struct trial_head *x, const struct trial_change *c,
                                           struct trial_plan *ret, struct as_err *err);
@@ -53,7 +55,8 @@ AS_MUST_CHECK as_status trials_lose(struct tx *t, struct arena *a,
                                     const struct trial_list_heads *heads, const char *outcome,
                                     const char *reason, int64_t *ret_n, struct as_err *err);
 
-/* Change the state of a sweep. Its live trials are cancelled when it ends. A sweep that runs on
+/* Change the state of a sweep. Its live trials are cancelled when it ends; those that early stopping
+ * told to wait are pruned if it finishes. A sweep that runs on
  * after its end gets a new ensemble at its next end. reason NULL: the table's. AS_E_CONFLICT: the
  * table has no such step, or a sweep that is to run on has lost a data set. */
 AS_MUST_CHECK as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,

@@ -21,7 +21,7 @@ struct queued_trial {
     int64_t attempt;   /* the latest; 0 before the first */
     const char *shape; /* NULL: it has none */
     int64_t bytes_per_member;
-    bool may_share; /* it never ran, or its latest attempt was released */
+    bool may_share; /* it never ran, or its latest attempt was released or paused */
 };
 
 struct begun_trial {

@@ -31,12 +31,21 @@ struct attempt_said {
                        while it is prepared */
 };
 
-/* An instruction to a runner to stop an attempt (the only kind of directive). */
+/* What an instruction asks for. */
+typedef enum directive_action {
+    DIRECTIVE_STOP,  /* the attempt is not current: write nothing more */
+    DIRECTIVE_PRUNE, /* early stopping: end it as pruned, or … */
+    DIRECTIVE_PAUSE  /* … as paused, with its checkpoints */
+} directive_action;
+extern const char *const directive_action_words[]; /* NULL-terminated, in the enum's order */
+
+/* An instruction to whoever runs an attempt, to end it. */
 struct directive_row {
     struct attempt_ref ref;
     const char *reason; /* never NULL: "the sweep was cancelled", "attempt 2 replaced it", … */
     bool is_rank;       /* of a gang: then only the rank in `seat` is to stop */
     int64_t seat;
+    directive_action action;
 };
 
 struct directive_list {

@@ -28,6 +28,7 @@ static const struct {
                    {"max_concurrent_trials", false},
                    {"max_failed_trials", false},
                    {"max_restarts", false},
+                   {"max_steps", false},
                    {"target", false},
                    {"trial_timeout", true},
                    {"on_timeout", false},

@@ -175,7 +175,11 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .learns = d->method->is_model_based,
                               .for_runners = d->trial.kind != TRIAL_NONE,
                               .max_group = max_group_of(d),
-                              .group_given = max_group_of(d) > 0 && d->group > 0};
+                              .group_given = max_group_of(d) > 0 && d->group > 0,
+                              .rungs = d->stopping.steps,
+                              .n_rungs = d->stopping.n_rungs,
+                              .rungs_late = d->stopping.late,
+                              .max_steps = d->limits.max_steps};
 }
 
 /* Insert under the first free id; of a unique name there is one. */

@@ -39,7 +39,7 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
     NEXT(i64, attempt, "t.attempt")                                                                \
     NEXT(text, shape, "t.shape")                                                                   \
     NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
-    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome = 'released', false)")
+    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome in ('released', 'paused'), false)")
 COLUMNS_WHOLE_ROW(struct queued_trial, QUEUED_FIELDS)
 COLUMNS_READER(queued, struct queued_trial, QUEUED_FIELDS)
 #define QUEUED_COLUMNS COLUMNS_SQL(QUEUED_FIELDS)
@@ -77,7 +77,7 @@ static const struct stmt stmts[] = {
          "with l as (select * from unnest($10::int[], $11::text[]) as l(number, group_id)), begun "
          "as "
          "(update trial t set " OWN_VALUES
-         "state = 'running', attempt = t.attempt + 1, runner = $3, epoch = $4, "
+         "state = 'running', attempt = t.attempt + 1, decision = null, runner = $3, epoch = $4, "
          "client = $5, gang = " IS_GANG
          ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "

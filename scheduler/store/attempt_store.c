@@ -9,6 +9,7 @@
 #include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
+#include "scheduler/store/rung_near_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
@@ -63,7 +64,9 @@ COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
     NEXT(bool, is_there, "x.attempt is not null")                                                  \
     NEXT(text, client, "x.client")                                                                 \
     NEXT(text, secret, "x.secret")                                                                 \
-    NEXT(bool, gang, "x.gang")
+    NEXT(bool, gang, "x.gang")                                                                     \
+    NEXT(i64, near.step, SQL_RUNG_NEXT("s", "t"))                                                  \
+    NEXT(i64, near.after, SQL_RUNG_AFTER("s", "t"))
 COLUMNS_WHOLE_ROW(struct attempt_holder, HOLDER_FIELDS)
 COLUMNS_READER(holder, struct attempt_holder, HOLDER_FIELDS)
 #define HOLDER_COLUMNS COLUMNS_SQL(HOLDER_FIELDS)
@@ -190,7 +193,8 @@ static const struct stmt stmts[] = {
                            "= $1 and number = $2 and client = $3) x"},
     [ATTEMPT_HOLDER] = {"attempt_holder",
                         "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
-                        "= s.key and x.number = $2 and x.attempt = $3 where s.id = $1"},
+                        "= s.key and x.number = $2 and x.attempt = $3 left join trial t on "
+                        "t.sweep_key = s.key and t.number = $2 where s.id = $1"},
     [ATTEMPT_LIST] = {"attempt_list",
                       "select " ATTEMPT_COLUMNS " from attempt x left join gang g on " SAME(
                           "g", "x") " where x.sweep_key = $1 and x.number = $2 order by "

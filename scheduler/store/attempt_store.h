@@ -56,6 +56,7 @@ struct attempt_holder {
     const char *client; /* NULL: a runner, or a gang */
     const char *secret; /* SHA-256 of the runner's; NULL: none is asked for */
     bool gang;
+    struct rung_near near; /* of its trial, if nothing is decided about that */
 };
 
 /* `ret` lives in `a`. AS_E_NOT_FOUND: no such sweep. */

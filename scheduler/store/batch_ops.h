@@ -16,6 +16,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
+#include "scheduler/store/rung_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
@@ -32,13 +33,13 @@ struct batch_ask {
     bool extends;    /* the lease of the client is extended */
     bool ends;       /* it ends its attempt: the row of the sweep is locked too */
     bool wants_step; /* the latest step of the attempt */
-    /* Final values of an end, as struct completion has them. */
+    /* Of a report; or final values of an end, as struct completion has them. */
     const struct measurement *points;
     size_t n_points;
 };
 
-/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends,
- * and that of its gang is shared. */
+/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends or
+ * may reach a rung, and that of its gang is shared. */
 struct batch_fact {
     bool has_sweep, has_trial;
     bool is_busy; /* another transaction holds one of its rows */
@@ -49,7 +50,8 @@ struct batch_fact {
     bool is_anothers;           /* of a client: it has attempts, all with other tokens */
     bool has_seat;              /* the seat that it names is there */
     const char *seat_secret;    /* what its writer must show; NULL: nothing */
-    struct sweep_locked *sweep; /* set if it ends; members of one sweep share it */
+    struct sweep_locked *sweep; /* set if its row is locked; members of one sweep share it. Its
+                                   board is set if one of them may reach a rung */
     struct trial_head trial;
     int64_t epoch, leader; /* of its gang; leader -1: nobody leads */
     const char *reported;  /* the outcome that was reported for the attempt; NULL: none. Read if it
@@ -57,6 +59,10 @@ struct batch_fact {
     const char *metrics;   /* JSON: the latest values of the trial; read if it ends */
     int64_t latest_step;   /* that the attempt measured, -1: none; read if it is wanted */
     struct measured_other other; /* of its points; read if an outcome was reported */
+    /* Values at its steps that were recorded before, and its points lack; read if it may reach a
+     * rung with a report. */
+    const struct measurement *stored;
+    size_t n_stored;
 };
 
 /* ---- write ---- */
@@ -89,6 +95,7 @@ struct batch_row {
 struct batch_changes {
     struct batch_record *records;
     size_t n_records;
+    struct rung_changes rungs;
     struct batch_end *ends;
     size_t n_ends;
     struct batch_row *rows;

@@ -16,31 +16,35 @@
 #include "scheduler/store/batch_claims_priv.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/rung_near_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
 
+/* Each table is looked up by its key for each member: a lateral query with a limit cannot be turned
+ * into another join. */
+#define MEMBERS_FROM                                                                               \
+    "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
+    "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral (select "  \
+    "key, rungs, rungs_late from sweep where id = u.id limit 1) s on true left join lateral "      \
+    "(select number, rung, decision from trial where sweep_key = s.key and number = u.number "     \
+    "limit 1) t on true left join lateral (select coalesce(max(attempt) filter (where is_mine), "  \
+    "0) as latest, count(*) filter (where not is_mine) as others from (select attempt, token is "  \
+    "null or u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key "  \
+    "and number = u.number and client = u.client and u.client is not null) y) c on true left "     \
+    "join lateral (select attempt, client, secret, gang from attempt where sweep_key = s.key and " \
+    "number = u.number and attempt = case when u.attempt = 0 then c.latest else u.attempt end "    \
+    "limit 1) x on true left join lateral (select seat, secret from gang_seat where x.gang and "   \
+    "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = u.seat limit 1) "  \
+    "q on true"
+
 static const struct stmt stmts[] = {
-    /* Each table is looked up by its key for each member: a lateral query with a limit cannot be
-     * turned into another join. */
     [BATCH_FIND] =
         {"batch_find",
          "select s.key, t.number is not null, coalesce(c.latest, 0), coalesce(c.others, 0), "
-         "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, q.secret from "
-         "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) "
-         "with ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "
-         "(select key from sweep where id = u.id limit 1) s on true left join lateral (select "
-         "number from trial where sweep_key = s.key and number = u.number limit 1) t on true left "
-         "join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as latest, "
-         "count(*) filter (where not is_mine) as others from (select attempt, token is null or "
-         "u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key and "
-         "number = u.number and client = u.client and u.client is not null) y) c on true left join "
-         "lateral (select attempt, client, secret, gang from attempt where sweep_key = s.key and "
-         "number = "
-         "u.number and attempt = case when u.attempt = 0 then c.latest else u.attempt end limit 1) "
-         "x on true left join lateral (select seat, secret from gang_seat where x.gang and "
-         "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = u.seat limit "
-         "1) q on true order by u.place"},
+         "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, q.secret, "
+         "" SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER("s", "t") " from " MEMBERS_FROM
+                                                                  " order by u.place"},
     /* Whoever holds the row of a client extends its lease, or finds that it has ended. */
     [BATCH_EXTEND] =
         {"batch_extend",
@@ -103,6 +107,8 @@ static as_status read_found(struct reading *b, const struct result *r, int row, 
     f->holder.gang = read_bool(&rd);
     f->has_seat = read_bool(&rd);
     f->seat_secret = read_str(&rd);
+    f->holder.near.step = read_i64(&rd);
+    f->holder.near.after = read_i64(&rd);
     f->attempt = b->asks[i].ref.attempt ? b->asks[i].ref.attempt : f->latest;
     f->leader = -1;
     f->latest_step = -1;
@@ -236,6 +242,20 @@ static as_status order_members(struct reading *b, struct as_err *err)
     return AS_OK;
 }
 
+/* May it reach a rung? The final values of an end have their steps only later. */
+static bool is_near(const struct reading *b, size_t i)
+{
+    const struct batch_ask *m = &b->asks[i];
+    const struct rung_near *near = &b->facts[i].holder.near;
+    return m->ends ? m->n_points > 0 && near->step > 0 : rung_is_near(near, m->points, m->n_points);
+}
+
+/* Is the row of its sweep locked? */
+static bool needs_sweep(const struct reading *b, size_t i)
+{
+    return is_open(b, i) && (b->asks[i].ends || is_near(b, i));
+}
+
 static as_status lock_sweeps(struct reading *b, struct as_err *err)
 {
     int64_t *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
@@ -246,7 +266,7 @@ static as_status lock_sweeps(struct reading *b, struct as_err *err)
     for (size_t j = 0; j < b->n; j++) {
         size_t i = b->order[j];
         int64_t key = b->facts[i].holder.sweep_key;
-        if (is_open(b, i) && b->asks[i].ends && (n == 0 || keys[n - 1] != key))
+        if (needs_sweep(b, i) && (n == 0 || keys[n - 1] != key))
             keys[n++] = key;
     }
     if (n == 0)
@@ -254,7 +274,7 @@ static as_status lock_sweeps(struct reading *b, struct as_err *err)
     as_status st = store_sweep_lock_many(b->t, b->a, keys, n, b->is_patient, rows, err);
     for (size_t j = 0; j < b->n && st == AS_OK; j++) {
         struct batch_fact *f = &b->facts[b->order[j]];
-        if (!is_open(b, b->order[j]) || !b->asks[b->order[j]].ends)
+        if (!needs_sweep(b, b->order[j]))
             continue;
         while (keys[k] != f->holder.sweep_key)
             k++;
@@ -292,6 +312,55 @@ static as_status lock_trials(struct reading *b, struct as_err *err)
         b->facts[i].is_busy = !locked[of[i]];
         if (locked[of[i]])
             b->facts[i].trial = heads[of[i]];
+    }
+    return st;
+}
+
+/* The boards of the sweeps in which a rung may be reached. */
+static as_status open_boards(struct reading *b, struct as_err *err)
+{
+    struct rung_opening *list = arena_alloc(b->a, b->n + 1, sizeof *list);
+    struct sweep_locked **of = arena_alloc(b->a, b->n + 1, sizeof(struct sweep_locked *));
+    size_t n = 0;
+    if (!list || !of)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < b->n; j++) { /* in the order of sweeps */
+        struct batch_fact *f = &b->facts[b->order[j]];
+        if (!is_open(b, b->order[j]) || !f->sweep || !is_near(b, b->order[j]) ||
+            (n > 0 && of[n - 1] == f->sweep))
+            continue;
+        of[n] = f->sweep;
+        list[n++] = (struct rung_opening){.sweep_key = f->sweep->head.key,
+                                          .finish_seq = f->sweep->head.finish_seq};
+    }
+    as_status st = n > 0 ? store_rung_open(b->t, b->a, list, n, err) : AS_OK;
+    for (size_t k = 0; k < n && st == AS_OK; k++)
+        of[k]->board = list[k].board;
+    return st;
+}
+
+static as_status read_stored(struct reading *b, struct as_err *err)
+{
+    struct rung_points *list = arena_alloc(b->a, b->n + 1, sizeof *list);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of);
+    size_t n = 0;
+    if (!list || !of)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct batch_fact *f = &b->facts[i];
+        if (!is_open(b, i) || b->asks[i].ends || !f->sweep || !is_near(b, i))
+            continue;
+        of[n] = i;
+        list[n++] = (struct rung_points){.board = f->sweep->board,
+                                         .sweep_key = f->holder.sweep_key,
+                                         .number = b->asks[i].ref.number,
+                                         .points = b->asks[i].points,
+                                         .n = b->asks[i].n_points};
+    }
+    as_status st = n > 0 ? store_rung_stored(b->t, b->a, list, n, err) : AS_OK;
+    for (size_t k = 0; k < n && st == AS_OK; k++) {
+        b->facts[of[k]].stored = list[k].stored;
+        b->facts[of[k]].n_stored = list[k].n_stored;
     }
     return st;
 }
@@ -408,7 +477,7 @@ static as_status compare_repeats(struct reading *b, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; i < b->n; i++) {
         const struct batch_fact *f = &b->facts[i];
-        if (!is_open(b, i) || !f->reported || b->asks[i].n_points == 0)
+        if (!is_open(b, i) || !f->reported || !b->asks[i].ends || b->asks[i].n_points == 0)
             continue;
         of[n] = i;
         sets[n++] = (struct trial_points){.sweep_key = f->holder.sweep_key,
@@ -431,8 +500,8 @@ static as_status read_batch(struct tx *t, struct arena *a, const struct batch_as
     struct reading b = {
         .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
     static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
-        share_names, find_members, order_members, extend_clients, lock_sweeps,
-        lock_trials, share_gangs,  read_facts,    read_steps,     compare_repeats,
+        share_names, find_members, order_members, extend_clients,  lock_sweeps, lock_trials,
+        share_gangs, read_facts,   read_steps,    compare_repeats, open_boards, read_stored,
     };
     as_status st = AS_OK;
     for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)
@@ -525,16 +594,41 @@ static as_status read_rows(struct tx *t, struct arena *a, struct batch_changes *
     return st;
 }
 
+static as_status write_results(struct tx *t, const struct rung_changes *c, struct events *events,
+                               struct as_err *err)
+{
+    as_status st = store_rung_add_many(t, c->results, c->n_results, err);
+    for (size_t i = 0; i < c->n_results && st == AS_OK; i++)
+        if (c->results[i].is_result)
+            events->list[events->n++] = rung_result_event(&c->results[i]);
+    return st;
+}
+
+static as_status write_promotions(struct tx *t, const struct rung_changes *c, struct events *events,
+                                  struct as_err *err)
+{
+    as_status st = store_rung_promote_many(t, c->promotions, c->n_promotions, err);
+    for (size_t i = 0; i < c->n_promotions && st == AS_OK; i++)
+        if (c->promotions[i].is_queued)
+            events->list[events->n++] = rung_promotion_event(&c->promotions[i]);
+    return st;
+}
+
 static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes *c,
                              struct as_err *err)
 {
-    struct events events = {.list =
-                                arena_alloc(a, c->n_records + c->n_ends + 1, sizeof *events.list)};
+    const struct rung_changes *rungs = &c->rungs;
+    size_t most = c->n_records + c->n_ends + rungs->n_results + rungs->n_promotions;
+    struct events events = {.list = arena_alloc(a, most + 1, sizeof *events.list)};
     if (!events.list)
         return as_fail_nomem(err);
     as_status st = c->n_records > 0 ? write_records(t, a, c, &events, err) : AS_OK;
+    if (st == AS_OK)
+        st = write_results(t, rungs, &events, err);
     if (st == AS_OK && c->n_ends > 0)
         st = write_ends(t, a, c, &events, err);
+    if (st == AS_OK)
+        st = write_promotions(t, rungs, &events, err);
     if (st == AS_OK && events.n > 0)
         st = store_event_add_many(t, events.list, events.n, err);
     return st == AS_OK && c->n_rows > 0 ? read_rows(t, a, c, err) : st;

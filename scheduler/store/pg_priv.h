@@ -30,11 +30,12 @@ struct stmt_set {
 };
 extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; statements.c */
 
-#define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
+#define CONN_STMTS 1024 /* open addressing; a power of two above twice the number of statements */
 
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 
 struct conn;
+struct rung_board;
 struct tx {
     struct store *db;
     struct conn *conn;
@@ -45,7 +46,19 @@ struct tx {
     size_t n_finished;
     bool finished_failed; /* there was no memory for one: the transaction must not commit */
     bool has_finishing;   /* a sweep must be finished after the commit */
+    struct tx_board {     /* the boards that it uses; owned */
+        int64_t sweep_key, stamp;
+        struct rung_board *board;
+    } * boards;
+    size_t n_boards;
 };
+
+/* The board of a sweep that the transaction uses: one that it has already, or one of the cache.
+ * NULL: there is none yet. */
+struct rung_board *tx_board(struct tx *t, int64_t sweep_key);
+/* Use this board from now on; takes it. When the transaction commits it goes to the cache. */
+AS_MUST_CHECK as_status tx_board_add(struct tx *t, int64_t sweep_key, struct rung_board *b,
+                                     struct as_err *err);
 
 /* Which connections a transaction may use. */
 enum { LANE_SHARED, LANE_BATCH, LANES };

@@ -79,16 +79,19 @@ static const struct stmt stmts[] = {
          " join sweep s on s.id = l.id where " IS_LISTED(
              "q") ") returning q.sweep_key, q.number, q.attempt, q.seat, false, q.missing >= 2 "
                   "and q.seated_at < clock_timestamp() - $6 * interval '1 ms', q.runner"},
+    /* In an elastic gang early stopping tells the rank that leads. */
     [SEAT_NOT_CURRENT] =
         {"seat_not_current",
-         "select l.place - 1, q.state, q.runner = $1, coalesce(q.reason, t.reason), "
-         "t.state from unnest($2::text[], $3::int[], $4::int[], $5::int[]) with "
-         "ordinality as l(id, number, attempt, seat, place) left join sweep s on "
+         "select l.place - 1, h.is_held, t.decision = 'prune', q.state, q.runner = $1, "
+         "coalesce(q.reason, t.reason), t.state from unnest($2::text[], $3::int[], $4::int[], "
+         "$5::int[]) with ordinality as l(id, number, attempt, seat, place) left join sweep s on "
          "s.id = l.id left join gang_seat q on " IS_LISTED(
-             "q") " left join trial t on t.sweep_key = s.key and t.number = l.number where "
-                  "not coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = (select epoch "
-                  "from runner where name = $1), false) order by "
-                  "l.place"},
+             "q") " left join trial t on t.sweep_key = s.key and t.number = l.number cross join "
+                  "lateral (select coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = "
+                  "(select epoch from runner where name = $1), false) as is_held) h where not "
+                  "h.is_held or (t.decision is not null and t.attempt = l.attempt and t.state = "
+                  "'running' and (not s.elastic or q.seat = (select min(m.seat) from gang_seat m "
+                  "where " SAME("m", "q") " and m.is_member))) order by l.place"},
     [SEAT_RESUME] = {"seat_resume",
                      "update gang_seat q set epoch = $6, missing = 0 from " SEATS_LISTED
                      " join sweep s on s.id = l.id where " IS_LISTED(
@@ -239,11 +242,15 @@ as_status store_seat_not_current(struct tx *t, struct arena *a, const char *runn
         struct reader rd;
         reader_init(&rd, &r, i, a);
         const struct seat_ref *ref = &listed[read_i64(&rd)].ref;
+        bool is_held = read_bool(&rd), is_pruned = read_bool(&rd);
         const char *state = read_view(&rd);
         rows[ret->n + (size_t)i] = (struct directive_row){.ref = ref->attempt,
                                                           .is_rank = true,
                                                           .seat = ref->seat,
-                                                          .reason = stop_reason(&rd, a, state)};
+                                                          .reason = stop_reason(&rd, a, state),
+                                                          .action = !is_held    ? DIRECTIVE_STOP
+                                                                    : is_pruned ? DIRECTIVE_PRUNE
+                                                                                : DIRECTIVE_PAUSE};
         if ((st = reader_check(&rd, err)) != AS_OK)
             return st;
     }

@@ -30,7 +30,8 @@ AS_MUST_CHECK as_status store_seat_missing(struct tx *t, struct arena *a, const 
                                            const struct seat_said *listed, size_t n,
                                            int64_t lease_ms, struct held_seat_list *ret,
                                            struct as_err *err);
-/* The listed seats that are not this runner's, or do not live; appended to `ret`, which borrows
+/* The listed seats that are not this runner's, or do not live, and those whose trial is told to end
+ * early: of an elastic gang the one that leads, else all. Appended to `ret`, which borrows
  * `listed`. */
 AS_MUST_CHECK as_status store_seat_not_current(struct tx *t, struct arena *a, const char *runner,
                                                const struct seat_said *listed, size_t n,

@@ -25,6 +25,7 @@
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/sweep/doc_cache.h"
+#include "scheduler/sweep/rung_cache.h"
 
 #define POOL_WAIT_MS 5000 /* for a connection, before the error is "busy" */
 #define BACKOFF_MIN_MS 100
@@ -46,6 +47,7 @@ struct store {
     struct store_counters counters;
     struct piece_store *pieces; /* borrowed; set before any operation */
     struct doc_cache *docs;
+    struct rung_cache *boards;
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
@@ -136,6 +138,8 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
         return as_fail_nomem(err);
     if ((st = doc_cache_create(&db->docs, err)) != AS_OK)
         return st;
+    if ((st = rung_cache_create(&db->boards, err)) != AS_OK)
+        return st;
     *ret = as_steal(db);
     return AS_OK;
 }
@@ -151,6 +155,7 @@ void store_close(struct store *db)
     pthread_cond_destroy(&db->freed);
     pthread_mutex_destroy(&db->mu);
     doc_cache_free(db->docs);
+    rung_cache_free(db->boards);
     free(db->url);
     free(db->app);
     free(db);
@@ -199,6 +204,47 @@ void tx_finished(struct tx *t, int64_t sweep_key)
         return;
     }
     t->finished[t->n_finished++] = sweep_key;
+}
+
+/* A board is right as long as nothing that it knows was lost: a crash of PostgreSQL may lose what
+ * TX_BATCH committed, but not without ending all connections. So a board is good while no new one
+ * was made since it was taken. */
+struct rung_board *tx_board(struct tx *t, int64_t sweep_key)
+{
+    struct as_err ignored;
+    for (size_t i = 0; i < t->n_boards; i++)
+        if (t->boards[i].sweep_key == sweep_key)
+            return t->boards[i].board;
+    struct rung_board *b =
+        rung_cache_take(t->db->boards, sweep_key, (int64_t)atomic_load(&t->db->counters.connects));
+    if (b && tx_board_add(t, sweep_key, b, &ignored) != AS_OK)
+        return NULL;
+    return b;
+}
+
+as_status tx_board_add(struct tx *t, int64_t sweep_key, struct rung_board *b, struct as_err *err)
+{
+    as_status st = as_grow(&t->boards, t->n_boards + 1, sizeof *t->boards, err);
+    if (st != AS_OK) {
+        rung_board_free(b);
+        return st;
+    }
+    int64_t stamp = (int64_t)atomic_load(&t->db->counters.connects);
+    t->boards[t->n_boards++] = (struct tx_board){sweep_key, stamp, b};
+    return AS_OK;
+}
+
+/* The boards of a transaction that has ended: what they know is stored, or was rolled back. */
+static void give_boards(struct tx *t, bool is_committed)
+{
+    for (size_t i = 0; i < t->n_boards; i++) {
+        struct tx_board *b = &t->boards[i];
+        if (is_committed)
+            rung_cache_put(t->db->boards, b->sweep_key, b->stamp, b->board);
+        else
+            rung_board_free(b->board);
+    }
+    free(t->boards);
 }
 
 void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx)
@@ -535,6 +581,7 @@ static as_status tx_close(struct tx *t, as_status st, bool *ret_again, bool *ret
     if (st == AS_OK && done.n_finished > 0)
         call_on_finished(done.db, &done);
     free(done.finished);
+    give_boards(&done, st == AS_OK);
     if (st == AS_OK && done.has_finishing)
         call_on_finishing(done.db);
     return st;

@@ -63,6 +63,9 @@ enum {
     "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
     " else 0 end > wall_time_ms, false)"
 
+/* Steps count up to the last rung or the end of each trial. */
+#define STEPS_OVER "coalesce(s.steps_spent >= s.max_steps, false)"
+
 /* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of
  * the index trial_best, and nothing if there is no target. */
 #define REACHED(COMPARE)                                                                           \
@@ -138,7 +141,9 @@ enum {
     NEXT(i64, priority, "s.priority")                                                              \
     NEXT(i64, cpus, "s.cpus")                                                                      \
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
-    NEXT(bool, exclusive, "s.exclusive")
+    NEXT(bool, exclusive, "s.exclusive")                                                           \
+    NEXT(bool, stops, "s.rungs is not null")                                                       \
+    NEXT(bool, is_spent, STEPS_OVER)
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -222,10 +227,10 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -260,11 +265,12 @@ static const struct stmt stmts[] = {
                     ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
                     "('running', 'paused') then now() else reopened_at end where key = $1 and "
                     "state = $2"},
-    [SWEEP_LIMIT] = {"sweep_limit",
-                     "update sweep set document = $2, planned = case when $3::int is null then "
-                     "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
-                     "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-                     "$8, grace_ms = $9, target = $10, keeps_timed_out = $11 where key = $1"},
+    [SWEEP_LIMIT] =
+        {"sweep_limit",
+         "update sweep set document = $2, planned = case when $3::int is null then "
+         "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
+         "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
+         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
                           "update sweep set document = $2, priority = $3 where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
@@ -293,7 +299,7 @@ static const struct stmt stmts[] = {
                       "limit 1"},
     [SWEEP_DUE] = {"sweep_due",
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
-                   "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed - "
+                   "planned and n_queued = 0 and n_running = 0) or " STEPS_OVER " or n_failed - "
                    "n_known_failed > max_failed or " WALL_TIME_OVER " or " TARGET_REACHED
                    ") order by key limit 100"},
 };
@@ -302,8 +308,16 @@ const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
                           struct as_err *err)
 {
+    AS_AUTO(str_done) struct str rungs = {0};
     RESULT_AUTO r = {0};
-    as_status st = tx_query(
+    array_open(&rungs);
+    for (size_t i = 0; i < s->n_rungs; i++)
+        array_i64(&rungs, s->rungs[i]);
+    array_close(&rungs);
+    as_status st = str_check(&rungs, err);
+    if (st != AS_OK)
+        return st;
+    st = tx_query(
         t, &stmts[SWEEP_ADD],
         ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
              arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method), arg_i64(s->seed),
@@ -319,7 +333,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_bool(s->gang), arg_f64_or_null(!isnan(s->target), s->target),
              arg_bool(s->keeps_timed_out), arg_i64(s->priority), arg_i64(s->cpus),
              arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
-             arg_bool(s->ensemble_non_negative)),
+             arg_bool(s->ensemble_non_negative), arg_str(s->n_rungs > 0 ? str_cstr(&rungs) : NULL),
+             arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
@@ -471,16 +486,17 @@ as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_st
 as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
                             const struct sweep_limits *l, bool set_max_trials, struct as_err *err)
 {
-    return tx_exec(
-        t, &stmts[SWEEP_LIMIT],
-        ARGS(arg_i64(key), arg_str(document), arg_i64_or_null(set_max_trials, l->max_trials),
-             arg_i64_or_null(l->max_concurrent_trials > 0, l->max_concurrent_trials),
-             arg_i64_or_null(l->max_failed_trials >= 0, l->max_failed_trials),
-             arg_i64(l->max_restarts),
-             arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
-             arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms),
-             arg_f64_or_null(!isnan(l->target), l->target), arg_bool(l->keeps_timed_out)),
-        NULL, err);
+    return tx_exec(t, &stmts[SWEEP_LIMIT],
+                   ARGS(arg_i64(key), arg_str(document),
+                        arg_i64_or_null(set_max_trials, l->max_trials),
+                        arg_i64_or_null(l->max_concurrent_trials > 0, l->max_concurrent_trials),
+                        arg_i64_or_null(l->max_failed_trials >= 0, l->max_failed_trials),
+                        arg_i64(l->max_restarts),
+                        arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
+                        arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms),
+                        arg_f64_or_null(!isnan(l->target), l->target), arg_bool(l->keeps_timed_out),
+                        arg_i64_or_null(l->max_steps > 0, l->max_steps)),
+                   NULL, err);
 }
 
 as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document, int64_t priority,

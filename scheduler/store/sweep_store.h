@@ -8,6 +8,8 @@
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/sweep/trial_state.h"
 
+struct rung_board;
+
 /* Limits: 0 means none, except for max_failed, where -1 means none. */
 struct sweep_new {
     const char *id, *name, *document, *metric, *method;
@@ -32,6 +34,10 @@ struct sweep_new {
     bool exclusive;             /* nothing else runs on the machine of a trial */
     bool elastic;               /* the ranks of a trial may change while it runs */
     const char *launch;         /* all, first */
+    const int64_t *rungs;       /* the steps of its rungs */
+    size_t n_rungs;             /* 0: no early stopping */
+    bool rungs_late;            /* the first report past a rung counts for it */
+    int64_t max_steps;
 };
 
 /* The columns of a sweep that decisions need. */
@@ -61,6 +67,8 @@ struct sweep_head {
     int64_t priority;
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;
+    bool stops;    /* it has early stopping */
+    bool is_spent; /* its trials have had max_steps together */
 };
 
 /* Insert a sweep, with its row for the ensemble. *ret_key is 0 if the id is taken. */
@@ -96,6 +104,7 @@ struct sweep_locked {
     struct sweep_head head;
     bool has_target;
     double target;
+    struct rung_board *board; /* of early stopping; the transaction's. NULL: nobody needs it */
 };
 
 /* Lock the rows of many sweeps, in the order of `keys` (ascending, each once). ret: n views of `a`;

@@ -24,6 +24,7 @@ enum {
     TRIAL_LOCK_EACH,
     TRIAL_LOCK_FREE,
     TRIAL_MOVE,
+    TRIAL_DROP,
     TRIAL_RETRY,
     TRIAL_GET,
     TRIAL_GET_MANY,
@@ -44,6 +45,14 @@ enum {
     TRIAL_MEASURED
 };
 
+static void column_decision(struct reader *rd, trial_decision *ret)
+{
+    const char *word = read_view(rd);
+    *ret = DECIDED_NOTHING; /* the table's check allows no other words */
+    while (trial_decision_words[*ret] && !as_streq(trial_decision_words[*ret], word))
+        (*ret)++;
+}
+
 #define HEAD_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, sweep_key, "t.sweep_key")                                                           \
     NEXT(i64, number, "t.number")                                                                  \
@@ -56,7 +65,10 @@ enum {
     NEXT(text, client, "t.client")                                                                 \
     NEXT(i64, epoch, "t.epoch")                                                                    \
     NEXT(bool, gang, "t.gang")                                                                     \
-    NEXT(bool, is_known, "t.origin = 'known'")
+    NEXT(bool, is_known, "t.origin = 'known'")                                                     \
+    NEXT(i64, at.rung, "t.rung")                                                                   \
+    NEXT(decision, at.decision, "t.decision")                                                      \
+    NEXT(text, at.reason, "case when t.decision is not null then t.reason end")
 COLUMNS_WHOLE_ROW(struct trial_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -148,6 +160,9 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
     EACH("select " HEAD_COLUMNS " from trial t where t.sweep_key = u.key and t.number = u.number " \
          "for no key update of t " wait)
 
+/* Does the runner $1 hold the listed attempt? */
+#define IS_HELD "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = $1, false)"
+
 static const struct stmt stmts[] = {
     [TRIAL_HEAD] = {"trial_head",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
@@ -164,24 +179,33 @@ static const struct stmt stmts[] = {
          "with l as materialized (select *, sum(is_final::int) over (partition by sweep_key order "
          "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
          "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[], $11::text[], "
-         "$12::bigint[], $13::float8[]) with ordinality as l(sweep_key, number, old, attempt, "
-         "state, burns, reason, is_final, feasible, timed_out, metrics, step, value, place)) "
-         "update "
-         "trial t set state = l.state, restarts = t.restarts + l.burns::int, reason = l.reason, "
-         "missing = 0, finished_at = case when l.is_final then clock_timestamp() end, finish_seq = "
-         "case when l.is_final then (select s.finish_seq from sweep s where s.key = l.sweep_key) + "
-         "l.nth end, feasible = l.feasible, timed_out = l.timed_out, metrics = case when l.metrics "
-         "is null then t.metrics else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, "
-         "t.step), value = coalesce(l.value, t.value) from l where " SQL_JOINED(
+         "$12::bigint[], $13::float8[], $14::bigint[]) with ordinality as l(sweep_key, number, "
+         "old, "
+         "attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, seq, "
+         "place)) update trial t set spent = case when t.state = 'running' then greatest(t.spent, "
+         "coalesce(l.step, t.step, 0)) else t.spent end, state = l.state, restarts = t.restarts + "
+         "l.burns::int, reason = l.reason, missing = 0, finished_at = case when l.is_final then "
+         "clock_timestamp() end, finish_seq = case when l.is_final then coalesce(nullif(l.seq, 0), "
+         "(select s.finish_seq from sweep s where s.key = l.sweep_key) + l.nth) end, feasible = "
+         "l.feasible, timed_out = l.timed_out, metrics = case when l.metrics is null then "
+         "t.metrics "
+         "else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, t.step), value = "
+         "coalesce(l.value, t.value) from l where " SQL_JOINED(
              "t.sweep_key",
              "l.sweep_key") " and " SQL_JOINED_NEXT("t.number",
                                                     "l.number") " and t.state = l.old and "
                                                                 "t.attempt = l.attempt"},
+    [TRIAL_DROP] = {"trial_drop",
+                    "delete from trial_file f using unnest($1::bigint[], $2::int[]) as "
+                    "l(sweep_key, number) where f.kind = 'checkpoint' and " SQL_JOINED(
+                        "f.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("f.number",
+                                                                              "l.number")},
     /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
      * checkpoint the trial begins anew, so what it measured last is no longer its value. */
     [TRIAL_RETRY] =
         {"trial_retry",
          "update trial t set state = 'queued', timed_out = false, restarts = 0, missing = 0, "
+         "decision = null, "
          "reason = $5, started_at "
          "= null, finished_at = null, finish_seq = null, retry_seq = s.finish_seq + 1, retries = "
          "coalesce(t.retries, '[]') || jsonb_build_object('state', t.state, 'reason', t.reason, "
@@ -251,13 +275,14 @@ static const struct stmt stmts[] = {
                       "update trial t set epoch = $5, missing = 0 from " LISTED ", sweep s where "
                       "s.id = l.id and t.sweep_key = s.key and t.number = l.number and t.attempt = "
                       "l.attempt and t.runner = $1 and t.state = 'running'"},
-    [TRIAL_NOT_CURRENT] = {"trial_not_current",
-                           "select l.place - 1, t.state, t.attempt, t.attempt = l.attempt from "
-                           "unnest($2::text[], $3::int[], $4::int[]) with ordinality as l(id, "
-                           "number, attempt, place) left join sweep s on s.id = l.id left join "
-                           "trial t on t.sweep_key = s.key and t.number = l.number where not "
-                           "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = "
-                           "$1, false) order by l.place"},
+    [TRIAL_NOT_CURRENT] =
+        {"trial_not_current",
+         "select l.place - 1, t.state, t.attempt, t.attempt = l.attempt, " IS_HELD
+         ", t.decision, t.reason from "
+         "unnest($2::text[], $3::int[], $4::int[]) with ordinality as l(id, "
+         "number, attempt, place) left join sweep s on s.id = l.id left join "
+         "trial t on t.sweep_key = s.key and t.number = l.number where not " IS_HELD
+         " or t.decision is not null order by l.place"},
     /* A statement that updated every running trial would write a row for each trial and
      * heartbeat. So only trials that are missing, or were missing in the heartbeat before, are
      * updated. The CTE is materialized so that the list is compared once. */
@@ -328,6 +353,27 @@ static void put_move(struct arrays *x, const struct trial_moved *moved)
     array_str(&x->c[10], l->metrics);
     array_i64_or_null(&x->c[11], l->metrics, l->step);
     array_f64_or_null(&x->c[12], l->has_value, l->value);
+    array_i64(&x->c[13], m->seq);
+}
+
+/* Nothing goes on from the checkpoints of trials that are pruned. */
+static as_status drop_checkpoints(struct tx *t, const struct trial_moved *moves, size_t n,
+                                  struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    size_t n_pruned = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        if (moves[i].move.to != TRIAL_PRUNED)
+            continue;
+        array_i64(&x.c[0], moves[i].sweep_key);
+        array_i64(&x.c[1], moves[i].number);
+        n_pruned++;
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK || n_pruned == 0)
+        return st;
+    return tx_exec(t, &stmts[TRIAL_DROP], ARGS(arg_array(&x, 0), arg_array(&x, 1)), NULL, err);
 }
 
 as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, size_t n,
@@ -346,7 +392,7 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                           arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
-                          arg_array(&x, 12)),
+                          arg_array(&x, 12), arg_array(&x, 13)),
                      &moved, err);
     if (st == AS_OK && moved == 0 && n == 1)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
@@ -359,7 +405,7 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
         if (trial_state_is_final(moves[i].move.to) && moves[i].move.attempt > 0)
             tx_finished(t, moves[i].sweep_key);
     }
-    return st;
+    return st == AS_OK ? drop_checkpoints(t, moves, n, err) : st;
 }
 
 as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char *reason,
@@ -643,7 +689,14 @@ static as_status read_directive(struct reader *rd, struct arena *a, const struct
     bool exists = !read_null(rd);
     const char *state = read_view(rd);
     int64_t attempt = read_i64(rd);
-    bool same = read_bool(rd);
+    bool same = read_bool(rd), is_held = read_bool(rd);
+    trial_decision decision;
+    column_decision(rd, &decision);
+    if (is_held) {
+        ret->action = decision == DECIDED_PRUNE ? DIRECTIVE_PRUNE : DIRECTIVE_PAUSE;
+        ret->reason = read_str(rd);
+        return reader_check(rd, err);
+    }
     if (!exists)
         ret->reason = "there is no such trial";
     else if (!same)

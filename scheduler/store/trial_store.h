@@ -3,6 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_TRIAL_STORE_H
 
 #include "base/arena.h"
+#include "scheduler/rows/rung_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/tx.h"
@@ -20,6 +21,7 @@ struct trial_head {
     int64_t epoch; /* 0: no runner's */
     bool gang;     /* the latest attempt is a gang's */
     bool is_known; /* it was added with its result */
+    struct rung_place at;
 };
 
 /* Read it without a lock. AS_E_NOT_FOUND. */
@@ -39,6 +41,7 @@ struct trial_move {
     bool feasible;  /* only for a trial that completes */
     bool timed_out; /* it completes with what it had reported at trial_timeout */
     const char *reason;
+    int64_t seq; /* of a trial that ends: its place in the sweep's order; 0: the next one */
 };
 
 struct trial_key {
@@ -73,8 +76,8 @@ struct trial_moved {
                                    (struct trial_points); else empty */
 };
 /* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
- * end get the next finish_seq of their sweep in the order of the list, so the caller must hold the
- * rows of the sweeps. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
+ * end get the next finish_seq of their sweep in the order of the list, or the one that they name, so
+ * the caller must hold the rows of the sweeps. The checkpoints of pruned trials go. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
 AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
                                               size_t n, struct as_err *err);
 
@@ -154,8 +157,8 @@ AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const char *runner, int
                                            const struct attempt_ref *refs, size_t n,
                                            struct as_err *err);
 
-/* The listed attempts that are not current on that runner, and the reason. The result borrows
- * `refs`. */
+/* The listed attempts that are not current on that runner, and those that are told to end early,
+ * each with the reason. The result borrows `refs`. */
 AS_MUST_CHECK as_status store_trial_not_current(struct tx *t, struct arena *a, const char *runner,
                                                 const struct attempt_ref *refs, size_t n,
                                                 struct directive_list *ret, struct as_err *err);

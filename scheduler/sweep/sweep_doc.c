@@ -19,6 +19,7 @@
 #include "scheduler/sweep/sweep_limits_priv.h"
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_resources_priv.h"
+#include "scheduler/sweep/sweep_stopping_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
 #include "search/prior/warm_start.h"
 #include "search/suggest.h"
@@ -26,9 +27,6 @@
 #define MAX_DESCRIPTION 10000
 #define MAX_TAGS 64
 #define MAX_TAG 128
-
-/* Fields of a later version. They are refused as unsupported, not as unknown. */
-static const char *const later_fields[] = {"early_stopping"};
 
 void sweep_doc_free(struct sweep_doc *d)
 {
@@ -58,18 +56,6 @@ static as_status copy_text(char **ret, const char *s, struct as_err *err)
 }
 
 /* ---- the parts ---- */
-
-static as_status refuse_later_fields(const json_t *doc, struct as_err *err)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(later_fields); i++) {
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child("", later_fields[i], at);
-        if (json_object_get(doc, later_fields[i]))
-            return as_fail_at(err, AS_E_UNSUPPORTED, at,
-                              "%s is not in this version yet; leave the field out", at);
-    }
-    return AS_OK;
-}
 
 static as_status add_tag(const json_t *tag, size_t i, struct sweep_doc *d, struct as_err *err)
 {
@@ -351,6 +337,8 @@ static json_t *doc_to_json(const struct sweep_doc *d)
         bad |= json_object_set_new(j, "forbidden", space_forbidden_to_json(d->space));
     bad |= json_object_set_new(j, "search", search_to_json(d));
     bad |= json_object_set_new(j, "limits", sweep_limits_to_json(&d->limits));
+    if (d->stopping.method != STOP_NONE)
+        bad |= json_object_set_new(j, "early_stopping", sweep_stopping_to_json(d));
     if (d->trial.kind != TRIAL_NONE)
         bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
     bad |= sweep_resources_to_json(d, j);
@@ -360,14 +348,16 @@ static json_t *doc_to_json(const struct sweep_doc *d)
 
 void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
 {
-    *ret = (struct search_spec){.space = d->space,
-                                .method = d->method,
-                                .seed = d->seed,
-                                .n_objectives = d->n_objectives,
-                                .n_outcomes = d->n_outcomes,
-                                .initial_trials = d->initial_trials,
-                                .earlier = d->earlier,
-                                .prepared = d->prepared};
+    *ret = (struct search_spec){
+        .space = d->space,
+        .method = d->method,
+        .seed = d->seed,
+        .n_objectives = d->n_objectives,
+        .n_outcomes = d->n_outcomes,
+        .initial_trials = d->initial_trials,
+        .max_step = d->stopping.method == STOP_NONE ? 0 : (double)d->stopping.max_steps,
+        .earlier = d->earlier,
+        .prepared = d->prepared};
     for (size_t i = 0; i < d->n_objectives; i++)
         ret->maximize[i] = d->objectives[i].maximize;
     for (size_t i = 0; i < d->n_outcomes; i++)
@@ -384,10 +374,8 @@ static as_status parse_sections(struct json_fields *f, uint64_t default_seed, st
                                 struct as_err *err)
 {
     struct faults *faults = f->faults;
-    as_status st = faults_note(faults, refuse_later_fields(f->obj, err), err);
+    as_status st = faults_note(faults, parse_names(f, d, err), err);
     if (st != AS_OK)
-        return st;
-    if ((st = faults_note(faults, parse_names(f, d, err), err)) != AS_OK)
         return st;
     if ((st = sweep_metrics_parse(f, d, err)) != AS_OK)
         return st;
@@ -396,6 +384,11 @@ static as_status parse_sections(struct json_fields *f, uint64_t default_seed, st
     if ((st = faults_note(faults, parse_limits(f, d, err), err)) != AS_OK)
         return st;
     if ((st = faults_note(faults, parse_trial(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, sweep_stopping_parse(f, d, err), err)) != AS_OK)
+        return st;
+    bool stops = json_object_get(f->obj, "early_stopping") != NULL;
+    if ((st = faults_note(faults, sweep_limits_check_steps(d, stops, err), err)) != AS_OK)
         return st;
     if ((st = faults_note(faults, sweep_resources_parse(f, d, err), err)) != AS_OK)
         return st;

@@ -19,6 +19,7 @@
 #include "search/problem/method.h"
 #include "search/space/config.h"
 #include "search/space/space.h"
+#include "search/stopping/stop_spec.h"
 
 #define SWEEP_MAX_TRIALS 1000000
 #define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
@@ -36,6 +37,7 @@ struct sweep_limits {
     int64_t max_restarts;          /* of one trial; default 3 */
     int64_t trial_timeout_ms;      /* 0: none */
     int64_t wall_time_ms;          /* 0: none */
+    int64_t max_steps;             /* of all trials together; 0: no limit */
     int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
     double target;                 /* a value of the one metric that ends the sweep; NAN: none */
     bool
@@ -77,6 +79,7 @@ struct sweep_trial {
     json_t *environment; /* its fields environment, venv, env_file, modules, container; NULL: none
                            */
     trial_launch launch; /* TRIAL_COMMAND */
+    bool checkpoints;    /* TRIAL_COMMAND: the program goes on from its checkpoint */
 };
 
 struct sweep_doc {
@@ -99,6 +102,7 @@ struct sweep_doc {
     uint64_t n_listed;  /* the number of configurations in an enumeration; 0 for
                                          other methods */
     struct sweep_limits limits;
+    struct stop_spec stopping; /* early_stopping; method STOP_NONE: the document has none */
     struct sweep_trial trial;
     int64_t priority;     /* -SWEEP_MAX_PRIORITY..SWEEP_MAX_PRIORITY; higher goes first */
     int64_t gpus;         /* for each trial, as the three below; of several ranks, for each rank */
@@ -127,7 +131,7 @@ AS_MUST_CHECK as_status sweep_limits_parse(const json_t *j, struct sweep_limits 
  *   default_seed  used if search.seed is not given; only its low 53 bits count
  *   ret           owned by the caller
  * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message explains it.
- * AS_E_UNSUPPORTED: a field that is known but not offered by this version: early_stopping.
+ * AS_E_UNSUPPORTED: what is known but not offered by this version: a method of early_stopping.
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);

@@ -8,6 +8,8 @@ sweep_end sweep_end_of(const struct sweep_standing *s)
         return SWEEP_TOO_MANY_FAILED;
     if (s->wall_time_over)
         return SWEEP_OUT_OF_TIME;
+    if (s->is_spent)
+        return SWEEP_OUT_OF_STEPS;
     return s->live == 0 && s->total >= s->planned ? SWEEP_ALL_ENDED : SWEEP_GOES_ON;
 }
 
@@ -23,6 +25,8 @@ const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sw
                             (long long)s->failed, (long long)s->max_failed);
     if (end == SWEEP_OUT_OF_TIME)
         return arena_strdup(a, "wall_time is over: raise it");
+    if (end == SWEEP_OUT_OF_STEPS)
+        return arena_strdup(a, "max_steps are spent: raise it");
     return arena_printf(a, "all of its %lld trials have ended: raise max_trials, or retry trials",
                         (long long)s->total);
 }

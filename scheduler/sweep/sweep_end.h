@@ -11,10 +11,11 @@
 /* Where a sweep stands. */
 struct sweep_standing {
     int64_t planned, total; /* total: trials that exist */
-    int64_t live;           /* trials that have not ended */
+    int64_t live;           /* trials that are queued or run; paused ones wait for a promotion */
     int64_t failed;         /* without known results */
     int64_t max_failed;     /* -1: no limit */
     bool wall_time_over;
+    bool is_spent;       /* limits.max_steps is used up */
     bool target_reached; /* a completed, feasible trial is at least as good as limits.target */
 };
 
@@ -23,10 +24,11 @@ typedef enum sweep_end {
     SWEEP_TARGET_REACHED,
     SWEEP_TOO_MANY_FAILED,
     SWEEP_OUT_OF_TIME,
+    SWEEP_OUT_OF_STEPS,
     SWEEP_ALL_ENDED /* no trial is live, and no other will begin */
 } sweep_end;
 
-/* The first of them, in this order of importance: target, failures, time, trials. */
+/* The first of them, in this order of importance: target, failures, time, steps, trials. */
 sweep_end sweep_end_of(const struct sweep_standing *s);
 
 /* Why a sweep stays as it is and what would make it run on, for people: "wall_time is over: raise

@@ -48,6 +48,9 @@ as_status sweep_limits_read(struct json_fields *f, struct sweep_limits *l, struc
     if ((st = json_fields_i64(f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
         AS_OK)
         return st;
+    if ((st = json_fields_i64(f, "max_steps", JSON_OPTIONAL, 1, STOP_MAX_STEPS, &l->max_steps,
+                              err)) != AS_OK)
+        return st;
     if ((st = json_fields_double(f, "target", JSON_OPTIONAL, -DBL_MAX, DBL_MAX, &l->target, err)) !=
         AS_OK)
         return st;
@@ -82,6 +85,15 @@ as_status sweep_limits_check(const struct sweep_doc *d, struct as_err *err)
     return AS_OK;
 }
 
+as_status sweep_limits_check_steps(const struct sweep_doc *d, bool stops, struct as_err *err)
+{
+    if (d->limits.max_steps == 0 || stops)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/limits/max_steps",
+                      "/limits/max_steps: found a budget of steps without early_stopping, expected "
+                      "early_stopping beside it: steps are counted at its rungs");
+}
+
 /* Milliseconds as a duration of the document: seconds if they are a whole number. */
 static json_t *duration_to_json(int64_t ms)
 {
@@ -98,6 +110,8 @@ json_t *sweep_limits_to_json(const struct sweep_limits *l)
     if (l->max_failed_trials >= 0)
         bad |= json_object_set_new(j, "max_failed_trials", json_integer(l->max_failed_trials));
     bad |= json_object_set_new(j, "max_restarts", json_integer(l->max_restarts));
+    if (l->max_steps)
+        bad |= json_object_set_new(j, "max_steps", json_integer(l->max_steps));
     if (!isnan(l->target))
         bad |= json_object_set_new(j, "target", json_real(l->target));
     if (l->trial_timeout_ms)

@@ -15,6 +15,9 @@ AS_MUST_CHECK as_status sweep_limits_read(struct json_fields *f, struct sweep_li
 /* What the limits mean beside each other and beside the metrics. AS_E_INVAL with pointer: a target
  * beside several metrics, or on_timeout: keep without trial_timeout. */
 AS_MUST_CHECK as_status sweep_limits_check(const struct sweep_doc *d, struct as_err *err);
+/* The same for max_steps; stops: the document has early_stopping. */
+AS_MUST_CHECK as_status sweep_limits_check_steps(const struct sweep_doc *d, bool stops,
+                                                 struct as_err *err);
 
 /* The limits with every default written out. New reference; NULL when memory is out. */
 json_t *sweep_limits_to_json(const struct sweep_limits *l);

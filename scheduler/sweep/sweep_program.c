@@ -272,6 +272,7 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
                               struct as_err *err)
 {
     r->d->trial.kind = TRIAL_COMMAND;
+    r->d->trial.checkpoints = p->checkpoints;
     r->d->trial.launch = p->launch < 0    ? LAUNCH_DEFAULT
                          : p->launch == 0 ? LAUNCH_ALL
                                           : LAUNCH_FIRST;

@@ -18,6 +18,7 @@
 #include "base/trial_template.h"
 #include "model/document/train_spec.h"
 #include "scheduler/sweep/sweep_environment_priv.h"
+#include "scheduler/sweep/sweep_stopping_priv.h"
 
 #define TRIAL_AT "/trial"
 #define TRAIN_AT "/trial/train"
@@ -77,6 +78,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
                         : p->directory   ? TRIAL_AT "/directory"
                         : p->report      ? TRIAL_AT "/report"
                         : p->launch >= 0 ? TRIAL_AT "/launch"
+                        : p->checkpoints ? TRIAL_AT "/checkpoints"
                         : first          ? place
                                          : NULL;
     r->d->trial.kind = TRIAL_TRAIN;
@@ -126,6 +128,8 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
         return st;
     if ((st = json_fields_any(&f, "report", JSON_OPTIONAL, &p.report, err)) != AS_OK)
         return st;
+    if ((st = json_fields_bool(&f, "checkpoints", JSON_OPTIONAL, &p.checkpoints, err)) != AS_OK)
+        return st;
     if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
         AS_OK)
         return st;
@@ -155,6 +159,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_set(j, "report", t->report);
         if (t->environment)
             bad |= json_object_update(j, t->environment);
+        if (t->checkpoints)
+            bad |= json_object_set_new(j, "checkpoints", json_true());
         if (t->launch != LAUNCH_DEFAULT)
             bad |= json_object_set_new(j, "launch",
                                        json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));
@@ -251,7 +257,10 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
                          err);
     if (st != AS_OK || (st = add_dataset(d, spec.dataset, err)) != AS_OK)
         return st;
-    return faults_note(faults, sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err), err);
+    st = faults_note(faults, sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err), err);
+    return st != AS_OK || found->n > 0
+               ? st
+               : faults_note(found, sweep_stopping_check_train(d, &spec, err), err);
 }
 
 /* Note the faults of a sample with the value that was tried. */

@@ -23,6 +23,7 @@ struct trial_parts {
     json_t *environment;              /* as sweep_environment_read() has them; borrowed */
     const struct json_fields *fields; /* what they are fields of; borrowed */
     const char *directory;
+    bool checkpoints;
     int launch; /* an index of sweep_launch_words; -1: not given */
 };
 

@@ -39,8 +39,9 @@ struct search_spec {
     bool maximize[SEARCH_MAX_OBJECTIVES];
     size_t n_outcomes;
     struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
-    uint64_t initial_trials;          /* before the method uses a model; 0: chosen from the space */
-    const struct warm_start *earlier; /* borrowed; NULL: no earlier sweep is used */
+    uint64_t initial_trials; /* before the method uses a model; 0: chosen from the space */
+    double max_step; /* at which trials are judged in the end; 0: no trial is stopped early */
+    const struct warm_start *earlier;       /* borrowed; NULL: no earlier sweep is used */
     const struct search_prepared *prepared; /* borrowed: search_prepare() for this space and method;
                                                NULL: made when needed */
 };
@@ -48,16 +49,30 @@ struct search_spec {
 typedef enum observation_state {
     OBSERVED_PENDING,   /* queued or running: no result yet */
     OBSERVED_COMPLETED, /* values and outcomes count where they are finite */
-    OBSERVED_FAILED     /* ended without a result: has no values, but the search uses it */
+    OBSERVED_FAILED,    /* ended without a result: has no values, but the search uses it */
+    OBSERVED_PARTIAL /* paused or pruned: it has the values of its rungs alone. It did not fail */
 } observation_state;
+
+/* The values of a trial at a rung. seq, promoted_seq and is_stopped are for trial_rungs.h. */
+struct trial_rung {
+    int64_t seq, promoted_seq; /* 0: it was not promoted */
+    double step;
+    bool is_stopped;                      /* it was decided to pause or to prune the trial */
+    double values[SEARCH_MAX_OBJECTIVES]; /* as below; one that is not finite is a bad one */
+};
 
 /* A trial that ended or is under way. */
 struct observation {
     uint64_t number;
     const struct config *config; /* borrowed */
     observation_state state;
-    bool is_suggested;                    /* by the method; false: enqueued or added by users */
-    double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs */
+    bool is_suggested; /* by the method; false: enqueued or added by users */
+    /* The rungs that it has reached, as far as they are known, by ascending step; of any state, and
+     * none without spec.max_step. Borrowed. */
+    const struct trial_rung *rungs;
+    size_t n_rungs;
+    double values
+        [SEARCH_MAX_OBJECTIVES]; /* of a completed trial, in the metrics' own units and signs */
     double outcomes[SEARCH_MAX_OUTCOMES];
 };
 

@@ -134,7 +134,7 @@ static void try_batch(const json_t *doc, struct arena *a)
     for (size_t i = 0; i < r.n_ends; i++) {
         const struct completion *c = &r.ends[i].end;
         hold_part(&r.ends[i].part, "/ends/");
-        hold(r.ends[i].part.fault || (c->outcome <= OUTCOME_TIMEOUT && c->n_metrics <= 100 &&
+        hold(r.ends[i].part.fault || (c->outcome <= OUTCOME_PRUNED && c->n_metrics <= 100 &&
                                       (!c->has_ran || c->ran_ms <= RUN_MAX_MS)));
     }
     for (size_t i = 0; i < r.n_reports; i++) {

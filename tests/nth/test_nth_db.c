@@ -71,11 +71,10 @@ static as_status report(struct arena *a, struct as_err *err)
 {
     const struct measurement m[] = {{1, "loss", 0.5}, {2, "loss", 0.25}, {2, "other", 1}};
     const struct trial_note note = {"device", "cpu"};
-    int64_t n = 0;
-    (void)a;
+    struct attempt_recorded got;
     return attempt_record(
-        s.db, &held, NULL,
-        &(struct attempt_report){.points = m, .n_points = 3, .notes = &note, .n_notes = 1}, &n,
+        s.db, a, &held, NULL,
+        &(struct attempt_report){.points = m, .n_points = 3, .notes = &note, .n_notes = 1}, &got,
         err);
 }
 

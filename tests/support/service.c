@@ -297,8 +297,33 @@ static const struct {
      "count(distinct seq) as d, coalesce(max(seq), 0) as m from (select finish_seq as seq from "
      "trial where sweep_key = s.key and finish_seq is not null union all select "
      "unnest(array[(e ->> 'finish_seq')::bigint, (e ->> 'retry_seq')::bigint]) from trial, "
-     "jsonb_array_elements(retries) e where sweep_key = s.key) o) t where (t.n, t.d, t.m) <> "
+     "jsonb_array_elements(retries) e where sweep_key = s.key union all select unnest(array[seq, "
+     "promoted_seq]) from rung_result where sweep_key = s.key) o) t where (t.n, t.d, t.m) <> "
      "(s.finish_seq, s.finish_seq, s.finish_seq)"},
+    {"rung results and promotions are counted, and steps that were spent",
+     "select count(*) from sweep s cross join lateral (select count(*) as n, count(promoted_seq) "
+     "as "
+     "p from rung_result where sweep_key = s.key) r where (n_rung_results, n_promoted, "
+     "steps_spent) <> (r.n, r.p, (select coalesce(sum(spent), 0) from trial where sweep_key = "
+     "s.key))"},
+    {"only a trial that was told to pause is paused, and its result waits",
+     "select count(*) from trial t where state = 'paused' and (decision is distinct from 'pause' "
+     "or "
+     "not exists (select from rung_result r where r.sweep_key = t.sweep_key and r.number = "
+     "t.number and r.rung = t.rung - 1 and r.decision = 'pause' and r.promoted_seq is null))"},
+    {"a decision to prune stands",
+     "select count(*) from trial where decision = 'prune' and state not in ('running', 'pruned', "
+     "'cancelled')"},
+    {"nothing comes after the decision to prune",
+     "select count(*) from rung_result a join rung_result b using (sweep_key, number) where "
+     "a.decision = 'prune' and b.rung > a.rung"},
+    {"a trial goes past a pause by a promotion, or when it is tried again",
+     "select count(*) from rung_result a join rung_result b using (sweep_key, number) join trial t "
+     "using (sweep_key, number) where a.decision = 'pause' and b.rung > a.rung and (a.promoted_seq "
+     "is null or b.seq < a.promoted_seq) and t.retries is null"},
+    {"nobody waits in a sweep that has ended", "select count(*) from trial t join sweep s on s.key "
+                                               "= t.sweep_key where t.state = 'paused' and "
+                                               "s.state not in ('running', 'paused')"},
     {"what runs on has a pending ensemble",
      "select count(*) from sweep s join ensemble e on e.sweep_key = s.key where s.state in "
      "('running', 'paused') and e.state <> 'pending'"},

@@ -36,6 +36,9 @@ as_status agent_init(struct agent *a, const struct options *o, struct as_err *er
     as_status st = identity_client(o, &a->claim_client, err);
     if (st < 0 || (st = identity_client(o, &a->beat_client, err)) < 0)
         return st;
+    if (folder_watch_create(&a->watch, err) < 0)
+        log_write(LOG_WARN, "report files are looked at, because writes to them are not heard",
+                  "error=\"%s\"", err->msg);
     return sender_create(o, &a->sender, err);
 }
 
@@ -50,6 +53,7 @@ void agent_done(struct agent *a)
         free(a->gpu_fault[i]);
     group_sizes_done(&a->sizes);
     sender_free(a->sender);
+    folder_watch_free(a->watch);
     client_free(a->claim_client);
     client_free(a->beat_client);
     if (a->wake_fd > 0)
@@ -297,6 +301,7 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
     attempt->sender = a->sender;
+    attempt->watch = a->watch;
     if (st < 0 || (st = delivery_start(attempt, err)) < 0)
         return st;
     a->attempts[a->n++] = attempt;

@@ -16,8 +16,9 @@
 struct agent {
     const struct options *options; /* borrowed */
     struct client *claim_client, *beat_client;
-    struct sender *sender; /* of all attempts */
-    int wake_fd;           /* an eventfd that ends the main loop's poll */
+    struct sender *sender;      /* of all attempts */
+    struct folder_watch *watch; /* likewise; NULL: the system allows none */
+    int wake_fd;                /* an eventfd that ends the main loop's poll */
 
     pthread_mutex_t lock;   /* guards all below */
     pthread_cond_t changed; /* anything below has changed; CLOCK_MONOTONIC */

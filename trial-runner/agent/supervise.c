@@ -97,8 +97,7 @@ static void launch_attempt(struct loop *l, struct attempt *t)
     struct as_err err = {0};
     stop_why asked = attempt_asked(t);
     if (asked != STOP_NONE) {
-        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
-                    verdict_release_reason(asked));
+        attempt_end(t, verdict_unstarted(asked), NULL, verdict_stop_reason(asked));
         return;
     }
     int64_t now_ns = clock_mono_ns(); /* before it: a busy machine may return here late */
@@ -137,9 +136,9 @@ static bool has_ended(const struct attempt *t)
            info.si_pid == t->process.pid;
 }
 
-/* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM.
- * If it does not end within its grace period, the whole process is killed, and the other members
- * are tried again. */
+/* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM,
+ * with a checkpoint if another attempt may go on from it. If it does not end within its grace
+ * period, the whole process is killed, and the other members are tried again. */
 static void stop_if_due(struct attempt *t)
 {
     if (t->rank && t->rank->gang.elastic) {
@@ -152,11 +151,12 @@ static void stop_if_due(struct attempt *t)
     switch (stopping_step(&t->process.stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
         if (t->process.joined)
-            group_process_stop_member(t->group, t, t->process.stopping.why != STOP_DROPPED);
+            group_process_stop_member(t->group, t, t->process.stopping.why < STOP_PRUNE);
         else
             child_signal_group(t->process.pid, SIGTERM);
         break;
     case STOP_SEND_KILL:
+        attempt_note_killed(t);
         child_signal_group(t->process.joined ? t->group->pid : t->process.pid, SIGKILL);
         break;
     case STOP_SEND_NONE:

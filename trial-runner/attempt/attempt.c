@@ -93,6 +93,8 @@ void attempt_free(struct attempt *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->sweep);
+    free(a->directed);
+    free(a->lost);
     core_hold_done(&a->hold.cores);
     free(a->gpus);
     free(a->dir);
@@ -217,6 +219,21 @@ void attempt_ask_stop_locked(struct attempt *a, stop_why why)
     attempt_wake_locked(a);
 }
 
+void attempt_end_early(struct attempt *a, stop_why why, const char *reason)
+{
+    pthread_mutex_lock(&a->lock);
+    bool news = why > a->asked;
+    if (news) {
+        free(a->directed);
+        a->directed = as_strdup(reason);
+        attempt_ask_stop_locked(a, why);
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (news)
+        attempt_note(a, "early stopping %s the trial: %s", why == STOP_PAUSE ? "pauses" : "ends",
+                     reason);
+}
+
 void attempt_wake_locked(struct attempt *a)
 {
     pthread_cond_broadcast(&a->changed);
@@ -242,6 +259,17 @@ void attempt_note(struct attempt *a, const char *fmt, ...)
     pthread_mutex_lock(&a->lock);
     tail_add(&a->tail, str_cstr(&line), line.len);
     pthread_mutex_unlock(&a->lock);
+}
+
+void attempt_note_killed(struct attempt *a)
+{
+    const struct stopping *s = &a->process.stopping;
+    char took[32];
+    if (stop_is_early(s->why))
+        attempt_note(a,
+                     "the trial did not obey: it went on for %s after it was told to stop, and is "
+                     "killed",
+                     clock_format_duration(s->grace_ns / NS_PER_MS, took));
 }
 
 /* Copy a reason as valid UTF-8 of at most VERDICT_REASON_MAX bytes. Returns NULL for no reason, and
@@ -270,9 +298,10 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     struct trial_end r = {.outcome = o, .has_exit_code = exit_code != NULL};
     if (exit_code)
         r.exit_code = *exit_code;
-    r.reason = clean_reason(reason);
     int64_t now_ns = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
+    bool early = o == OUTCOME_PAUSED || o == OUTCOME_PRUNED;
+    r.reason = clean_reason(early && a->directed ? a->directed : reason);
     r.has_ran = true;
     r.ran_ms = a->began_ns ? (now_ns - a->began_ns) / NS_PER_MS : 0;
     r.truncated = tail_text(&a->tail, &log);
@@ -284,4 +313,20 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
     wake_main(a);
+}
+
+void attempt_obey(struct attempt *a)
+{
+    pthread_mutex_lock(&a->lock);
+    stop_why why = a->asked;
+    char *reason = stop_is_early(why) && a->end.outcome != verdict_unstarted(why)
+                       ? clean_reason(a->directed ? a->directed : verdict_stop_reason(why))
+                       : NULL;
+    if (stop_is_early(why))
+        a->end.outcome = verdict_unstarted(why);
+    if (reason) {
+        free(a->end.reason);
+        a->end.reason = reason;
+    }
+    pthread_mutex_unlock(&a->lock);
 }

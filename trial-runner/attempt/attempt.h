@@ -19,6 +19,7 @@
 #include "trial-runner/attempt/claimed.h"
 #include "trial-runner/attempt/options.h"
 #include "trial-runner/attempt/result_journal.h"
+#include "trial-runner/collect/folder_watch.h"
 #include "trial-runner/collect/tail.h"
 #include "trial-runner/process/verdict.h"
 
@@ -99,10 +100,12 @@ struct attempt {
     pthread_cond_t changed;
     attempt_phase phase;
     stop_why asked;
+    char *directed;   /* owned: why early stopping ends it; NULL: it does not */
     int64_t began_ns; /* monotonic: when its process was started, or it joined its group; 0: not
                          yet */
     int told;         /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
+    bool written; /* its measurements: a file of them was written since they were read */
     unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
     struct trial_end end;           /* the delivery thread's, from phase `ended` on */
 
@@ -110,6 +113,10 @@ struct attempt {
     struct client *fetch;  /* for preparing; a stop interrupts it */
     struct client *send;   /* for results */
     struct sender *sender; /* for ends and measurements; borrowed; set before the thread starts */
+    struct folder_watch *watch;      /* likewise; NULL: the system allows none */
+    struct folder_listener listener; /* to its folder */
+    char *lost; /* owned: why its checkpoint cannot be used, until the server has heard; NULL: it
+                 * can */
 
     struct attempt_launch launch;
     struct attempt_process process;
@@ -141,12 +148,19 @@ stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */
 void attempt_ask_stop(struct attempt *a, stop_why why);
 void attempt_ask_stop_locked(struct attempt *a, stop_why why);
+/* The server has decided to pause or to prune its trial (`why`), for this reason, which the trial's
+ * log and the end of the attempt tell. Ask for the stop. A repeated directive changes nothing. */
+void attempt_end_early(struct attempt *a, stop_why why, const char *reason);
 /* Wake all who wait for the attempt: its threads, and the main loop. */
 void attempt_wake_locked(struct attempt *a);
 /* End the requests of its delivery: the runner gives up. A later start sends what is on disk. */
 void attempt_give_up(struct attempt *a);
 /* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
+
+/* Its process did not end within its grace period, and is killed: if early stopping had told it to
+ * end, its log says so. Main only. */
+void attempt_note_killed(struct attempt *a);
 
 /* Returns a new reference to its id (attempt_id_json), or NULL if memory is out. With
  * `phase`, the object says where the process is ("phase", "ran_ms"), unless the server has heard
@@ -159,7 +173,12 @@ void attempt_ref_heard(struct attempt *a, const json_t *ref);
 void attempt_say_again(struct attempt *a);
 
 /* Set the result and the phase `ended`. The log is copied from the tail. reason is cut to
- * VERDICT_REASON_MAX. If memory is out, the result lacks the reason or the log. */
+ * VERDICT_REASON_MAX; an outcome paused or pruned has the reason of the directive instead. If memory
+ * is out, the result lacks the reason or the log. */
 void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char *reason);
+/* If a decision of early stopping stands, it is the outcome, whatever the process did. For the
+ * delivery thread, in phase `ended`: a directive may come with the answer to the last
+ * measurements. */
+void attempt_obey(struct attempt *a);
 
 #endif

@@ -112,7 +112,8 @@ struct words {
              &(w)->cache,                                                                          \
              "DIR",                                                                                \
              "ASSAY_RUNNER_CACHE",                                                                 \
-             "data sets, shared by the runners of a host (/var/tmp/assay-runner-UID/cache)"},      \
+             "data sets and checkpoints, of all runners of a host "                                \
+             "(/var/tmp/assay-runner-UID/cache)"},                                                 \
             {"cache-size",                                                                         \
              0,                                                                                    \
              OPT_I64,                                                                              \

@@ -27,7 +27,8 @@
 
 #define BUFFER_BYTES (512 << 10)
 #define PIPE_BYTES (128 << 10) /* a pipe has 64 KiB */
-#define ROUND_MS 100           /* between looks at files */
+#define ROUND_MS 100           /* between looks at files whose writes are not heard */
+#define HEARD_MS 20            /* between looks at files that were heard to be written */
 #define SILENCE_MS 10000       /* after which output is perhaps buffered */
 #define LATE_MS 3000           /* output that comes so late, and only at the end, was buffered */
 #define AT_END_MS 500
@@ -56,6 +57,7 @@ struct collector {
     size_t lost;
     bool wanted; /* main waits for room */
     bool closed;
+    bool heard;                /* a file was written */
     unsigned asked, caught_up; /* collector_catch_up(): how often it was called, and answered */
     int64_t began_ns, first_ns, ended_ns; /* 0: not yet */
 };
@@ -144,33 +146,46 @@ static void note_late(struct collector *c)
                                 "measurements came late: " HOW_TO_FLUSH);
 }
 
-static void wait_for_output(struct collector *c)
-{
-    int64_t until_ns = clock_mono_ns() + ROUND_MS * NS_PER_MS;
-    while (!c->closed && c->n_in == 0 && c->asked == c->caught_up &&
-           clock_cond_wait(&c->changed, &c->lock, until_ns))
-        ;
-}
-
 /* What one round has to look at. */
 struct round {
     char *bytes; /* the buffer that main filled */
     size_t n, lost;
     bool closed;
+    bool look;       /* at files */
+    int64_t look_ns; /* when it looked last */
     unsigned asked;
     int64_t began_ns, first_ns;
 };
+
+/* When files are to be looked at, if nothing else happens. Locked. */
+static int64_t look_due_ns(const struct collector *c, const struct round *before)
+{
+    return before->look_ns + (c->heard ? HEARD_MS : ROUND_MS) * NS_PER_MS;
+}
+
+static void wait_for_output(struct collector *c, const struct round *before)
+{
+    while (!c->closed && c->n_in == 0 && c->asked == c->caught_up &&
+           clock_mono_ns() < look_due_ns(c, before))
+        (void)clock_cond_wait(&c->changed, &c->lock, look_due_ns(c, before));
+}
 
 static void take_round(struct collector *c, struct round *r)
 {
     char *empty = r->bytes;
     pthread_mutex_lock(&c->lock);
-    wait_for_output(c);
+    wait_for_output(c, r);
     bool wake = c->wanted;
+    int64_t now = clock_mono_ns();
+    bool look = c->closed || c->asked != c->caught_up || now >= look_due_ns(c, r);
+    if (look)
+        c->heard = false;
     *r = (struct round){.bytes = c->in,
                         .n = c->n_in,
                         .lost = c->lost,
                         .closed = c->closed,
+                        .look = look,
+                        .look_ns = look ? now : r->look_ns,
                         .asked = c->asked,
                         .began_ns = c->began_ns,
                         .first_ns = c->first_ns};
@@ -191,13 +206,25 @@ static void end_round(struct collector *c, const struct round *r)
     pthread_mutex_unlock(&c->lock);
 }
 
-static as_status do_round(struct collector *c, const struct round *r, bool look,
-                          const struct report_fns *fns, struct as_err *err)
+static void on_write(void *arg)
+{
+    struct collector *c = arg;
+    pthread_mutex_lock(&c->lock);
+    if (!c->heard)
+        pthread_cond_broadcast(&c->changed);
+    c->heard = true;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static as_status do_round(struct collector *c, const struct round *r, const struct report_fns *fns,
+                          struct as_err *err)
 {
     as_status st = line_matcher_feed(&c->matcher, r->bytes, r->n, fns, err);
     if (st == AS_OK && r->closed)
         st = line_matcher_end(&c->matcher, fns, err);
-    if (st == AS_OK && (look || r->closed))
+    if (r->look && c->owner.watch)
+        sources_listen(c->sources, c->owner.watch, on_write, c);
+    if (st == AS_OK && r->look)
         st = sources_read(c->sources, r->closed, err);
     if (r->lost)
         note(c, "some output came too fast at the end and was not searched");
@@ -212,16 +239,11 @@ static void *collect(void *arg)
     struct report_fns fns = sink;
     struct round r = {.bytes = c->in ? malloc(BUFFER_BYTES) : NULL};
     struct as_err err = {0};
-    int64_t look_ns = 0;
     as_status st = c->in && !r.bytes ? as_fail_nomem(&err) : AS_OK;
     fns.arg = c;
     while (!r.closed) {
         take_round(c, &r);
-        int64_t now = clock_mono_ns();
-        bool look = now >= look_ns || r.asked != c->caught_up; /* only this thread writes it */
-        if (look)
-            look_ns = now + ROUND_MS * NS_PER_MS;
-        if (st == AS_OK && (st = do_round(c, &r, look, &fns, &err)) < 0)
+        if (st == AS_OK && (st = do_round(c, &r, &fns, &err)) < 0)
             note(c, err.msg);
         if (c->matcher.n)
             note_silence(c, r.began_ns, r.first_ns);

@@ -22,6 +22,7 @@ struct collector_owner {
     void (*note)(void *arg, const char *text); /* a line for the trial's log */
     void (*wake)(void *arg);                   /* main's wake-up */
     void *arg;
+    struct folder_watch *watch; /* tells when files are written; NULL: they are looked at only */
 };
 
 #define COLLECTED_NAME "collected.jsonl"

@@ -45,6 +45,7 @@ struct file {
     int mark;    /* of a CSV or JSON file: descriptor that marks it as read; -1: none yet */
     ino_t marked;
     bool warned; /* on_bad was told that it is shared */
+    struct folder_listener listener;
 };
 
 struct source {
@@ -64,6 +65,9 @@ struct sources {
     int trial_dir; /* owned; -1: there is none */
     const char *marker;
     struct report_fns sink;
+    struct folder_watch *watch; /* borrowed; NULL: nothing listens */
+    void (*on_write)(void *arg);
+    void *on_write_arg;
     struct source list[SOURCES_MAX];
     size_t n;
 };
@@ -143,6 +147,7 @@ static void file_free(struct file *f)
 {
     if (!f)
         return;
+    folder_watch_remove(f->of->all->watch, &f->listener);
     if (f->of->kind == SOURCE_CSV)
         csv_reader_done(&f->reader.csv);
     else if (f->of->kind == SOURCE_JSON)
@@ -309,6 +314,50 @@ as_status sources_read(struct sources *s, bool last, struct as_err *err)
     for (size_t i = 0; st == AS_OK && i < s->n; i++)
         st = read_source(&s->list[i], last, err);
     return st;
+}
+
+/* ---- listening ---- */
+
+static const char *name_of(const struct file *f)
+{
+    const char *slash = strrchr(f->path, '/');
+    return slash ? slash + 1 : f->path;
+}
+
+static void on_write(void *arg, const char *name)
+{
+    const struct file *f = arg;
+    if (!name || strcmp(name, name_of(f)) == 0)
+        f->of->all->on_write(f->of->all->on_write_arg);
+}
+
+/* The folder may not be there yet, and the system may watch no more: files are looked at, too. */
+static void listen_to(struct file *f)
+{
+    size_t len = (size_t)(name_of(f) - f->path);
+    AS_AUTO(as_freep) char *folder = as_strdup(len ? f->path : ".");
+    char path[40];
+    if (!folder || folder_watch_listens(f->of->all->watch, &f->listener))
+        return;
+    if (len)
+        folder[len - 1] = '\0';
+    AS_AUTO(file_closep) int fd = follow_open(f->of->dir, folder);
+    if (fd < 0)
+        return;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    f->listener = (struct folder_listener){.on_write = on_write, .arg = f};
+    if (folder_watch_add(f->of->all->watch, path, &f->listener, NULL) < 0)
+        return; /* it is asked for again at the next look */
+}
+
+void sources_listen(struct sources *s, struct folder_watch *w, void (*fn)(void *arg), void *arg)
+{
+    s->watch = w;
+    s->on_write = fn;
+    s->on_write_arg = arg;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; s->list[i].kind != SOURCE_BOARD && k < s->list[i].n; k++)
+            listen_to(s->list[i].files[k]);
 }
 
 /* ---- the whole ---- */

@@ -4,6 +4,7 @@
 #define ASSAY_TRIAL_RUNNER_COLLECT_SOURCES_H
 
 #include "base/str.h"
+#include "trial-runner/collect/folder_watch.h"
 #include "trial-runner/reports/measured.h"
 
 #define SOURCES_MAX 16
@@ -25,6 +26,12 @@ AS_MUST_CHECK as_status sources_create(const json_t *report, int dir, const char
                                        const char *marker, const struct report_fns *sink,
                                        struct sources **ret, struct as_err *err);
 void sources_free(struct sources *s);
+
+/* Call on_write(arg) from w's thread when a CSV or JSON file is written. Their folders may not be
+ * there yet: call this again and again. Event files are not listened to: what writes them keeps
+ * measurements back for seconds. w outlives the sources. */
+void sources_listen(struct sources *s, struct folder_watch *w, void (*on_write)(void *arg),
+                    void *arg);
 
 /* Read what is new. `last`: the program has ended, so a last line without a newline counts. A file
  * that cannot be read is told to on_bad once. AS_E_NOMEM, or the status of the sink. */

@@ -1,11 +1,14 @@
-/* The cache of data sets.
+/* The cache of data sets and checkpoints.
  *
  * Several runners and many threads use it at once, without a server between them. Three rules make
  * this safe. A file is complete when it has its name. A lock file beside it lets one of them
  * download it while the others wait. A hard link keeps a file alive for a trial after eviction.
  *
  * Between the look at a file and the link() to it, another runner may evict the file. Then hand_out
- * returns AS_E_NOT_FOUND and cache_get fetches it again. */
+ * returns AS_E_NOT_FOUND and cache_get fetches it again.
+ *
+ * A checkpoint was written by a trial, of which a process may have escaped that writes to it still.
+ * So its digest is checked again when it is copied. */
 #include "trial-runner/delivery/cache.h"
 
 #include <dirent.h>
@@ -90,19 +93,24 @@ static as_status fetch_or_wait(struct client *c, const char *sha256, int64_t siz
     return AS_OK;
 }
 
+/* The folder and the path of a blob. */
+static as_status place_of(const char *cache_dir, const char *sha256, struct str *dir,
+                          struct str *path, struct as_err *err)
+{
+    if (!sha256_hex_valid(sha256))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
+    str_printf(dir, "%s/%.2s", cache_dir, sha256);
+    str_printf(path, "%s/%.2s/%s", cache_dir, sha256, sha256);
+    as_status st = str_check(path, err);
+    return st < 0 ? st : str_check(dir, err);
+}
+
 as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, const char *sha256,
                     int64_t size, const char *dest, const struct client_opts *opts,
                     struct as_err *err)
 {
     AS_AUTO(str_done) struct str dir = {0}, path = {0};
-    if (!sha256_hex_valid(sha256))
-        return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
-    str_printf(&dir, "%s/%.2s", cache_dir, sha256);
-    str_printf(&path, "%s/%.2s/%s", cache_dir, sha256, sha256);
-    as_status st = str_check(&path, err);
-    if (st < 0)
-        return st;
-    st = str_check(&dir, err);
+    as_status st = place_of(cache_dir, sha256, &dir, &path, err);
     if (st < 0)
         return st;
     if ((st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
@@ -120,6 +128,70 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
         return st;
     if (max_bytes)
         cache_shrink(cache_dir, max_bytes);
+    return AS_OK;
+}
+
+/* Copy a file whose name is of another file system, under a temporary name first. */
+static as_status keep_copy(const char *from, const char *path, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str name = {0};
+    str_printf(&name, "%s.tmp%ld.%p", path, (long)getpid(), (const void *)&name);
+    as_status st = str_check(&name, err);
+    if (st < 0)
+        return st;
+    st = copy_file(from, name.s, err);
+    if (st == AS_OK && (chmod(name.s, 0600) < 0 || rename(name.s, path) < 0))
+        st = as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    if (st < 0)
+        (void)unlink(name.s);
+    return st;
+}
+
+as_status cache_keep(const char *cache_dir, int64_t max_bytes, const char *sha256, const char *path,
+                     struct as_err *err)
+{
+    AS_AUTO(str_done) struct str dir = {0}, cached = {0};
+    as_status st = place_of(cache_dir, sha256, &dir, &cached, err);
+    if (st < 0 || (st = file_mkdirs(dir.s, 0755, err)) < 0)
+        return st;
+    if (chmod(path, 0600) < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    if (link(path, cached.s) < 0) {
+        if (errno == EEXIST)
+            return AS_OK;
+        if ((st = keep_copy(path, cached.s, err)) < 0)
+            return st;
+    }
+    utimensat(AT_FDCWD, cached.s, NULL, 0);
+    if (max_bytes)
+        cache_shrink(cache_dir, max_bytes);
+    return AS_OK;
+}
+
+as_status cache_copy(const char *cache_dir, const char *sha256, const char *dest, bool *ret_found,
+                     struct as_err *err)
+{
+    AS_AUTO(str_done) struct str dir = {0}, cached = {0};
+    char got[SHA256_HEX_SIZE];
+    int64_t size = 0;
+    *ret_found = false;
+    as_status st = place_of(cache_dir, sha256, &dir, &cached, err);
+    if (st < 0)
+        return st;
+    if (access(cached.s, F_OK) < 0)
+        return AS_OK;
+    utimensat(AT_FDCWD, cached.s, NULL, 0);
+    if ((st = copy_file(cached.s, dest, err)) < 0 ||
+        (st = sha256_of_file(dest, got, &size, err)) < 0) {
+        bool is_gone = access(cached.s, F_OK) < 0; /* another runner has evicted it meanwhile */
+        (void)unlink(dest);
+        return is_gone ? AS_OK : st;
+    }
+    *ret_found = strcmp(got, sha256) == 0;
+    if (*ret_found)
+        return AS_OK;
+    (void)unlink(dest);
+    (void)unlink(cached.s);
     return AS_OK;
 }
 

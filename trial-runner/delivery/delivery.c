@@ -23,21 +23,50 @@
 #include "trial-runner/delivery/prepare.h"
 #include "trial-runner/rank/rank.h"
 
-#define ROUND_MS 100       /* between looks at the report file */
+#define ROUND_MS 100       /* between looks at report files whose writes are not heard */
+#define HEARD_MS 20        /* between looks at files that were heard to be written */
 #define LOG_MS 1000        /* between puts of the log */
 #define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
 #define BRIEF_MS 500       /* a result that the server has after so long is durable there */
 #define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
 
-/* Wait until the phase is not `while_in`, the attempt is dropped, or ms are over. Returns the
- * phase. */
-static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
+/* A file of measurements was written. */
+static void on_write(void *arg, const char *name)
 {
-    int64_t until_ns = clock_mono_ns() + ms * NS_PER_MS;
+    struct attempt *a = arg;
+    if (name && strcmp(name, REPORT_NAME) != 0 && strcmp(name, COLLECTED_NAME) != 0)
+        return;
+    pthread_mutex_lock(&a->lock);
+    if (!a->written)
+        pthread_cond_broadcast(&a->changed);
+    a->written = true;
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Listen to the attempt's folder, which is made now. Without it the files are looked at. */
+static void listen_to_folder(struct attempt *a)
+{
+    struct as_err err = {0};
+    a->listener = (struct folder_listener){.on_write = on_write, .arg = a};
+    if (a->watch && folder_watch_add(a->watch, a->dir, &a->listener, &err) < 0)
+        log_write(LOG_INFO, "report files are looked at, because writes to them are not heard",
+                  "%s error=\"%s\"", a->label, err.msg);
+}
+
+/* Wait until the phase is not `while_in`, the attempt is dropped, something else is due, or it is
+ * time to look at the files of measurements, which were last looked at then. Returns the phase. */
+static attempt_phase wait_round(struct attempt *a, attempt_phase while_in, int64_t looked_ns,
+                                int64_t due_ns)
+{
+    bool listens = a->watch && folder_watch_listens(a->watch, &a->listener);
+    int64_t heard_ns = looked_ns + HEARD_MS * NS_PER_MS, late_ns = looked_ns + ROUND_MS * NS_PER_MS;
+    if (listens && due_ns > late_ns)
+        late_ns = due_ns;
     pthread_mutex_lock(&a->lock);
     while (a->phase == while_in && a->asked != STOP_DROPPED &&
-           clock_cond_wait(&a->changed, &a->lock, until_ns))
-        ;
+           clock_mono_ns() < (a->written ? heard_ns : late_ns))
+        (void)clock_cond_wait(&a->changed, &a->lock, a->written ? heard_ns : late_ns);
+    a->written = false; /* before they are read: a later write is heard again */
     attempt_phase p = a->phase;
     pthread_mutex_unlock(&a->lock);
     return p;
@@ -71,11 +100,10 @@ static void prepare_or_end(struct attempt *a, struct outbox *o)
     struct as_err err = {0};
     as_status st = prepare_all(a, o, &err);
     stop_why asked = attempt_asked(a);
-    if (asked == STOP_DROPPED) {
-        attempt_end(a, OUTCOME_NONE, NULL, NULL);
-    } else if (asked == STOP_DRAIN) {
-        attempt_end(a, OUTCOME_RELEASED, NULL, "the runner is leaving");
+    if (asked != STOP_NONE) {
+        attempt_end(a, verdict_unstarted(asked), NULL, verdict_stop_reason(asked));
     } else if (st == AS_OK) {
+        listen_to_folder(a);
         attempt_phase_set(a, ATTEMPT_READY);
     } else {
         log_write(LOG_WARN, "a trial cannot be prepared", "%s error=\"%s\"", a->label, err.msg);
@@ -107,12 +135,13 @@ static bool is_ours(struct attempt *a)
 static void accompany_run(struct outbox *o)
 {
     struct attempt *a = o->attempt;
-    int64_t start = clock_mono_ns(), log_due = start + LOG_MS * NS_PER_MS,
-            files_due = start + CHECKPOINT_MS * NS_PER_MS;
+    int64_t looked = clock_mono_ns(), log_due = looked + LOG_MS * NS_PER_MS,
+            files_due = looked + CHECKPOINT_MS * NS_PER_MS;
     attempt_phase p = attempt_phase_get(a);
     while (p < ATTEMPT_ENDED && attempt_asked(a) != STOP_DROPPED) {
         struct as_err err = {0};
-        p = wait_phase(a, p, ROUND_MS);
+        p = wait_round(a, p, looked, log_due < files_due ? log_due : files_due);
+        looked = clock_mono_ns();
         if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a))
             continue;
         log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
@@ -125,6 +154,7 @@ static void accompany_run(struct outbox *o)
             log_due = clock_mono_ns() + LOG_MS * NS_PER_MS;
         }
     }
+    folder_watch_remove(a->watch, &a->listener);
     pthread_mutex_lock(&a->lock);
     while (a->phase < ATTEMPT_ENDED) /* the attempt is dropped, and main ends the process */
         pthread_cond_wait(&a->changed, &a->lock);
@@ -148,15 +178,32 @@ static void refresh_log(struct attempt *a)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* Will another attempt go on from its checkpoint? */
+static bool may_go_on(outcome oc)
+{
+    return oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED || oc == OUTCOME_PAUSED;
+}
+
+static as_status deliver_checkpoints(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    if (!may_go_on(a->end.outcome))
+        return AS_OK;
+    as_status st = outbox_checkpoints(o, err);
+    if (st == AS_OK)
+        outbox_keep_checkpoints(o);
+    if (st == AS_OK && a->end.outcome == OUTCOME_PAUSED && o->uploaded.n == 0)
+        attempt_note(a, "warning: the trial left no checkpoint: if it is resumed, it begins again");
+    return st;
+}
+
 static as_status deliver_in_order(struct outbox *o, struct as_err *err)
 {
-    outcome oc = o->attempt->end.outcome;
     as_status st = outbox_measurements(o, true, err);
     if (st < 0)
         return st;
-    if (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED)
-        st = outbox_checkpoints(o, err);
-    if (st < 0)
+    attempt_obey(o->attempt);
+    if ((st = deliver_checkpoints(o, err)) < 0)
         return st;
     st = outbox_artifacts(o, err);
     if (st < 0)
@@ -180,7 +227,8 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
 {
     struct trial_end *r = &o->attempt->end;
     char *reason = as_strdup(why);
-    if (r->outcome != OUTCOME_RELEASED)
+    if (r->outcome != OUTCOME_RELEASED && r->outcome != OUTCOME_PAUSED &&
+        r->outcome != OUTCOME_PRUNED)
         r->outcome = OUTCOME_RETRY;
     if (reason) {
         free(r->reason);
@@ -206,7 +254,8 @@ static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_
     size_t n = 0;
     as_status st = outbox_sync_artifacts(o, &n, err);
     *ret_brief = st == AS_OK && n == 0 && !a->rank &&
-                 (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED);
+                 (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED ||
+                  a->end.outcome == OUTCOME_PRUNED);
     as_status written =
         *ret_brief ? result_journal_write(a->dir, &a->end, false, err) : keep_durably(o, err);
     return written == AS_OK ? st : written;

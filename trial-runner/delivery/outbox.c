@@ -27,10 +27,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/attempt/directive.h"
+#include "trial-runner/delivery/cache.h"
 #include "trial-runner/delivery/never_reported.h"
 #include "trial-runner/delivery/sender.h"
+#include "trial-runner/protocol/notes.h"
 #include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 
@@ -45,7 +48,7 @@
 void outbox_init(struct outbox *o, struct attempt *a)
 {
     *o = (struct outbox){.attempt = a,
-                         .files = {{.name = "report.jsonl", .label = "ASSAY_REPORT", .fd = -1},
+                         .files = {{.name = REPORT_NAME, .label = "ASSAY_REPORT", .fd = -1},
                                    {.name = COLLECTED_NAME, .label = "trial.report", .fd = -1}}};
 }
 
@@ -299,10 +302,26 @@ static void on_bad(void *arg, size_t line, const char *why)
     note_warning(o, what, why);
 }
 
+/* Does the trainer say with it that its checkpoint is damaged? */
+static bool is_lost_note(const struct attempt *a, const char *name)
+{
+    return strcmp(name, NOTE_CHECKPOINT_LOST) == 0 &&
+           json_is_object(json_object_get(a->claimed.trial, "train"));
+}
+
+static as_status note_lost(struct attempt *a, const char *text, struct as_err *err)
+{
+    free(a->lost);
+    a->lost = as_strdup(text);
+    return a->lost ? AS_OK : as_fail_nomem(err);
+}
+
 /* Keep the text until it is sent. The server keeps as many names. */
 static as_status on_note(void *arg, const char *name, const char *text, struct as_err *err)
 {
     struct outbox *o = arg;
+    if (is_lost_note(o->attempt, name))
+        return note_lost(o->attempt, text, err);
     if (!o->texts)
         o->texts = json_object();
     if (!o->named)
@@ -437,12 +456,31 @@ static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, s
     return st == AS_OK && last ? report_reader_end(&f->reader, &fns, err) : st;
 }
 
+/* Tell the server, once, that the checkpoint which it gave cannot be used: before a new one is. */
+static as_status send_lost(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    JSON_AUTO body =
+        a->lost ? json_pack("{s:s,s:[],s:s}", "kind", "checkpoint", "files", "lost", a->lost)
+                : NULL;
+    if (!a->lost)
+        return AS_OK;
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = send_to_server(o, &replace_files, body, NULL, err);
+    if (st < 0 && !is_refused(st))
+        return st;
+    free(a->lost);
+    a->lost = NULL;
+    return AS_OK;
+}
+
 static as_status send_lines(struct outbox *o, bool last, bool at_once, struct as_err *err)
 {
     as_status st = AS_OK;
     for (size_t i = 0; st == AS_OK && i < OUTBOX_FILES; i++)
         st = send_file(o, &o->files[i], last, err);
-    if (st < 0 || (st = flush_items(o, err)) < 0)
+    if (st < 0 || (st = flush_items(o, err)) < 0 || (st = send_lost(o, err)) < 0)
         return st;
     return flush_texts(o, at_once, err);
 }
@@ -604,6 +642,22 @@ as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     return dir ? scan_folder(o, dir, &o->uploaded, "the checkpoints are not kept", err)
                : as_fail_nomem(err);
+}
+
+void outbox_keep_checkpoints(const struct outbox *o)
+{
+    const struct options *opts = o->attempt->options;
+    for (size_t i = 0; i < o->uploaded.n; i++) {
+        const struct fileset_file *f = &o->uploaded.files[i];
+        AS_AUTO(str_done) struct str path = {0};
+        struct as_err err = {0};
+        str_printf(&path, "%s/checkpoints/%s", o->attempt->dir, f->path);
+        if (!f->sha256[0] || path.failed)
+            continue;
+        if (cache_keep(opts->cache, opts->cache_max_bytes, f->sha256, path.s, &err) < 0)
+            log_write(LOG_WARN, "a checkpoint is not kept in the cache", "%s error=\"%s\"",
+                      o->attempt->label, err.msg);
+    }
 }
 
 as_status outbox_artifacts(struct outbox *o, struct as_err *err)

@@ -11,6 +11,7 @@
 #include "trial-runner/delivery/fileset.h"
 #include "trial-runner/reports/report_reader.h"
 
+#define REPORT_NAME "report.jsonl" /* in the attempt's folder: its ASSAY_REPORT */
 #define OUTBOX_BATCH_ITEMS 1000
 #define OUTBOX_BATCH_BYTES (256 << 10)
 
@@ -56,7 +57,8 @@ void outbox_done(struct outbox *o);
  * trial's log and skipped. With brief_until_ns set, AS_E_UNAVAILABLE is also every other failure
  * that might pass. AS_E_NOMEM; AS_E_IO. */
 
-/* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a
+/* Send the new lines of $ASSAY_REPORT and of what was collected, and that the checkpoint cannot be
+ * used which the server gave (attempt->lost). `last`: the child has ended, so a
  * last line without a newline counts. */
 AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
 
@@ -74,6 +76,9 @@ AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err 
  * after every measurement that the trial wrote before it: what comes after a checkpoint is computed
  * again by an attempt that goes on from it, what comes before is not. */
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
+/* The attempt has ended, and another may go on from its checkpoints, on this runner too: keep those
+ * that the server has (cache.h). What cannot be kept is downloaded then. */
+void outbox_keep_checkpoints(const struct outbox *o);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
 /* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n:

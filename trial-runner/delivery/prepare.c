@@ -17,8 +17,10 @@
 #include "base/file.h"
 #include "base/host_id.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/trial_template.h"
 #include "trial-runner/delivery/cache.h"
+#include "trial-runner/delivery/outbox.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
 #include "trial-runner/group/group_process.h"
@@ -43,13 +45,30 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
     return AS_OK;
 }
 
-static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
+/* A file of the checkpoint, which this runner may have kept. *ret_lost: the server does not have it,
+ * or another content, and never will: no other attempt would get it either. */
+static as_status fetch_checkpoint(struct attempt *a, const json_t *file, const char *path,
+                                  bool *ret_lost, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *dir = file_join(a->dir, "checkpoints");
+    const char *sha = json_string_value(json_object_get(file, "sha256"));
+    bool found = false;
+    as_status st = cache_copy(a->options->cache, sha, path, &found, err);
+    if (st < 0)
+        log_write(LOG_WARN, "a checkpoint in the cache cannot be used", "%s error=\"%s\"", a->label,
+                  err->msg);
+    if (found)
+        return AS_OK;
+    st = client_download_blob(a->fetch, sha, path, 0, &patient, err);
+    *ret_lost = st == AS_E_NOT_FOUND ||
+                (st == AS_E_INTERNAL && !*client_problem_code(a->fetch)); /* its digest is wrong */
+    return st;
+}
+
+static as_status restore_files(struct attempt *a, const char *dir, bool *ret_lost,
+                               struct as_err *err)
+{
     size_t i;
     json_t *f;
-    if (!dir)
-        return as_fail_nomem(err);
     json_array_foreach(a->claimed.files, i, f)
     {
         const char *rel = json_string_value(json_object_get(f, "path"));
@@ -60,12 +79,32 @@ static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
         *strrchr(parent, '/') = '\0';
         as_status st = file_mkdirs(parent, 0700, err);
         if (st == AS_OK)
-            st = client_download_blob(a->fetch, json_string_value(json_object_get(f, "sha256")),
-                                      path, 0, &patient, err);
+            st = fetch_checkpoint(a, f, path, ret_lost, err);
         if (st < 0)
             return as_err_prefix(err, st, "checkpoint %s", rel);
     }
     return AS_OK;
+}
+
+/* The checkpoint of an earlier attempt. If it is lost, the trial begins again from nothing: half a
+ * checkpoint is none. */
+static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(a->dir, "checkpoints");
+    bool lost = false;
+    if (!dir)
+        return as_fail_nomem(err);
+    as_status st = restore_files(a, dir, &lost, err);
+    if (st == AS_OK || !lost)
+        return st;
+    log_write(LOG_WARN, "a checkpoint is lost: its trial begins again", "%s error=\"%s\"", a->label,
+              err->msg);
+    attempt_note(a, "the trial begins again, because its checkpoint is lost: %s", err->msg);
+    a->lost = as_strdup(err->msg);
+    if (!a->lost)
+        return as_fail_nomem(err);
+    st = file_remove_tree(dir, err);
+    return st < 0 ? st : file_mkdirs(dir, 0700, err);
 }
 
 static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_err *err)
@@ -358,7 +397,7 @@ static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_e
         (st = child_env_set(e, "ASSAY_ATTEMPT", attempt, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SEED", a->claimed.seed, err)) < 0 ||
         (st = set_path(a, "ASSAY_PARAMS", "params.json", err)) < 0 ||
-        (st = set_path(a, "ASSAY_REPORT", "report.jsonl", err)) < 0 ||
+        (st = set_path(a, "ASSAY_REPORT", REPORT_NAME, err)) < 0 ||
         (st = set_path(a, "ASSAY_CHECKPOINTS", "checkpoints", err)) < 0 ||
         (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
         return st;
@@ -393,7 +432,8 @@ static as_status start_collector(struct attempt *a, json_t *report, struct as_er
 {
     if (json_array_size(report) == 0 || !is_first(a))
         return AS_OK;
-    const struct collector_owner owner = {.note = note_to_log, .wake = wake_main, .arg = a};
+    const struct collector_owner owner = {
+        .note = note_to_log, .wake = wake_main, .arg = a, .watch = a->watch};
     return collector_start(a->dir, report, a->launch.spec.directory, &owner, &a->launch.collector,
                            err);
 }

@@ -47,13 +47,32 @@ int64_t stopping_next_ns(const struct stopping *s)
     return s->term_ns ? s->term_ns + s->grace_ns : 0;
 }
 
-const char *verdict_release_reason(stop_why why)
+bool stop_is_early(stop_why why)
 {
-    return why == STOP_CROWDED ? "its group has no room for it on the device"
-                               : "the runner is leaving";
+    return why == STOP_PAUSE || why == STOP_PRUNE;
 }
 
-static const char *const names[] = {"completed", "failed", "retry", "released", "timeout"};
+static const struct {
+    outcome outcome;
+    const char *reason;
+} stopped[] = {[STOP_CROWDED] = {OUTCOME_RELEASED, "its group has no room for it on the device"},
+               [STOP_DRAIN] = {OUTCOME_RELEASED, "the runner is leaving"},
+               [STOP_PAUSE] = {OUTCOME_PAUSED, "early stopping paused it"},
+               [STOP_PRUNE] = {OUTCOME_PRUNED, "early stopping ended it"},
+               [STOP_DROPPED] = {OUTCOME_NONE, ""}};
+
+outcome verdict_unstarted(stop_why why)
+{
+    return stopped[why].outcome;
+}
+
+const char *verdict_stop_reason(stop_why why)
+{
+    return stopped[why].reason;
+}
+
+static const char *const names[] = {"completed", "failed", "retry", "released",
+                                    "timeout",   "paused", "pruned"};
 
 const char *outcome_name(outcome o)
 {
@@ -110,12 +129,12 @@ void verdict_of(const struct stopping *s, int wait_status, const char *last_line
     ret->exit_code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     switch (s->why) {
     case STOP_DROPPED:
-        ret->outcome = OUTCOME_NONE;
-        return;
     case STOP_CROWDED:
     case STOP_DRAIN:
-        ret->outcome = OUTCOME_RELEASED;
-        str_puts(&ret->reason, verdict_release_reason(s->why));
+    case STOP_PAUSE:
+    case STOP_PRUNE:
+        ret->outcome = stopped[s->why].outcome;
+        str_puts(&ret->reason, stopped[s->why].reason);
         return;
     case STOP_TIMEOUT:
         ret->outcome = OUTCOME_TIMEOUT;

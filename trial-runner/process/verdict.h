@@ -7,6 +7,8 @@
  *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
  *                                                                 exit 0 after SIGTERM proves
  *                                                                 nothing
+ *   pause, prune (early stopping) SIGTERM, grace, SIGKILL         paused, pruned, whatever the exit
+ *                                                                 code: the decision stands
  *   dropped  (not current)       SIGTERM, grace, SIGKILL          none: nothing more is written
  *
  *   its exit                     outcome
@@ -32,8 +34,13 @@ typedef enum stop_why {
     STOP_TIMEOUT,
     STOP_CROWDED, /* the process of its group has no room for it */
     STOP_DRAIN,
+    STOP_PAUSE, /* the server has decided that it waits, or … */
+    STOP_PRUNE, /* … that it ends */
     STOP_DROPPED,
 } stop_why;
+
+/* Is it a decision of early stopping? */
+bool stop_is_early(stop_why why);
 
 /* The state of stopping one child. Zero it, then set started_ns, timeout_ns and grace_ns. */
 struct stopping {
@@ -51,8 +58,8 @@ typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop
  * as can be. */
 void stopping_begin(struct stopping *s, int64_t now_ns, int64_t timeout_ms, int64_t grace_ms);
 
-/* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then drain,
- * then crowded, then timeout. The grace period does not start again. */
+/* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then prune,
+ * then pause, then drain, then crowded, then timeout. The grace period does not start again. */
 void stopping_ask(struct stopping *s, stop_why why);
 
 /* Returns the signal that is due now. s records that it was sent. */
@@ -67,11 +74,16 @@ typedef enum outcome {
     OUTCOME_RETRY,
     OUTCOME_RELEASED,
     OUTCOME_TIMEOUT,
+    OUTCOME_PAUSED,
+    OUTCOME_PRUNED,
     OUTCOME_NONE, /* write nothing */
 } outcome;
 
-/* The reason of OUTCOME_RELEASED after STOP_CROWDED or STOP_DRAIN. */
-const char *verdict_release_reason(stop_why why);
+/* What an attempt ends as that is asked to stop for this reason, crowded or stronger, before it has
+ * a process. */
+outcome verdict_unstarted(stop_why why);
+/* The reason of such an end, and of a process that was stopped so; "" for dropped. */
+const char *verdict_stop_reason(stop_why why);
 
 const char *outcome_name(outcome o); /* as in the API; NULL for OUTCOME_NONE */
 bool outcome_parse(const char *s, outcome *ret);

@@ -51,6 +51,7 @@ struct rank {
     int64_t left_ns; /* when a world began without it, by its own wish; 0: it has not */
 
     /* The main thread's own. */
+    bool ends_early; /* RANK_ENDS_EARLY has happened */
     bool held; /* it has no process (launch: first), and keeps its slot until the gang is over */
     int fd;    /* the socket to an elastic rank's process; -1: none */
     struct control_lines in;

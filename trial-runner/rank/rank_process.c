@@ -280,8 +280,7 @@ void rank_process_look(struct attempt *t, struct attempt *const *all, size_t n)
     stop_why asked = attempt_asked(t);
     rank_process_talk(t, all, n);
     if (t->rank->held && asked != STOP_NONE)
-        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
-                    verdict_release_reason(asked));
+        attempt_end(t, verdict_unstarted(asked), NULL, verdict_stop_reason(asked));
 }
 
 /* Its runner leaves. Returns whether the rank is needed for a while. */
@@ -304,10 +303,25 @@ static bool lingers(struct rank *r)
     return left_ns && clock_mono_ns() - left_ns < LINGER_MS * NS_PER_MS;
 }
 
+/* Early stopping ends the attempt through the rank that leads: its process and those of the others
+ * stop together. A rank that does not lead goes on: a directive is repeated to whoever leads. */
+static void ask_for_stop(struct attempt *t)
+{
+    int64_t epoch;
+    stop_why asked = attempt_asked(t);
+    if (stop_is_early(asked) && !rank_leads(t->rank, &epoch))
+        return;
+    stopping_ask(&t->process.stopping, asked);
+    if (stop_is_early(asked) && !t->rank->ends_early) {
+        t->rank->ends_early = true;
+        rank_notice(t->rank, RANK_ENDS_EARLY);
+    }
+}
+
 void rank_process_stop_if_due(struct attempt *t)
 {
     struct stopping *s = &t->process.stopping;
-    stopping_ask(s, attempt_asked(t));
+    ask_for_stop(t);
     stop_signal due = stopping_step(s, clock_mono_ns());
     if (s->why == STOP_DROPPED && due == STOP_SEND_NONE && !s->killed)
         due = STOP_SEND_KILL; /* the grace period was for leaving */
@@ -315,9 +329,10 @@ void rank_process_stop_if_due(struct attempt *t)
         s->killed = false;
         return;
     }
-    if (due == STOP_SEND_NONE ||
+    if (due == STOP_SEND_NONE || (due == STOP_SEND_TERM && stop_is_early(s->why)) ||
         (due == STOP_SEND_TERM && s->why == STOP_DRAIN && begin_leaving(t->rank)))
         return;
+    attempt_note_killed(t);
     s->killed = true;
     child_signal_group(t->process.pid, SIGKILL);
 }

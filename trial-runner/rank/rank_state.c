@@ -23,6 +23,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_NOT_IN] = STAY(RANK_SEATED), /* the gang runs, and this rank comes to it */
         [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_QUIT, RANK_SEATED},
+        [RANK_ENDS_EARLY] = STAY(RANK_SEATED),
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_ANNOUNCED] = {
         [RANK_LISTENS] = STAY(RANK_ANNOUNCED),
@@ -31,6 +32,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_NOT_IN] = STAY(RANK_ANNOUNCED), /* a world from before the server knew it */
         [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_QUIT, RANK_ANNOUNCED},
+        [RANK_ENDS_EARLY] = STAY(RANK_ANNOUNCED),
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_MEMBER] = {
         [RANK_LISTENS] = STAY(RANK_MEMBER),
@@ -38,6 +40,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS] = {0, RANK_SHORT}, [RANK_WAITS_ALONE] = {0, RANK_SHORT_ALONE},
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_LEAVE, RANK_LEAVING},
+        [RANK_ENDS_EARLY] = {RANK_FINISH, RANK_STOPPING},
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_ALONE] = {
         [RANK_LISTENS] = STAY(RANK_ALONE),
@@ -45,6 +48,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS] = {0, RANK_SHORT}, [RANK_WAITS_ALONE] = {0, RANK_SHORT_ALONE},
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_FINISH, RANK_STOPPING},
+        [RANK_ENDS_EARLY] = {RANK_FINISH, RANK_STOPPING},
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_SHORT] = {
         [RANK_LISTENS] = STAY(RANK_SHORT),
@@ -52,6 +56,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS] = STAY(RANK_SHORT), [RANK_WAITS_ALONE] = {0, RANK_SHORT_ALONE},
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_LEAVE, RANK_LEAVING},
+        [RANK_ENDS_EARLY] = {RANK_FINISH, RANK_STOPPING},
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_SHORT_ALONE] = { /* to write its checkpoint it has to meet itself, and do one more step */
         [RANK_LISTENS] = STAY(RANK_SHORT_ALONE),
@@ -59,6 +64,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS] = {0, RANK_SHORT}, [RANK_WAITS_ALONE] = STAY(RANK_SHORT_ALONE),
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = {RANK_MEET | RANK_FINISH, RANK_STOPPING},
+        [RANK_ENDS_EARLY] = {RANK_MEET | RANK_FINISH, RANK_STOPPING},
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_LEAVING] = {
         [RANK_LISTENS] = STAY(RANK_LEAVING),
@@ -68,6 +74,7 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS_ALONE] = {RANK_MEET | RANK_FINISH, RANK_STOPPING},
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = STAY(RANK_LEAVING),
+        [RANK_ENDS_EARLY] = {RANK_FINISH, RANK_STOPPING},
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_STOPPING] = {
         [RANK_LISTENS] = STAY(RANK_STOPPING),
@@ -75,18 +82,21 @@ static const struct row table[RANK_STATES][RANK_HAPPENINGS] = {
         [RANK_WAITS] = STAY(RANK_STOPPING), [RANK_WAITS_ALONE] = STAY(RANK_STOPPING),
         [RANK_NOT_IN] = {RANK_DROP, RANK_OUT}, [RANK_IS_OVER] = {RANK_DROP, RANK_OUT},
         [RANK_DRAINS] = STAY(RANK_STOPPING),
+        [RANK_ENDS_EARLY] = STAY(RANK_STOPPING),
         [RANK_ENDS] = {0, RANK_GONE}},
     [RANK_OUT] = {
         [RANK_LISTENS] = STAY(RANK_OUT), [RANK_IN] = STAY(RANK_OUT),
         [RANK_IN_ALONE] = STAY(RANK_OUT), [RANK_WAITS] = STAY(RANK_OUT),
         [RANK_WAITS_ALONE] = STAY(RANK_OUT), [RANK_NOT_IN] = STAY(RANK_OUT),
         [RANK_IS_OVER] = STAY(RANK_OUT), [RANK_DRAINS] = STAY(RANK_OUT),
+        [RANK_ENDS_EARLY] = STAY(RANK_OUT),
         [RANK_ENDS] = STAY(RANK_OUT)}, /* stays: the server hears nothing of it */
     [RANK_GONE] = {
         [RANK_LISTENS] = STAY(RANK_GONE), [RANK_IN] = STAY(RANK_GONE),
         [RANK_IN_ALONE] = STAY(RANK_GONE), [RANK_WAITS] = STAY(RANK_GONE),
         [RANK_WAITS_ALONE] = STAY(RANK_GONE), [RANK_NOT_IN] = {RANK_DROP, RANK_OUT},
         [RANK_IS_OVER] = {RANK_DROP, RANK_OUT}, [RANK_DRAINS] = STAY(RANK_GONE),
+        [RANK_ENDS_EARLY] = STAY(RANK_GONE),
         [RANK_ENDS] = STAY(RANK_GONE)},
 };
 /* clang-format on */
@@ -125,6 +135,6 @@ rank_way rank_way_of(bool elastic, int64_t rank, size_t n, rank_state state, out
         return RANK_WAY_END;
     bool others_go_on = elastic && n > 1 &&
                         (by_signal || o == OUTCOME_RETRY || o == OUTCOME_RELEASED) &&
-                        o != OUTCOME_TIMEOUT;
+                        o != OUTCOME_TIMEOUT && o != OUTCOME_PAUSED && o != OUTCOME_PRUNED;
     return others_go_on ? RANK_WAY_END : RANK_WAY_COMPLETE;
 }

@@ -7,7 +7,8 @@
  *   short       in the newest world, which waits for more ranks; with others
  *   short alone in the newest world, which waits for more ranks; the only one
  *   leaving     a member that has asked to leave
- *   stopping    the only one, and its process was asked for a checkpoint and its end
+ *   stopping    its process was asked for a checkpoint and its end: it is the only one, or it leads
+ *               and all stop together
  *   out         no member any more, or the gang is over: its process must not run
  *   gone        its process has ended */
 #ifndef ASSAY_TRIAL_RUNNER_RANK_RANK_STATE_H
@@ -39,6 +40,7 @@ typedef enum rank_happens {
     RANK_NOT_IN,      /* a new world without it */
     RANK_IS_OVER,     /* the gang is over */
     RANK_DRAINS,      /* its runner leaves */
+    RANK_ENDS_EARLY,  /* early stopping ends the attempt, and this rank leads */
     RANK_ENDS,        /* its process has ended */
     RANK_HAPPENINGS
 } rank_happens;

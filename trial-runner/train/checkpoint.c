@@ -5,7 +5,8 @@
  * `patience` the best weights so far, and the snapshots that were taken. All else is a function of
  * the train document, the data set and the seed; the fingerprint in the file stands for these
  * three, and a file with another fingerprint is refused. A fresh start instead would give the
- * result of another run without a word.
+ * result of another run without a word. After a file that is damaged it gives the same result, only
+ * later, and is told (checkpoint_give_up).
  *
  * The position counts batches, because a checkpoint is written between two batches only. The last
  * report is in the file because a resumed run repeats it (group.c). */
@@ -15,8 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include "data/formats/safetensors.h"
 #include "base/json.h"
+#include "trial-runner/protocol/notes.h"
+#include "trial-runner/train/channel.h"
 
 #define FORMAT "assay-checkpoint-3"
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
@@ -177,15 +182,24 @@ static as_status check_identity(const struct member *m, const struct safetensors
         return as_fail(err, AS_E_INVAL,
                        "it is not a checkpoint: its format is '%.40s', expected '%s'",
                        format ? format : "", FORMAT);
-    if (as_streq(format, FORMAT) && !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
-        return as_fail(err, AS_E_INVAL,
-                       "the file is damaged: it has no checksum, expected '" SAFETENSORS_CHECKSUM
-                       "' in its metadata");
     if (!as_streq(of, m->fingerprint))
         return as_fail(err, AS_E_INVAL,
                        "the checkpoint belongs to another job (another train document, data set or "
                        "seed)");
     return AS_OK;
+}
+
+static as_status check_whole(const struct member *m, const struct safetensors *s,
+                             struct as_err *err)
+{
+    if (!as_streq(safetensors_metadata(s, "format"), FORMAT) ||
+        safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        return AS_OK;
+    return as_fail(
+        err, AS_E_INVAL,
+        "%.200s: the file is damaged: it has no checksum, expected '" SAFETENSORS_CHECKSUM
+        "' in its metadata",
+        m->checkpoint);
 }
 
 static as_status read_position(struct member *m, const struct safetensors *s, struct as_err *err)
@@ -289,11 +303,30 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
         *ret_found = false;
         return AS_OK;
     }
+    if (st == AS_OK)
+        st = check_whole(m, s, err);
     if (st != AS_OK)
         return st;
     st = restore_member(ls, slot, s, err);
+    if (st == AS_E_INVAL) /* it is whole, and not of this job */
+        st = err->code = AS_E_CONFLICT;
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;
     return AS_OK;
+}
+
+as_status checkpoint_give_up(struct member *m, const struct as_err *why, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str text = {0}, line = {0};
+    str_printf(&text, "the checkpoint is not used, and the trial begins again: %s", why->msg);
+    channel_log(m->channel, m->id, true, str_cstr(&text));
+    JSON_AUTO note = json_pack("{s:s}", NOTE_CHECKPOINT_LOST, why->msg);
+    json_format_to(&line, note);
+    str_putc(&line, '\n');
+    as_status st = note ? str_check(&line, err) : as_fail_nomem(err);
+    if (st < 0)
+        return st;
+    (void)unlink(m->checkpoint);
+    return report_file_append(&m->report, &line, err);
 }

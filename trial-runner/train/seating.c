@@ -14,7 +14,7 @@
 #include "trial-runner/train/group_priv.h"
 #include "trial-runner/train/report_file.h"
 
-/* Restore the checkpoint if there is one. The last report is written again, because the attempt
+/* Restore the checkpoint if there is one that is not damaged. The last report is written again, because the attempt
  * that wrote it may have died before the runner sent that line. */
 static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
 {
@@ -23,9 +23,14 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
     m->saved_ns = clock_mono_ns();
     if (!m->checkpoint)
         return AS_OK;
-    as_status st = checkpoint_read(ls, ls->n - 1, &found, err);
-    if (st != AS_OK || !found)
-        return st;
+    struct as_err why;
+    as_status st = checkpoint_read(ls, ls->n - 1, &found, &why);
+    if (st == AS_E_INVAL)
+        return checkpoint_give_up(m, &why, err);
+    if (st != AS_OK)
+        return as_fail(err, st, "%s", why.msg);
+    if (!found)
+        return AS_OK;
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
     channel_log(m->channel, m->id, false, text);

@@ -35,6 +35,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/test_rows.h"
 #include "trial-runner/train/channel.h"
+#include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/tree_metrics.h"
 
@@ -180,7 +181,7 @@ static as_status read_position(struct tree_trial *t, const struct safetensors *s
     const struct safetensors_tensor *trees = safetensors_get(s, "trees");
     const char *of = safetensors_metadata(s, "fingerprint");
     if (!as_streq(safetensors_metadata(s, "format"), FORMAT) || !trees ||
-        trees->type != SAFETENSORS_U8 || !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        trees->type != SAFETENSORS_U8)
         return as_fail(err, AS_E_INVAL, "it is not a checkpoint of trees, expected the format '%s'",
                        FORMAT);
     if (!as_streq(of, t->m->fingerprint))
@@ -212,9 +213,15 @@ static as_status resume(struct tree_trial *t, struct as_err *err)
     m->saved_ns = clock_mono_ns();
     if (!m->checkpoint)
         return AS_OK;
-    as_status st = safetensors_read(m->checkpoint, MAX_CHECKPOINT, &s, err);
+    struct as_err why;
+    as_status st = safetensors_read(m->checkpoint, MAX_CHECKPOINT, &s, &why);
+    if (st == AS_OK && !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        st = as_fail(&why, AS_E_INVAL, "%.200s: the file is damaged: it has no checksum",
+                     m->checkpoint);
+    if (st == AS_E_INVAL)
+        return checkpoint_give_up(m, &why, err);
     if (st != AS_OK)
-        return st == AS_E_NOT_FOUND ? AS_OK : st;
+        return st == AS_E_NOT_FOUND ? AS_OK : as_fail(err, st, "%s", why.msg);
     st = read_position(t, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);

@@ -17,7 +17,7 @@ from .own_sampler import BaseSampler, _sampled
 from .parameters import _of_space, _Parameter
 from .run import _Run
 from .states import TrialState, _state
-from .sweep import _made, _StudySweep
+from .sweep import ENDED, _made, _StudySweep
 from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
 
 
@@ -192,7 +192,8 @@ class _StudyTrials(_StudySweep):
         self._http.close()
 
     def _finish(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str] = None) -> FrozenTrial:
-        """Tell the server how a trial ended, and keep it. state: completed, failed or pruned."""
+        """Tell the server how a trial ended, and keep it. state: completed, failed or pruned; of a trial that early stopping
+        pauses the server makes paused of it."""
         if self._sampler is not None:
             ended = self._frozen(trial, state, metrics, reason)
             self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
@@ -203,14 +204,15 @@ class _StudyTrials(_StudySweep):
         if trial._lost is None and state == "completed":
             row = trial._tell("complete", metrics={n: _json_number(v) for n, v in metrics.items()})
         elif trial._lost is None and state == "pruned":
-            if trial._tell("heartbeat") is not None:  # it is still ours
-                self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
+            outcome = "paused" if trial._directive.get("action") == "pause" else "pruned"
+            why = trial._why_pruned(str(reason or state))
+            row = trial._tell("complete", outcome=outcome, reason=_encodable(why)[:2000])
         elif trial._lost is None:
             row = trial._tell("complete", outcome="failed", reason=_encodable(str(reason or state))[:2000])
         if trial._lost is not None:
             state, reason = "cancelled", trial._lost
-        elif row is not None and state == "completed" and row["state"] != "completed":
-            state, reason = row["state"], row.get("reason")
+        elif row is not None and state in ("completed", "pruned") and row["state"] != state:
+            state, reason = row["state"], row.get("reason")  # a decision of early stopping stands
         for queued in self._queued_attrs:
             if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
                 trial.user_attrs = {**queued[1], **trial.user_attrs}
@@ -221,14 +223,14 @@ class _StudyTrials(_StudySweep):
             _say(f"trial {trial.number}: its result is not used: {trial._lost}")
         with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
             self._let_go(trial)
-            if trial.number < 0:
+            if trial.number < 0 or state == "paused":  # it has not ended
                 return record
             self._own.append(record)
             self._records[record.sweep, record.number] = record
             for name, (p, _) in trial._asked.items():
                 if name not in self._space:
                     self._missing[name] = p
-            if trial._sweep != self.sweep and state != "cancelled":
+            if trial._sweep != self.sweep and state in ENDED:
                 self._carry(record)
         return record
 

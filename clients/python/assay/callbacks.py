@@ -34,7 +34,7 @@ class _Reporter:
         if found:
             self._trial.report(None if value is None else float(value), int(step), **found)
         if self._trial.should_prune():
-            raise TrialPruned(self._trial._lost or f"stopped at step {step}")
+            raise TrialPruned(self._trial._why_pruned(f"stopped at step {step}"))
         return False
 
 

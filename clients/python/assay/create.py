@@ -11,7 +11,7 @@ from .address import _Address, _find
 from .constants import JSON, LEASE_S
 from .constraints import ConstraintsFunc, _check_free_names
 from .errors import AssayError, _say
-from .methods import _Sampler
+from .methods import NopPruner, _Pruner, _Sampler
 from .own_sampler import BaseSampler
 from .results import Metrics
 from .run import Callback
@@ -54,7 +54,8 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
                  metrics: Optional[Mapping[str, str]] = None, space: Optional[Mapping[str, Any]] = None,
                  method: str = "gp", seed: Optional[int] = None, constraints: Sequence[Mapping[str, Any]] = (),
                  parameter_constraints: Sequence[str] = (), forbidden: Sequence[Mapping[str, Any]] = (),
-                 tags: Sequence[str] = (), limits: Optional[Mapping[str, Any]] = None, load_if_exists: bool = False,
+                 tags: Sequence[str] = (), limits: Optional[Mapping[str, Any]] = None,
+                 early_stopping: Optional[Mapping[str, Any]] = None, load_if_exists: bool = False,
                  lease: Optional[float] = None, constraints_func: Optional[ConstraintsFunc] = None,
                  server: Optional[str] = None, profile: Optional[str] = None, token: Optional[str] = None,
                  start: bool = True, **ignored: Any) -> Study:
@@ -64,12 +65,15 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     (default) or maximize, for each objective. metric: their names ("value", "value_0", …); or metrics, both at once:
     {"error": "minimize", "speed": "maximize"}. space: {name: (low, high), (low, high, "log"), a list of choices, an
     entry of a sweep document or an Optuna distribution}; None: what the objective suggests. method, seed, constraints,
-    parameter_constraints, forbidden, tags, limits: fields of the sweep document (docs/sweep.md). load_if_exists: work
+    parameter_constraints, forbidden, tags, limits, early_stopping: fields of the sweep document (docs/sweep.md).
+    early_stopping, such as {"method": "asha", "max_steps": 81}, ends trials by what they report, where their objective asks
+    should_prune(). load_if_exists: work
     on the sweep of this name, if there is one. lease: seconds (60) after which the server gives the trials of this program
     to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives.
     constraints_func: called with each trial that completed or was pruned; the trial is feasible when every number that it
     returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
-    when no server is known. Optuna's storage and pruner are accepted and have no effect; a sampler of assay.samplers
+    when no server is known. Optuna's storage is accepted and has no effect; a pruner of assay.pruners that says the steps
+    of a full trial (HyperbandPruner with max_resource) is early_stopping, others have no effect; a sampler of assay.samplers
     chooses method, seed and constraints_func; one of your own (samplers.BaseSampler) chooses the values; others have no
     effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
@@ -82,6 +86,12 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
         method = "random"  # the service does not search
     elif sampler is not None:
         ignored["sampler"] = sampler
+    pruner = ignored.get("pruner")
+    if isinstance(pruner, _Pruner) and early_stopping is None and pruner.early_stopping() is not None:
+        early_stopping = pruner.early_stopping()
+        del ignored["pruner"]
+    elif isinstance(pruner, NopPruner):
+        del ignored["pruner"]
     if any(v is not None for v in ignored.values()):
         _say(f"{', '.join(sorted(ignored))}: no effect here, the service has its own")
     if (parameter_constraints or forbidden) and space is None:
@@ -90,6 +100,8 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     options: JSON = {"search": {"method": method, **({} if seed is None else {"seed": int(seed)})},
                      "constraints": [dict(c) for c in constraints], "parameter_constraints": list(parameter_constraints),
                      "forbidden": [dict(f) for f in forbidden], "tags": list(tags), "limits": dict(limits or {})}
+    if early_stopping:
+        options["early_stopping"] = dict(early_stopping)
 
     def address() -> _Address:
         return _find(server, profile, token, start)

@@ -1,11 +1,12 @@
 """Samplers and pruners by Optuna's names, for create_study(sampler=…, pruner=…). A sampler chooses the search method of the
-service, its seed and the constraints_func; its other arguments have no effect. A pruner has none: the service does not stop trials for their
-results yet."""
+service, its seed and the constraints_func; its other arguments have no effect. HyperbandPruner is the early_stopping of the
+sweep; the other pruners do not say how many steps a full trial has, which the service wants to know, and have no effect."""
 from __future__ import annotations
 
 import random
 from typing import Any, Optional
 
+from .constants import JSON
 from .constraints import ConstraintsFunc
 from .distributions import BaseDistribution
 from .own_sampler import BaseSampler
@@ -66,6 +67,10 @@ class _Pruner:
     def __init__(self, *ignored: Any, **also_ignored: Any) -> None:
         pass
 
+    def early_stopping(self) -> Optional[JSON]:
+        """The field of the sweep document; None: it has none."""
+        return None
+
 
 class NopPruner(_Pruner):
     pass
@@ -84,4 +89,15 @@ class SuccessiveHalvingPruner(_Pruner):
 
 
 class HyperbandPruner(_Pruner):
-    pass
+    """max_resource: the steps of a full trial; with "auto" it has no effect."""
+
+    def __init__(self, min_resource: int = 1, max_resource: Any = "auto", reduction_factor: int = 3,
+                 bootstrap_count: int = 0) -> None:
+        super().__init__()
+        self._steps, self._eta = (min_resource, max_resource), reduction_factor
+
+    def early_stopping(self) -> Optional[JSON]:
+        least, most = self._steps
+        if not isinstance(most, int):
+            return None
+        return {"method": "hyperband", "min_steps": least, "max_steps": most, "eta": self._eta}

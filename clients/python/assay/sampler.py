@@ -113,7 +113,7 @@ def AssaySampler(*, study_name: Optional[str] = None, method: str = "gp", seed: 
                  token: Optional[str] = None, start: bool = True) -> Any:
     """A sampler for Optuna whose suggestions are those of Assay: optuna.create_study(sampler=assay.AssaySampler()).
     Also for several objectives; trials that the study has already become known results. The arguments are those of
-    create_study(); constraints_func gets Optuna's trial. The search does not learn from a trial that Optuna prunes: the sweep has it as cancelled."""
+    create_study(); constraints_func gets Optuna's trial. A trial that Optuna prunes is pruned in the sweep too."""
     import optuna  # type: ignore[import]
 
     def make(study: Any) -> Study:

@@ -325,8 +325,8 @@ class _StudySweep(_StudyData):
             if when:
                 self._space[name].spec["when"] = when
         self.metrics = [(m["name"], m["goal"]) for m in found["metrics"]]
-        self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden")
-                         if k in document}
+        self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden",
+                                                    "early_stopping") if k in document}
         self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT, ATTRIBUTE))]
         self.user_attrs = {**_attributes(document.get("tags", [])), **self.user_attrs}
         if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:

@@ -74,8 +74,8 @@ def _measured(name: str, value: Any) -> float:
 class FrozenTrial:
     """A trial as it was when it was read.
 
-    number: its number in the sweep `sweep`. state: queued, running, completed, pruned, failed or cancelled; pruned is
-    a trial whose objective raised TrialPruned (the service has it as cancelled). params: what the objective suggested.
+    number: its number in the sweep `sweep`. state: queued, running, paused, completed, pruned, failed or cancelled; pruned
+    is a trial whose objective raised TrialPruned, or that early stopping ended. params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
     feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
     datetime_complete: local times, or None. user_attrs: kept in the process that ran it. system_attrs: with a
@@ -151,6 +151,7 @@ class Trial:
         self.datetime_start = datetime.datetime.now()
         self._sending = threading.Lock()
         self._lost: Optional[str] = None
+        self._directive: JSON = {}  # what early stopping decided: its action and the reason
         self._process = os.getpid()
         if item is not None:
             self._adopt(item)
@@ -263,7 +264,10 @@ class Trial:
         self._sent = time.monotonic()
         for first in range(0, len(items), 1000):
             if self._lost is None:
-                self._tell("measurements", items=items[first:first + 1000])
+                answer = self._tell("measurements", items=items[first:first + 1000])
+                for directive in (answer or {}).get("directives", ()):
+                    if directive["action"] in ("prune", "pause"):
+                        self._directive = directive
 
     def _tell(self, operation: str, **body: Any) -> Any:
         """One operation on this trial. A 409 of a trial that is no longer ours is noted, and answered with None. A program
@@ -283,10 +287,15 @@ class Trial:
             return None
 
     def should_prune(self) -> bool:
-        """Should the objective stop this trial? True once the service has taken it away: it was cancelled by hand, or
-        its sweep was. This version of the service does not stop trials for their results."""
-        if self._sweep is not None and self._unsent and time.monotonic() - self._sent >= FLUSH_S:
+        """Should the objective stop this trial, by raising TrialPruned? True once the early_stopping of the study has
+        decided so by what was reported, and once the service has taken the trial away: it was cancelled by hand, or its
+        sweep was. With early_stopping what was reported is sent at once, and the answer is the decision."""
+        at_once = "early_stopping" in self._study._options
+        if self._sweep is not None and self._unsent and (at_once or time.monotonic() - self._sent >= FLUSH_S):
             self._send()
-        return self._lost is not None
+        return self._lost is not None or bool(self._directive)
+
+    def _why_pruned(self, otherwise: str) -> str:
+        return self._lost or str(self._directive.get("reason") or otherwise)
 
     should_stop = should_prune

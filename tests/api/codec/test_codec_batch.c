@@ -95,13 +95,17 @@ END_TEST
 START_TEST(answers_fit_the_document)
 {
     struct claim_list none = {.is_preparing = true};
+    struct directive_row prune = {
+        .ref = {"s", 1, 1}, .reason = "at step 3 it is 7th of 9", .action = DIRECTIVE_PRUNE};
     JSON_AUTO full = ck_schema(
         "BatchResult",
-        batch_encode(json_pack("[o,o]", batch_end_encode(TRIAL_FAILED),
-                               batch_problem_encode(409, json_pack("{s:s,s:s,s:i,s:s,s:s}", "type",
-                                                                   "t", "title", "t", "status", 409,
-                                                                   "code", "c", "detail", "d"))),
-                     json_pack("[o]", batch_report_encode(3)), batch_claim_encode(&none)));
+        batch_encode(
+            json_pack("[o,o]", batch_end_encode(TRIAL_FAILED),
+                      batch_problem_encode(409, json_pack("{s:s,s:s,s:i,s:s,s:s}", "type", "t",
+                                                          "title", "t", "status", 409, "code", "c",
+                                                          "detail", "d"))),
+            json_pack("[o,o]", batch_report_encode(3, NULL), batch_report_encode(1, &prune)),
+            batch_claim_encode(&none)));
     ck_assert(json_is_true(json_object_get(json_object_get(full, "claim"), "pending")));
     JSON_AUTO empty =
         ck_schema("BatchResult", batch_encode(json_array(), json_array(), json_null()));

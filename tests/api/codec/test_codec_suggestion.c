@@ -86,6 +86,8 @@ static const struct decode_case cases[] = {
      NULL},
     {try_complete, "{\"client\":\"me\",\"outcome\":\"released\",\"reason\":null}", NULL},
     {try_complete, "{\"metrics\":{\"loss\":0.3}}", "/client"},
+    {try_complete, "{\"client\":\"me\",\"outcome\":\"paused\"}", NULL},
+    {try_complete, "{\"client\":\"me\",\"outcome\":\"pruned\",\"reason\":\"r\"}", NULL},
     {try_complete, "{\"client\":\"me\",\"outcome\":\"retry\"}", "/outcome"},
     {try_complete, "{\"client\":\"me\",\"outcome\":\"timeout\"}", "/outcome"},
     {try_complete, "{\"client\":\"me\",\"metrics\":{\"loss\":\"0.3\"}}", "/metrics/loss"},
@@ -217,7 +219,14 @@ START_TEST(test_suggestions)
     list = (struct suggestion_list){.state = SWEEP_COMPLETED, .done = true};
     JSON_AUTO over = ck_schema("AskResult", suggestions_encode("s-2", &list));
     ck_assert(json_is_true(json_object_get(over, "done")));
-    JSON_AUTO report = ck_schema("SuggestionReport", tell_report_encode(3));
+    struct directive_row pause = {
+        .ref = {"s-2", 4, 1}, .reason = "at step 3 it is 7th of 9", .action = DIRECTIVE_PAUSE};
+    JSON_AUTO report = ck_schema("SuggestionReport", report_encode(3, NULL));
+    ck_assert_uint_eq(json_array_size(json_object_get(report, "directives")), 0);
+    JSON_AUTO told = ck_schema("SuggestionReport", report_encode(3, &pause));
+    const json_t *asked = json_array_get(json_object_get(told, "directives"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(asked, "action")), "pause");
+    ck_assert_str_eq(json_string_value(json_object_get(asked, "reason")), pause.reason);
     JSON_AUTO lease = ck_schema("SuggestionLease", tell_lease_encode(1763664423123));
     rows[0].params = "not JSON";
     list = (struct suggestion_list){.rows = rows, .n = 1};

@@ -148,7 +148,14 @@ START_TEST(test_runner_and_claim)
     struct registration reg = {1, 15000, 3000, {&stop, 1}};
     JSON_AUTO registered = ck_schema("Registration", registration_encode("r", "5ec7e7", &reg));
     JSON_AUTO beat = ck_schema("HeartbeatResult", heartbeat_encode(15000, &reg.directives));
-    JSON_AUTO report = ck_schema("ReportResult", report_encode(5));
+    JSON_AUTO report = ck_schema("ReportResult", report_encode(5, NULL));
+    static const char *const actions[] = {"stop", "prune", "pause"};
+    for (directive_action action = DIRECTIVE_STOP; action <= DIRECTIVE_PAUSE; action++) {
+        stop.action = action;
+        JSON_AUTO told = ck_schema("ReportResult", report_encode(5, &stop));
+        const json_t *asked = json_array_get(json_object_get(told, "directives"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(asked, "action")), actions[action]);
+    }
     const char *inactive[] = {"momentum"};
     struct dataset_row data = {.name = "d",
                                .format = "csv",
@@ -387,6 +394,8 @@ static const struct decode_case cases[] = {
     {try_joined, "{\"epoch\":0,\"step\":0}", "/epoch"},
     {try_joined, "{\"epoch\":1,\"step\":-1}", "/step"},
     {try_seat_end, "{\"outcome\":\"retry\",\"signal\":9,\"ran_ms\":null,\"step\":null}", NULL},
+    {try_seat_end, "{\"outcome\":\"paused\",\"step\":3}", NULL},
+    {try_seat_end, "{\"outcome\":\"pruned\"}", NULL},
     {try_seat_end, "{\"outcome\":\"lost\"}", "/outcome"},
     {try_seat_end, "{\"outcome\":\"retry\",\"signal\":0}", "/signal"},
     {try_seat_end, "{\"outcome\":\"retry\",\"metrics\":{}}", "/metrics"},
@@ -495,6 +504,10 @@ static const struct decode_case cases[] = {
      "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a\",\"size\":1,\"sha256\":\"" SHA "\"}]}",
      NULL},
     {try_files, "{\"kind\":\"other\",\"files\":[]}", "/kind"},
+    {try_files, "{\"kind\":\"checkpoint\",\"files\":[],\"lost\":\"gone\"}", NULL},
+    {try_files, "{\"kind\":\"checkpoint\",\"files\":[],\"lost\":null}", NULL},
+    {try_files, "{\"kind\":\"artifact\",\"files\":[],\"lost\":\"gone\"}", "/lost"},
+    {try_files, "{\"kind\":\"checkpoint\",\"files\":[],\"lost\":\"\"}", "/lost"},
     {try_files,
      "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a\",\"size\":-1,\"sha256\":\"" SHA "\"}]}",
      "/files/0/size"},
@@ -502,6 +515,8 @@ static const struct decode_case cases[] = {
      "/files/0/sha256"},
     {try_complete, "{\"outcome\":\"completed\"}", NULL},
     {try_complete, "{\"outcome\":\"failed\",\"exit_code\":null,\"reason\":null}", NULL},
+    {try_complete, "{\"outcome\":\"paused\"}", NULL},
+    {try_complete, "{\"outcome\":\"pruned\",\"metrics\":{\"a\":1}}", NULL},
     {try_complete, "{\"outcome\":\"lost\"}", "/outcome"},
     {try_complete, "{\"outcome\":\"failed\",\"exit_code\":\"1\"}", "/exit_code"},
     {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1,\"metrics\":{\"a\":1},\"step\":2}",

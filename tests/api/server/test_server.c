@@ -147,12 +147,12 @@ START_TEST(test_bad_documents)
     REPLY_AUTO later = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"
-        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"asha\"},"
+        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"pbt\"},"
         "\"limits\":{\"max_trials\":3},"
         "\"trial\":{\"command\":[\"true\"]}}");
     ck_status(later, 400);
     ck_assert_str_eq(reply_str(&later, "code"), "unsupported");
-    ck_assert_str_eq(reply_str(&later, "errors.0.pointer"), "/early_stopping");
+    ck_assert_str_eq(reply_str(&later, "errors.0.pointer"), "/early_stopping/method");
     REPLY_AUTO bounds = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"

@@ -161,30 +161,31 @@ START_TEST(heartbeats_and_measurements_extend)
     ask_one(&s, "a", "me");
     struct ask_ref ref = ref_for("a", 0, "me");
     const char *left = "select (extract(epoch from expires_at - now()) * 1000)::bigint from client";
-    int64_t until = 0, n = 0;
+    struct attempt_recorded got;
+    int64_t until = 0;
     ck_ok(ask_heartbeat(s.db, &ref, 5000, &until, &err), err);
     ck_assert_int_lt(pg_fixture_i64(s.url, left), 5001);
     ck_fails(ask_heartbeat(s.db, &ref, 10, &until, &err), AS_E_INVAL, err, "/lease_ms");
     pg_fixture_exec(s.url, "update client set expires_at = now()");
     const struct measurement m = {3, "loss", 0.5};
-    ck_ok(ask_measure(s.db, &ref, &m, 1, &n, &err), err);
-    ck_assert_int_eq(n, 1);
-    ck_ok(ask_measure(s.db, &ref, &m, 1, &n, &err), err);
-    ck_assert_int_eq(n, 0);
+    ck_ok(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), err);
+    ck_assert_int_eq(got.points, 1);
+    ck_ok(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), err);
+    ck_assert_int_eq(got.points, 0);
     ck_assert_int_gt(pg_fixture_i64(s.url, left), 3000);
     struct trial_row row = tell(&s, "a", 0, "me", 0.25); /* after the step that was measured */
     ck_assert_int_eq(row.step, 4);
     ck_assert_double_eq(row.value, 0.25);
     ck_fails(ask_heartbeat(s.db, &ref, 0, &until, &err), AS_E_STALE, err, "it is completed");
-    ck_fails(ask_measure(s.db, &ref, &m, 1, &n, &err), AS_E_STALE, err, "completed");
+    ck_fails(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), AS_E_STALE, err, "completed");
     ref = ref_for("a", 0, "nobody");
-    ck_fails(ask_measure(s.db, &ref, &m, 1, &n, &err), AS_E_STALE, err, "does not hold");
+    ck_fails(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), AS_E_STALE, err, "does not hold");
     ref = ref_for("a", 9, "me");
-    ck_fails(ask_measure(s.db, &ref, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "no trial 9");
+    ck_fails(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), AS_E_NOT_FOUND, err, "no trial 9");
     ask_one(&s, "a", "me");
     ref = ref_for("a", 1, "me");
     ref.attempt = 2;
-    ck_fails(ask_measure(s.db, &ref, &m, 1, &n, &err), AS_E_STALE, err,
+    ck_fails(ask_measure(s.db, &s.a, &ref, &m, 1, &got, &err), AS_E_STALE, err,
              "holds attempt 1 of trial 1, not 2");
 }
 END_TEST

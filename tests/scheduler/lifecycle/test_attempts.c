@@ -337,16 +337,16 @@ END_TEST
 
 static as_status keep_notes(const struct attempt_ref *ref, const struct trial_note *notes, size_t n)
 {
-    int64_t recorded;
-    return attempt_record(s.db, ref, NULL, &(struct attempt_report){.notes = notes, .n_notes = n},
-                          &recorded, &err);
+    struct attempt_recorded got;
+    return attempt_record(s.db, &s.a, ref, NULL,
+                          &(struct attempt_report){.notes = notes, .n_notes = n}, &got, &err);
 }
 
 /* Points and notes of one report are kept together, or neither is. */
 START_TEST(a_report_is_one_transaction)
 {
     struct trial_detail d;
-    int64_t recorded = 0;
+    struct attempt_recorded got;
     make_sweep(&s, "a", "'max_trials': 1", "");
     struct claimed_row c = claim_one(&s, "r", epoch);
     struct attempt_ref ref = ref_of(&c);
@@ -354,12 +354,12 @@ START_TEST(a_report_is_one_transaction)
     const struct measurement good = {.step = 1, .metric = "loss", .value = 0.5};
     const struct measurement bad = {.step = -1, .metric = "loss", .value = 0.5};
     struct attempt_report r = {.points = &bad, .n_points = 1, .notes = &note, .n_notes = 1};
-    ck_fails(attempt_record(s.db, &ref, NULL, &r, &recorded, &err), AS_E_INVAL, err, "step of");
+    ck_fails(attempt_record(s.db, &s.a, &ref, NULL, &r, &got, &err), AS_E_INVAL, err, "step of");
     ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
     ck_assert_uint_eq(d.n_notes, 0);
     r.points = &good;
-    ck_ok(attempt_record(s.db, &ref, NULL, &r, &recorded, &err), err);
-    ck_assert_int_eq(recorded, 1);
+    ck_ok(attempt_record(s.db, &s.a, &ref, NULL, &r, &got, &err), err);
+    ck_assert_int_eq(got.points, 1);
     ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
     ck_assert_uint_eq(d.n_notes, 1);
 }
@@ -448,6 +448,19 @@ START_TEST(files_are_replaced_as_sets)
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
                                            "'checkpoint'"),
                      0);
+    /* a checkpoint that cannot be used is the trial's no more, and an event says why */
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, files, 2, &err), err);
+    ck_ok(attempt_lost_checkpoint(s.db, &ref, NULL, "b: its content is gone", &err), err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
+                                           "'checkpoint'"),
+                     0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+                                           "'trial.changed' and state = 'running' and attempt = 2 "
+                                           "and reason = 'b: its content is gone'"),
+                     1);
+    ref.attempt = 1;
+    ck_fails(attempt_lost_checkpoint(s.db, &ref, NULL, "late", &err), AS_E_STALE, err,
+             "not current");
 }
 END_TEST
 

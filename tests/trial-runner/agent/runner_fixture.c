@@ -61,13 +61,36 @@ static void answer_blob(const struct server_request *q, struct server_answer *a)
     }
 }
 
+static json_t *directive(const struct trial *t, const char *action, const char *reason)
+{
+    return json_pack("{s:s,s:i,s:i,s:s,s:s}", "sweep", "s", "number", (int)(t - fx.trials),
+                     "attempt", 1, "action", action, "reason", reason);
+}
+
 static void add_stops(json_t *list)
 {
-    for (int i = 0; i < MAX_TRIALS; i++)
-        if (fx.trials[i].stop)
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:i,s:i,s:s,s:s}", "sweep", "s", "number", i,
-                                            "attempt", 1, "action", "stop", "reason", "cancelled"));
+    for (int i = 0; i < MAX_TRIALS; i++) {
+        const struct trial *t = &fx.trials[i];
+        if (t->stop)
+            json_array_append_new(list, directive(t, "stop", "cancelled"));
+        if (t->is_decided)
+            json_array_append_new(list, directive(t, t->decision, DECISION_REASON));
+    }
+}
+
+/* The answer to measurements: what early stopping has decided now or before. */
+static void answer_items(struct trial *t, const json_t *items, struct server_answer *a)
+{
+    size_t i;
+    json_t *item;
+    JSON_AUTO list = json_array();
+    json_array_foreach(items, i,
+                       item) if (t->decision && json_integer_value(json_object_get(item, "step")) >=
+                                                    t->decides_at) t->is_decided = true;
+    if (t->is_decided && !t->is_quiet)
+        json_array_append_new(list, directive(t, t->decision, DECISION_REASON));
+    AS_AUTO(as_freep) char *text = json_format(list);
+    answer_json(a, 200, "{\"recorded\":1,\"directives\":%s}", text);
 }
 
 static void keep(json_t **where, json_t *j)
@@ -165,13 +188,15 @@ static void answer_attempt(struct trial *t, const char *verb, json_t *body, stru
         json_array_extend(t->items, json_object_get(body, "items"));
         if (json_object_get(body, "notes"))
             json_object_update(t->notes, json_object_get(body, "notes"));
-        answer_json(a, 200, "{\"recorded\":1,\"directives\":[]}");
+        answer_items(t, json_object_get(body, "items"), a);
     } else if (strcmp(verb, "log") == 0) {
         free(t->log);
         t->log = as_strdup(json_string_value(json_object_get(body, "text")));
     } else if (strcmp(verb, "files") == 0) {
         bool artifact = as_streq(json_string_value(json_object_get(body, "kind")), "artifact");
         keep(artifact ? &t->artifacts : &t->checkpoints, json_object_get(body, "files"));
+        if (json_object_get(body, "lost"))
+            keep(&t->lost, json_object_get(body, "lost"));
     } else if (fx.hold_results) {
         answer_problem(a, 503, "unavailable", "not now");
     } else if (t->lacks_metric &&
@@ -383,6 +408,7 @@ void fx_teardown(void)
         json_decref(t->said);
         json_decref(t->artifacts);
         json_decref(t->checkpoints);
+        json_decref(t->lost);
         json_decref(t->items);
         json_decref(t->notes);
         free(t->log);

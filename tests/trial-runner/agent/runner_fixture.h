@@ -14,6 +14,7 @@
 #include "tests/support/temp_folder.h"
 
 #define MAX_TRIALS 24
+#define DECISION_REASON "at step 3 it is 3rd of 3"
 #define MAX_BLOBS 32
 
 struct server_request;
@@ -22,11 +23,18 @@ struct server_answer;
 struct trial {
     json_t *claim; /* NULL: no such trial */
     bool handed_out, stop;
+    /* What early stopping decides when a measurement of this step or a later one comes; NULL:
+     * nothing. */
+    const char *decision;
+    int64_t decides_at;
+    bool is_decided;     /* answers to measurements and heartbeats repeat the decision */
+    bool is_quiet;       /* … only heartbeats do */
     bool lacks_metric;   /* refuse outcome completed: the sweep requires the metric m.x */
     int refusals;        /* how often that happened */
     json_t *said;        /* what the runner said last about its process */
     const char *refills; /* the group whose next claim gets it; NULL: any claim gets it */
     json_t *completion, *artifacts, *checkpoints;
+    json_t *lost; /* why its checkpoint cannot be used, as the runner said */
     char *log;
     json_t *items; /* measurements */
     json_t *notes; /* {name: text} */

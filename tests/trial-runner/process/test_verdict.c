@@ -33,6 +33,12 @@ static const struct {
     {STOP_DRAIN, EXITED(75), false, OUTCOME_RELEASED, 75, "leaving"},
     {STOP_DRAIN, EXITED(1), false, OUTCOME_RELEASED, 1, "leaving"},
     {STOP_DRAIN, SIGNALED(SIGKILL), true, OUTCOME_RELEASED, -9, "leaving"},
+    {STOP_PAUSE, EXITED(0), false, OUTCOME_PAUSED, 0, "early stopping"},
+    {STOP_PAUSE, EXITED(75), false, OUTCOME_PAUSED, 75, "early stopping"},
+    {STOP_PAUSE, SIGNALED(SIGKILL), true, OUTCOME_PAUSED, -9, "early stopping"},
+    {STOP_PRUNE, EXITED(0), false, OUTCOME_PRUNED, 0, "early stopping"},
+    {STOP_PRUNE, EXITED(1), false, OUTCOME_PRUNED, 1, "early stopping"},
+    {STOP_PRUNE, SIGNALED(SIGTERM), false, OUTCOME_PRUNED, -15, "early stopping"},
     {STOP_DROPPED, EXITED(0), false, OUTCOME_NONE, 0, ""},
     {STOP_DROPPED, SIGNALED(SIGKILL), true, OUTCOME_NONE, -9, ""},
 };
@@ -46,6 +52,26 @@ START_TEST(every_end_has_a_meaning)
     ck_assert_int_eq(v.outcome, ends[_i].want);
     ck_assert_int_eq(v.exit_code, ends[_i].code);
     ck_assert_msg(strstr(str_cstr(&v.reason), ends[_i].reason) != NULL, "%s", str_cstr(&v.reason));
+}
+END_TEST
+
+START_TEST(a_stop_before_the_process_has_a_meaning)
+{
+    static const struct {
+        stop_why why;
+        outcome want;
+        const char *reason;
+    } cases[] = {{STOP_CROWDED, OUTCOME_RELEASED, "no room"},
+                 {STOP_DRAIN, OUTCOME_RELEASED, "leav"},
+                 {STOP_PAUSE, OUTCOME_PAUSED, "paused"},
+                 {STOP_PRUNE, OUTCOME_PRUNED, "ended"},
+                 {STOP_DROPPED, OUTCOME_NONE, ""}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        ck_assert_int_eq(verdict_unstarted(cases[i].why), cases[i].want);
+        ck_assert(strstr(verdict_stop_reason(cases[i].why), cases[i].reason));
+        ck_assert(stop_is_early(cases[i].why) == (i == 2 || i == 3));
+    }
+    ck_assert(!stop_is_early(STOP_NONE) && !stop_is_early(STOP_TIMEOUT));
 }
 END_TEST
 
@@ -93,6 +119,11 @@ START_TEST(the_heavier_reason_counts)
     stopping_ask(&s, STOP_DRAIN);
     stopping_ask(&s, STOP_TIMEOUT);
     ck_assert_int_eq(s.why, STOP_DRAIN);
+    stopping_ask(&s, STOP_PAUSE);
+    stopping_ask(&s, STOP_DRAIN);
+    ck_assert_int_eq(s.why, STOP_PAUSE);
+    stopping_ask(&s, STOP_PRUNE);
+    ck_assert(s.why == STOP_PRUNE && stop_is_early(s.why));
     stopping_ask(&s, STOP_DROPPED);
     stopping_ask(&s, STOP_NONE);
     ck_assert_int_eq(s.why, STOP_DROPPED);
@@ -106,6 +137,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("verdict");
     TCase *t = tcase_create("verdict");
     tcase_add_loop_test(t, every_end_has_a_meaning, 0, (int)AS_ARRAY_LEN(ends));
+    tcase_add_test(t, a_stop_before_the_process_has_a_meaning);
     tcase_add_test(t, names_round_trip);
     tcase_add_test(t, nothing_is_sent_without_a_reason);
     tcase_add_test(t, timeout_then_grace_then_kill);

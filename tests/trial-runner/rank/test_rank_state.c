@@ -10,17 +10,17 @@
 /* One line for each state: for each happening, the actions in the order T(ell) M(eet) L(eave)
  * F(inish) D(rop) Q(uit), and the next state's number if it is another one. */
 static const char *const expected[RANK_STATES] = {
-    /*                    listens in   alone waits w.alone not-in over drains ends */
-    [RANK_SEATED] = "T1 - - - - - D8 Q 9",
-    [RANK_ANNOUNCED] = "- M2 M3 4 5 - D8 Q 9",
-    [RANK_MEMBER] = "- M M3 4 5 D8 D8 L6 9",
-    [RANK_ALONE] = "- M2 M 4 5 D8 D8 F7 9",
-    [RANK_SHORT] = "- M2 M3 - 5 D8 D8 L6 9",
-    [RANK_SHORT_ALONE] = "- M2 M3 4 - D8 D8 MF7 9",
-    [RANK_LEAVING] = "- ML MF7 L MF7 D8 D8 - 9",
-    [RANK_STOPPING] = "- M M - - D8 D8 - 9",
-    [RANK_OUT] = "- - - - - - - - -",
-    [RANK_GONE] = "- - - - - D8 D8 - -",
+    /*                    listens in   alone waits w.alone not-in over drains early ends */
+    [RANK_SEATED] = "T1 - - - - - D8 Q - 9",
+    [RANK_ANNOUNCED] = "- M2 M3 4 5 - D8 Q - 9",
+    [RANK_MEMBER] = "- M M3 4 5 D8 D8 L6 F7 9",
+    [RANK_ALONE] = "- M2 M 4 5 D8 D8 F7 F7 9",
+    [RANK_SHORT] = "- M2 M3 - 5 D8 D8 L6 F7 9",
+    [RANK_SHORT_ALONE] = "- M2 M3 4 - D8 D8 MF7 MF7 9",
+    [RANK_LEAVING] = "- ML MF7 L MF7 D8 D8 - F7 9",
+    [RANK_STOPPING] = "- M M - - D8 D8 - - 9",
+    [RANK_OUT] = "- - - - - - - - - -",
+    [RANK_GONE] = "- - - - - D8 D8 - - -",
 };
 
 START_TEST(every_state_and_event)
@@ -82,6 +82,9 @@ START_TEST(ways_of_ends)
         {true, 0, 3, RANK_MEMBER, OUTCOME_RETRY, false, RANK_WAY_END},
         {true, 0, 3, RANK_LEAVING, OUTCOME_RELEASED, false, RANK_WAY_END},
         {true, 0, 3, RANK_MEMBER, OUTCOME_TIMEOUT, true, RANK_WAY_COMPLETE},
+        {true, 0, 3, RANK_STOPPING, OUTCOME_PAUSED, false, RANK_WAY_COMPLETE},
+        {true, 0, 3, RANK_STOPPING, OUTCOME_PRUNED, true, RANK_WAY_COMPLETE},
+        {true, 1, 3, RANK_MEMBER, OUTCOME_PAUSED, false, RANK_WAY_END},
         {true, 0, 1, RANK_ALONE, OUTCOME_RETRY, true, RANK_WAY_COMPLETE},
         {true, 0, 1, RANK_STOPPING, OUTCOME_RELEASED, false, RANK_WAY_COMPLETE},
         {true, -1, 3, RANK_ANNOUNCED, OUTCOME_RELEASED, true, RANK_WAY_END},
@@ -91,6 +94,8 @@ START_TEST(ways_of_ends)
         {false, 0, 3, RANK_MEMBER, OUTCOME_RETRY, true, RANK_WAY_COMPLETE},
         {false, 2, 3, RANK_MEMBER, OUTCOME_FAILED, false, RANK_WAY_END},
         {false, 2, 3, RANK_MEMBER, OUTCOME_COMPLETED, false, RANK_WAY_END},
+        {false, 0, 3, RANK_MEMBER, OUTCOME_PAUSED, true, RANK_WAY_COMPLETE},
+        {false, 2, 3, RANK_MEMBER, OUTCOME_PAUSED, true, RANK_WAY_END},
         {false, -1, 0, RANK_SEATED, OUTCOME_FAILED, false, RANK_WAY_END},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++)

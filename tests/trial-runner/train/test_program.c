@@ -254,6 +254,22 @@ static void leave_a_checkpoint(void)
     train_and_stop();
 }
 
+/* The checkpoint is damaged: the training begins again, and says so in its log and its report. */
+static void begins_again(const char *part)
+{
+    char line[512];
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_msg(as_starts_with(line, "{\"checkpoint_lost\":\"") && strstr(line, part), "%s",
+                  line);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_double_eq(field(line, "step"), 1);
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+    AS_AUTO(as_freep) char *text = child_read(&child, "err", NULL);
+    ck_assert_msg(strstr(text, "the trial begins again: ") && strstr(text, part), "%s", text);
+}
+
 START_TEST(foreign_and_cut_checkpoints)
 {
     size_t len = 0;
@@ -262,8 +278,7 @@ START_TEST(foreign_and_cut_checkpoints)
     ends_with(1, "checkpoint.safetensors: the checkpoint belongs to another job");
     AS_AUTO(as_freep) char *bytes = child_read(&child, "checkpoints/checkpoint.safetensors", &len);
     child_write(&child, "checkpoints/checkpoint.safetensors", bytes, len / 2);
-    child_start(&child, "1", NULL);
-    ends_with(1, "checkpoint.safetensors: ");
+    begins_again("checkpoint.safetensors: ");
 }
 END_TEST
 
@@ -277,8 +292,8 @@ static void change(char *bytes, size_t len, const char *from, const char *to)
     memcpy(at, to, strlen(to));
 }
 
-/* A flipped bit in the weights or the position ends the trial; without a checksum it would continue
- * with another state. A checkpoint of the format without checksums is still read. */
+/* After a flipped bit in the weights or the position the trial begins again; without a checksum it
+ * would continue with another state. A checkpoint of the format without checksums is still read. */
 START_TEST(damaged_checkpoints)
 {
     size_t len = 0;
@@ -288,14 +303,12 @@ START_TEST(damaged_checkpoints)
     for (size_t i = 0; i < AS_ARRAY_LEN(places); i++) {
         bytes[places[i]] ^= 1;
         child_write(&child, CHECKPOINT, bytes, len);
-        child_start(&child, "1", NULL);
-        ends_with(1, "checkpoint.safetensors: the file is damaged: its content has the CRC-32C ");
+        begins_again("checkpoint.safetensors: the file is damaged: its content has the CRC-32C ");
         bytes[places[i]] ^= 1;
     }
     change(bytes, len, SAFETENSORS_CHECKSUM, "another_word");
     child_write(&child, CHECKPOINT, bytes, len);
-    child_start(&child, "1", NULL);
-    ends_with(1, "checkpoint.safetensors: the file is damaged: it has no checksum");
+    begins_again("checkpoint.safetensors: the file is damaged: it has no checksum");
     change(bytes, len, "assay-checkpoint-3", "assay-checkpoint-2");
     child_write(&child, CHECKPOINT, bytes, len);
     train_and_stop(); /* it goes on */

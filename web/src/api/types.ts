@@ -72,6 +72,7 @@ export type SweepDocument = {
   forbidden?: Conditions[];
   search?: SearchOptions;
   limits?: SweepLimits;
+  early_stopping?: EarlyStopping;
   trial?: TrialProgram;
   resources?: TrialResources;
   priority?: Priority;
@@ -241,6 +242,28 @@ export type TrialResources = {
 /** Free slots go to sweeps of a higher priority first; among equals to the one with the fewest running trials, then to the one whose latest turn was longest ago. 0 when absent */
 export type Priority = number;
 
+/** Trials are compared at rungs: min_steps, min_steps * eta, min_steps * eta^2 … below max_steps. Those that are behind wait there or end. docs/sweep.md says how */
+export type EarlyStopping = {
+  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on. curve: a trial goes on whose chance to beat the best one, by its value at the rung, is not below `chance` */
+  method?: "asha" | "hyperband" | "pasha" | "median" | "curve";
+  /** One of the sweep's metrics, which alone decides. Absent: of several metrics, dominance decides */
+  metric?: string;
+  /** The lowest rung. auto: the lowest one from which ranks agree with those of trials that ran in full */
+  min_steps?: "auto" | number;
+  /** The steps of a full trial. Required, unless trial.train fixes them (epochs; of trees n_estimators) */
+  max_steps?: number;
+  /** 3 when absent, of median and curve 2 */
+  eta?: number;
+  /** pause: a trial that is behind waits and may be promoted; a command needs checkpoints. stop: it ends for good. auto: pause if the trials leave checkpoints (trial.train, or checkpoints: true of a command), else stop */
+  mode?: "auto" | "pause" | "stop";
+  /** Of curve alone; 0.05 when absent */
+  chance?: number;
+  /** The first report past a rung counts for it; else only a report of the same step */
+  late?: boolean;
+  /** The sweep fails when its first trial ends without a value at any rung */
+  strict?: boolean;
+};
+
 export type EnsembleOptions = {
   method?: EnsembleMethod;
   /** greedy: steps; stacking, average: the best trials that take part */
@@ -316,6 +339,8 @@ export type CommandTrial = {
     /** Options of the engine, before the image */
     options?: string[];
   };
+  /** The program goes on from what it left in $ASSAY_CHECKPOINTS, so that early_stopping may pause its trials */
+  checkpoints?: boolean;
   /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
   launch?: "all" | "first";
 };
@@ -692,6 +717,31 @@ export type SweepSummary = {
 /** A sweep with its document */
 export type Sweep = SweepSummary & {
   document: SweepDocument;
+  /** What early stopping has done; null: the document asks for none */
+  early_stopping?: null | StoppingReport;
+};
+
+export type StoppingReport = {
+  /** From the lowest */
+  rungs: {
+    step: number;
+    /** Trials with a result at this rung */
+    reached: number;
+    /** Trials that were pruned here */
+    stopped: number;
+    /** Trials that wait here */
+    paused: number;
+    /** Decisions to prune or pause after which the attempt ended as it was told */
+    obeyed: number;
+    /** Decisions to prune or pause after which the attempt went on to another end, or was lost */
+    disobeyed: number;
+  }[];
+  /** The sum over all trials of the latest step */
+  steps_spent: number;
+  /** How many more steps the trials that were pruned would have had */
+  steps_saved: number;
+  /** Why early stopping has no effect, with the steps that were reported; null: nothing is wrong */
+  warning: string | null;
 };
 
 export type SweepList = {
@@ -944,12 +994,14 @@ export type SuggestionMeasurements = {
 export type SuggestionReport = {
   /** How many points were new */
   recorded: number;
+  /** What early stopping decided about this trial: prune or pause; empty: go on */
+  directives: Directive[];
 };
 
 export type SuggestionCompletion = {
   client: Client;
   attempt?: HeldAttempt;
-  outcome?: "completed" | "failed" | "released";
+  outcome?: "completed" | "failed" | "released" | "paused" | "pruned";
   metrics?: MetricValues;
   /** The step at which the metrics are recorded */
   step?: number;
@@ -1010,6 +1062,8 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
+  /** Its results at the rungs of early stopping, from the lowest; empty without early stopping */
+  rungs?: RungResult[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -1022,13 +1076,35 @@ export type TrialDetail = Trial & {
     gang?: null | GangSummary;
     started_at: Time;
     ended_at?: null | Time;
-    /** completed, failed, retry, released, lost, cancelled, timeout */
+    /** completed, failed, retry, released, lost, cancelled, timeout, paused, pruned */
     outcome?: string | null;
     reason?: string | null;
     exit_code?: number | null;
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
   })[];
+};
+
+export type RungResult = {
+  /** 0 is the lowest */
+  rung: number;
+  /** The step of the measurement that reached it */
+  step: number;
+  /** Of the first metric that early stopping compares; null: it was not finite */
+  value: null | Number;
+  /** Of the objectives, in their order; what the search sees. null: none, or not finite */
+  values?: (null | Number)[];
+  /** 1 is the best of those that had reached the rung; null: not ranked */
+  rank: number | null;
+  /** How many had reached it, this one with them */
+  of: number | null;
+  decision: "go_on" | "prune" | "pause";
+  /** Why, in words */
+  reason: string;
+  /** Its place in the order of rung results, promotions, ends and retries of the sweep (finish_seq) */
+  seq: number;
+  /** That of the promotion that took its pause back; null: none */
+  promoted_seq?: number | null;
 };
 
 export type TrialTest = {
@@ -1132,7 +1208,7 @@ export type SeatJoined = {
 };
 
 export type SeatEnd = {
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   /** The signal that ended it */
@@ -1189,6 +1265,8 @@ export type FileList = {
 export type FileSet = {
   kind: "artifact" | "checkpoint";
   files: File[];
+  /** Only with kind checkpoint and no files: why the checkpoint that the attempt was given cannot be used, so that the trial begins again. An event trial.changed has the text as its reason */
+  lost?: string | null;
 };
 
 /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that. by: each row is predicted by the trial of its value in a column, and the weights are shares of the rows */
@@ -1627,8 +1705,8 @@ export type Directive = {
   attempt: number;
   /** The rank of a gang; absent for other attempts */
   seat?: number;
-  /** Send SIGTERM, wait for the grace period, send SIGKILL. Then write nothing more for this attempt: it is not current */
-  action: "stop";
+  /** stop: end the process (SIGTERM, the grace period, SIGKILL), and write nothing more for this attempt: it is not current. prune and pause are decisions of early stopping, which are repeated in each answer until the attempt has ended: end the process in the same way, send what it has measured, of a pause its checkpoints too, and end the attempt with the outcome pruned or paused. A later directive of the server replaces neither of them, except stop */
+  action: "stop" | "prune" | "pause";
   reason?: string;
 };
 
@@ -1783,7 +1861,7 @@ export type LogTail = {
 };
 
 export type Completion = {
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   /** For how long the process ran, by the runner's monotonic clock */
@@ -1822,7 +1900,7 @@ export type BatchEnd = {
   seat?: number;
   /** The epoch that it knows, as in Assay-World-Epoch */
   world_epoch?: number;
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   ran_ms?: number | null;

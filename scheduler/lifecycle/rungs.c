@@ -1,0 +1,265 @@
+/* Which rungs a report reaches, and what follows.
+ *
+ * A report is looked at step by step. A rung is reached when every metric that is compared has a
+ * value at its step: from this report, from one before it, or stored. A rung that was missed is
+ * passed over when the trial is at the next one, so that not every later report has to hold the
+ * sweep. */
+#include "scheduler/lifecycle/rungs.h"
+
+#include <math.h>
+
+#include "base/str.h"
+#include "scheduler/store/event_store.h"
+
+/* ---- the plan ---- */
+
+static const struct measurement *find_point(const struct measurement *points, size_t n,
+                                            const char *metric, int64_t step)
+{
+    for (size_t i = 0; i < n; i++)
+        if (points[i].step == step && as_streq(points[i].metric, metric))
+            return &points[i];
+    return NULL;
+}
+
+static const struct measurement *find_value(const struct rung_report *r, const char *metric,
+                                            int64_t step)
+{
+    const struct measurement *p = find_point(r->points, r->n, metric, step);
+    return p ? p : find_point(r->stored, r->n_stored, metric, step);
+}
+
+/* The values at a step. False: one that is compared is not there. */
+static bool gather(const struct rung_report *r, int64_t step, struct rung_result *ret)
+{
+    const struct rung_board *b = r->board;
+    ret->step = step;
+    ret->feasible = true;
+    for (size_t i = 0; i < SEARCH_MAX_OBJECTIVES; i++)
+        ret->values[i] = NAN;
+    for (size_t i = 0; i < b->n_metrics; i++) {
+        const struct measurement *p = find_value(r, b->metrics[i], step);
+        if (!p && rung_board_compares(b, i))
+            return false;
+        if (p)
+            ret->values[i] = p->value;
+    }
+    for (size_t i = 0; i < b->n_outcomes; i++) {
+        const struct sweep_outcome *o = &b->outcomes[i];
+        const struct measurement *p = find_value(r, o->metric, step);
+        if (p && !(p->value >= o->min && p->value <= o->max))
+            ret->feasible = false;
+    }
+    return true;
+}
+
+/* Room for one more element. */
+static as_status grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t size,
+                      struct as_err *err)
+{
+    if (n < *cap)
+        return AS_OK;
+    size_t more = *cap ? 2 * *cap : 8;
+    char *grown = arena_alloc(a, more, size);
+    if (!grown)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n * size; i++)
+        grown[i] = ((const char *)*rows)[i];
+    *rows = grown;
+    *cap = more;
+    return AS_OK;
+}
+
+static as_status add_result(struct arena *a, struct rung_planned *p, const struct rung_new *row,
+                            struct as_err *err)
+{
+    void *rows = p->changes.results;
+    as_status st = grow(a, &rows, p->changes.n_results, &p->cap_results, sizeof *row, err);
+    if (st != AS_OK)
+        return st;
+    p->changes.results = rows;
+    p->changes.results[p->changes.n_results++] = *row;
+    return AS_OK;
+}
+
+static as_status add_promotion(struct arena *a, struct rung_planned *p, const struct sweep_head *s,
+                               const struct rung_promotion *promotion, struct as_err *err)
+{
+    struct rung_promoted row = {.sweep_key = s->key, .sweep = s->id, .promotion = *promotion};
+    void *rows = p->changes.promotions;
+    as_status st = grow(a, &rows, p->changes.n_promotions, &p->cap_promotions, sizeof row, err);
+    if (st != AS_OK)
+        return st;
+    p->changes.promotions = rows;
+    p->changes.promotions[p->changes.n_promotions++] = row;
+    return AS_OK;
+}
+
+/* The trial reached this rung. */
+static as_status reach(struct arena *a, const struct rung_report *r, struct rung_result *now,
+                       struct rung_place *at, int64_t *seq, struct rung_planned *p,
+                       struct as_err *err)
+{
+    static const trial_decision decisions[] = {
+        [STOP_GO_ON] = DECIDED_NOTHING, [STOP_PRUNE] = DECIDED_PRUNE, [STOP_PAUSE] = DECIDED_PAUSE};
+    struct rung_board *b = r->board;
+    struct rung_step step;
+    int64_t place = ++*seq;
+    as_status st = rung_board_reach(b, a, now, r->ends, seq, &step, err);
+    if (st != AS_OK)
+        return st;
+    now->seq = (uint64_t)place;
+    now->decision = step.verdict;
+    *at = (struct rung_place){.rung = now->rung + 1,
+                              .decision = decisions[step.verdict],
+                              .reason = step.verdict == STOP_GO_ON ? NULL : step.reason};
+    const struct rung_new row = {.sweep_key = r->sweep->key,
+                                 .sweep = r->sweep->id,
+                                 .number = r->trial->number,
+                                 .attempt = r->trial->attempt,
+                                 .next = at->rung,
+                                 .is_result = true,
+                                 .result = *now,
+                                 .n_objectives = b->n_metrics,
+                                 .rank = step.rank,
+                                 .of = step.of,
+                                 .reason = step.reason,
+                                 .value = now->values[b->spec.has_metric ? b->spec.metric : 0]};
+    st = add_result(a, p, &row, err);
+    for (size_t i = 0; i < step.n_promotions && st == AS_OK; i++)
+        st = add_promotion(a, p, r->sweep, &step.promotions[i], err);
+    b->seq = *seq;
+    return st;
+}
+
+/* Pass over the rungs that the trial has missed. */
+static as_status pass_missed(struct arena *a, const struct rung_report *r, struct rung_place *at,
+                             struct rung_planned *p, struct as_err *err)
+{
+    const struct stop_spec *spec = &r->board->spec;
+    int64_t next = at->rung, latest = -1;
+    for (size_t i = r->n_before; i < r->n; i++)
+        latest = r->points[i].step > latest ? r->points[i].step : latest;
+    while (next + 1 < (int64_t)spec->n_rungs && spec->steps[next + 1] <= latest)
+        next++;
+    if (next == at->rung)
+        return AS_OK;
+    at->rung = next;
+    return add_result(a, p,
+                      &(struct rung_new){.sweep_key = r->sweep->key,
+                                         .number = r->trial->number,
+                                         .attempt = r->trial->attempt,
+                                         .next = next},
+                      err);
+}
+
+as_status rungs_plan(struct arena *a, const struct rung_report *r, struct rung_place *at,
+                     int64_t *seq, struct rung_planned *p, struct as_err *err)
+{
+    const struct stop_spec *spec = &r->board->spec;
+    for (size_t i = r->n_before; i < r->n && at->decision == DECIDED_NOTHING; i++) {
+        struct rung_result now = {.number = (uint64_t)r->trial->number};
+        if (!stop_spec_rung(spec, 0, r->points[i].step, &now.rung) ||
+            (int64_t)now.rung < at->rung || !gather(r, r->points[i].step, &now))
+            continue;
+        as_status st = reach(a, r, &now, at, seq, p, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return at->decision == DECIDED_NOTHING ? pass_missed(a, r, at, p, err) : AS_OK;
+}
+
+/* ---- one report ---- */
+
+static as_status open_board(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            struct rung_board **ret, struct as_err *err)
+{
+    struct rung_opening o = {.sweep_key = s->key, .finish_seq = s->finish_seq};
+    as_status st = store_rung_open(t, a, &o, 1, err);
+    if (st == AS_OK)
+        *ret = o.board;
+    return st;
+}
+
+static as_status write_changes(struct tx *t, struct arena *a, const struct rung_changes *c,
+                               struct as_err *err)
+{
+    struct event_new *events = arena_alloc(a, c->n_results + c->n_promotions + 1, sizeof *events);
+    size_t n = 0;
+    if (!events)
+        return as_fail_nomem(err);
+    as_status st = store_rung_add_many(t, c->results, c->n_results, err);
+    if (st == AS_OK)
+        st = store_rung_promote_many(t, c->promotions, c->n_promotions, err);
+    for (size_t i = 0; i < c->n_results; i++)
+        if (c->results[i].is_result)
+            events[n++] = rung_result_event(&c->results[i]);
+    for (size_t i = 0; i < c->n_promotions; i++)
+        if (c->promotions[i].is_queued)
+            events[n++] = rung_promotion_event(&c->promotions[i]);
+    return st == AS_OK && n > 0 ? store_event_add_many(t, events, n, err) : st;
+}
+
+as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s, struct trial_head *x,
+                      const struct measurement *points, size_t n, bool ends, struct as_err *err)
+{
+    struct rung_report r = {.sweep = s, .trial = x, .points = points, .n = n, .ends = ends};
+    struct rung_points look = {.sweep_key = s->key, .number = x->number, .points = points, .n = n};
+    struct rung_planned p = {0};
+    struct rung_place at = x->at;
+    as_status st = open_board(t, a, s, &r.board, err);
+    look.board = r.board;
+    if (st == AS_OK && !ends)
+        st = store_rung_stored(t, a, &look, 1, err);
+    r.stored = look.stored;
+    r.n_stored = look.n_stored;
+    if (st == AS_OK)
+        st = rungs_plan(a, &r, &at, &s->finish_seq, &p, err);
+    if (st == AS_OK)
+        st = write_changes(t, a, &p.changes, err);
+    if (st == AS_OK)
+        x->at = at;
+    return st;
+}
+
+as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s, bool *ret_any,
+                      struct as_err *err)
+{
+    struct rung_board *b = NULL;
+    struct rung_promotion *rows = NULL;
+    struct rung_planned p = {0};
+    size_t n = 0;
+    int64_t seq = s->finish_seq;
+    as_status st = open_board(t, a, s, &b, err);
+    if (st == AS_OK)
+        st = rung_board_close(b, a, &seq, &rows, &n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = add_promotion(a, &p, s, &rows[i], err);
+    if (st == AS_OK)
+        st = write_changes(t, a, &p.changes, err);
+    if (st != AS_OK)
+        return st;
+    b->seq = seq;
+    *ret_any = n > 0;
+    return AS_OK;
+}
+
+as_status rungs_directive(struct arena *a, const struct attempt_ref *ref,
+                          const struct rung_place *at, const struct directive_row **ret,
+                          struct as_err *err)
+{
+    *ret = NULL;
+    if (at->decision == DECIDED_NOTHING)
+        return AS_OK;
+    struct directive_row *row = arena_alloc(a, 1, sizeof *row);
+    const char *reason = arena_strdup(a, at->reason ? at->reason : "");
+    const char *sweep = arena_strdup(a, ref->sweep);
+    if (!row || !reason || !sweep)
+        return as_fail_nomem(err);
+    *row = (struct directive_row){.ref = {sweep, ref->number, ref->attempt},
+                                  .reason = reason,
+                                  .action = at->decision == DECIDED_PRUNE ? DIRECTIVE_PRUNE
+                                                                          : DIRECTIVE_PAUSE};
+    *ret = row;
+    return AS_OK;
+}

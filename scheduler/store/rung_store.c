@@ -1,0 +1,528 @@
+/* Table rung_result.
+ *
+ * Rows are only inserted; a promotion adds its own place to the row of the result that waited. A
+ * board reads what is new in the order of seq: results, promotions, and ends of trials that waited.
+ * A trial that was cancelled while it waited and is tried again waits no longer either.
+ *
+ * Sets in, sets out: the number of statements does not grow with the trials or sweeps. */
+#include "scheduler/store/rung_store.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/values_priv.h"
+#include "scheduler/sweep/doc_cache.h"
+
+enum {
+    RUNG_DOCUMENTS,
+    RUNG_SINCE,
+    RUNG_STORED,
+    RUNG_ADD,
+    RUNG_PROMOTE,
+    RUNG_LIST,
+    RUNG_STEPS,
+    RUNG_COUNTS
+};
+
+static const char *const verdict_words[] = {"go_on", "prune", "pause", NULL}; /* stop_verdict */
+
+/* The values follow. */
+#define ENTRY_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, event, "event")                                                                     \
+    NEXT(i64, number, "number")                                                                    \
+    NEXT(i64, rung, "rung")                                                                        \
+    NEXT(i64, step, "step")                                                                        \
+    NEXT(bool, feasible, "feasible")                                                               \
+    NEXT(text, decision, "decision")                                                               \
+    NEXT(i64, seq, "seq")
+struct entry_row {
+    int64_t event, number, rung, step;
+    bool feasible;
+    const char *decision;
+    int64_t seq;
+};
+COLUMNS_WHOLE_ROW(struct entry_row, ENTRY_FIELDS)
+COLUMNS_READER(entry, struct entry_row, ENTRY_FIELDS)
+#define ENTRY_COLUMNS COLUMNS_SQL(ENTRY_FIELDS)
+
+#define RUNG_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, rung, "r.rung")                                                                     \
+    NEXT(i64, step, "r.step")                                                                      \
+    NEXT(i64, attempt, "r.attempt")                                                                \
+    NEXT(bool, has_value, "r.shown <> 'NaN'")                                                      \
+    NEXT(f64, value, "r.shown")                                                                    \
+    NEXT(i64, rank, "r.rank")                                                                      \
+    NEXT(i64, of, "r.among")                                                                       \
+    NEXT(text, decision, "r.decision")                                                             \
+    NEXT(text, reason, "r.reason")                                                                 \
+    NEXT(i64, seq, "r.seq")                                                                        \
+    NEXT(i64, promoted_seq, "r.promoted_seq")                                                      \
+    NEXT(text, promoted_why, "r.promoted_why")
+COLUMNS_WHOLE_ROW(struct rung_row, RUNG_FIELDS)
+COLUMNS_READER(rung, struct rung_row, RUNG_FIELDS)
+#define RUNG_COLUMNS COLUMNS_SQL(RUNG_FIELDS)
+
+#define COUNT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, reached, "count(*)")                                                                \
+    NEXT(i64, stopped, "count(*) filter (where r.decision = 'prune')")                             \
+    NEXT(i64, waiting,                                                                             \
+         "count(*) filter (where r.decision = 'pause' and r.promoted_seq is null and t.state in "  \
+         "('running', 'paused') and t.decision = 'pause')")                                        \
+    NEXT(i64, obeyed,                                                                              \
+         "count(*) filter (where r.decision <> 'go_on' and x.reported in ('paused', 'pruned'))")   \
+    NEXT(i64, disobeyed,                                                                           \
+         "count(*) filter (where r.decision <> 'go_on' and (x.reported not in ('paused', "         \
+         "'pruned') or x.outcome = 'lost'))")
+COLUMNS_WHOLE_ROW(struct rung_count, COUNT_FIELDS)
+COLUMNS_READER(count, struct rung_count, COUNT_FIELDS)
+#define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
+
+/* The rows that the rows `l`, or `c` of sweeps, are about. */
+#define JOINED_SWEEP SQL_JOINED("s.key", "c.sweep_key")
+#define JOINED_TRIAL                                                                               \
+    SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("t.number", "l.number")
+#define JOINED_RESULT                                                                              \
+    SQL_JOINED("r.sweep_key", "l.sweep_key")                                                       \
+    " and " SQL_JOINED_NEXT("r.number", "l.number") " and " SQL_JOINED_NEXT("r.rung", "l.rung")
+
+static const struct stmt stmts[] = {
+    [RUNG_DOCUMENTS] = {"rung_documents",
+                        "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality "
+                        "as u(key, place) cross join lateral (select document from sweep where key "
+                        "= u.key limit 1) h"},
+    [RUNG_SINCE] =
+        {"rung_since",
+         "select u.place - 1, " ENTRY_COLUMNS ", objectives from unnest($1::bigint[], "
+         "$2::bigint[]) with ordinality as u(key, after, place) cross join lateral (select 0 as "
+         "event, number, rung, step, feasible, decision, seq, objectives from rung_result where "
+         "sweep_key = u.key and seq > u.after union all select 1, number, rung, step, feasible, "
+         "decision, promoted_seq, null from rung_result where sweep_key = u.key and promoted_seq > "
+         "u.after union all select 2, number, 0, 0, true, '', finish_seq, null from trial where "
+         "sweep_key = u.key and finish_seq > u.after and decision = 'pause' union all select 2, "
+         "number, 0, 0, true, '', retry_seq, null from trial where sweep_key = u.key and retry_seq "
+         "> u.after) h order by u.place, h.seq"},
+    [RUNG_STORED] = {"rung_stored",
+                     "select u.place - 1, h.value from unnest($1::bigint[], $2::int[], $3::text[], "
+                     "$4::bigint[]) with ordinality as u(key, number, metric, step, place) cross "
+                     "join lateral (select value from measurement where sweep_key = u.key and "
+                     "number = u.number and metric = u.metric and step = u.step order by attempt "
+                     "desc limit 1) h"},
+    [RUNG_ADD] = {"rung_add",
+                  "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
+                  "$3::int[], $4::int[], $5::bool[], $6::int[], $7::bigint[], $8::text[], "
+                  "$9::bool[], $10::text[], $11::int[], $12::int[], $13::text[], $14::bigint[]) "
+                  "with ordinality as l(sweep_key, number, attempt, next, is_result, rung, step, "
+                  "objectives, feasible, decision, rank, among, reason, seq, place)), added as "
+                  "(insert into rung_result (sweep_key, number, rung, attempt, step, objectives, "
+                  "feasible, decision, rank, among, reason, seq) select sweep_key, number, rung, "
+                  "attempt, step, objectives::float8[], feasible, decision, rank, among, reason, "
+                  "seq from l where is_result), counted as (update sweep s set n_rung_results = "
+                  "s.n_rung_results + c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, "
+                  "count(*) as n from l where is_result group by sweep_key) c where " JOINED_SWEEP
+                  "), latest as (select distinct on (sweep_key, number) * from l "
+                  "order by sweep_key, number, place desc) update trial t set rung = l.next, "
+                  "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
+                  "('prune', 'pause') then l.reason else t.reason end, spent = case when "
+                  "l.is_result then greatest(t.spent, l.step) else t.spent end from latest l "
+                  "where " JOINED_TRIAL},
+    [RUNG_PROMOTE] = {"rung_promote",
+                      "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
+                      "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
+                      "number, rung, seq, reason, place)), marked as (update rung_result r set "
+                      "promoted_seq = l.seq, promoted_why = l.reason from l where " JOINED_RESULT
+                      "), counted as (update sweep s set n_promoted = s.n_promoted "
+                      "+ c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, count(*) "
+                      "as n from l group by sweep_key) c where " JOINED_SWEEP
+                      ") update trial t set decision = 'resume', reason = l.reason, missing = 0, "
+                      "state = case when t.state = 'paused' then 'queued' else t.state end from "
+                      "l cross join lateral (select o.state from trial o where o.sweep_key = "
+                      "l.sweep_key and o.number = l.number limit 1) o where " JOINED_TRIAL
+                      " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
+                      "returning l.place - 1, o.state = 'paused', t.attempt"},
+    [RUNG_LIST] = {"rung_list",
+                   "select " RUNG_COLUMNS " from (select *, objectives[$3 + 1] as shown from "
+                   "rung_result where sweep_key = $1 and number = $2) r order by r.rung"},
+    [RUNG_STEPS] = {"rung_steps",
+                    "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
+                    "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
+                    "t.sweep_key = s.key and t.state = 'pruned')::bigint from sweep s cross join "
+                    "unnest(s.rungs) as u(step) where s.key = $1 order by u.step"},
+    [RUNG_COUNTS] = {"rung_counts",
+                     "select r.rung, " COUNT_COLUMNS " from rung_result r join trial t on "
+                     "t.sweep_key = r.sweep_key and t.number = r.number left join attempt x on "
+                     "x.sweep_key = r.sweep_key and x.number = r.number and x.attempt = r.attempt "
+                     "where r.sweep_key = $1 group by r.rung order by r.rung"},
+};
+const struct stmt_set rung_stmts = {"rung", stmts, AS_ARRAY_LEN(stmts)};
+
+/* ---- boards ---- */
+
+static as_status make_board(struct tx *t, int64_t key, const char *document,
+                            struct rung_board **ret, struct as_err *err)
+{
+    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
+    struct rung_board *b = NULL;
+    as_status st = doc_cache_read(store_docs(tx_store(t)), document, true, &doc, err);
+    if (st == AS_OK)
+        st = rung_board_create(doc.doc, &b, err);
+    if (st == AS_OK)
+        st = tx_board_add(t, key, b, err);
+    if (st == AS_OK)
+        *ret = b;
+    return st;
+}
+
+/* Boards that this process does not have yet. */
+static as_status make_boards(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
+                             struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    size_t *of = arena_alloc(a, n + 1, sizeof *of);
+    size_t n_new = 0;
+    if (!of)
+        return as_fail_nomem(err);
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        list[i].board = tx_board(t, list[i].sweep_key);
+        if (list[i].board)
+            continue;
+        of[n_new++] = i;
+        array_i64(&x.c[0], list[i].sweep_key);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK || n_new == 0)
+        return st;
+    st = tx_query(t, &stmts[RUNG_DOCUMENTS], ARGS(arg_array(&x, 0)), &r, err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) {
+        struct reader rd;
+        reader_init(&rd, &r, k, a);
+        struct rung_opening *o = &list[of[read_i64(&rd)]];
+        st = make_board(t, o->sweep_key, read_view(&rd), &o->board, err);
+    }
+    for (size_t k = 0; k < n_new && st == AS_OK; k++)
+        if (!list[of[k]].board)
+            return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    return st;
+}
+
+static as_status read_entry_of(const struct result *r, int k, size_t n_objectives,
+                               struct rung_entry *ret, struct as_err *err)
+{
+    static const rung_event events[] = {RUNG_RESULT, RUNG_PROMOTED, RUNG_LEFT};
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct reader rd;
+    struct entry_row row;
+    reader_init(&rd, r, k, &a);
+    rd.col = 1;
+    read_entry(&rd, &row);
+    as_status st = reader_check(&rd, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct rung_entry){.event = events[row.event],
+                               .result = {.number = (uint64_t)row.number,
+                                          .rung = (uint32_t)row.rung,
+                                          .step = row.step,
+                                          .feasible = row.feasible,
+                                          .seq = (uint64_t)row.seq}};
+    if (ret->event != RUNG_RESULT)
+        return AS_OK;
+    while (!as_streq(verdict_words[ret->result.decision], row.decision))
+        ret->result.decision++; /* the table's check allows no other words */
+    return read_values(&rd, n_objectives, ret->result.values, NULL, err);
+}
+
+as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
+                          struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    bool has_news = false;
+    as_status st = make_boards(t, a, list, n, err);
+    arrays_open(&x);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        has_news |= list[i].board->seq < list[i].finish_seq;
+        array_i64(&x.c[0], list[i].sweep_key);
+        array_i64(&x.c[1], list[i].board->seq);
+    }
+    if (st == AS_OK)
+        st = arrays_close(&x, err);
+    if (st != AS_OK || !has_news)
+        return st;
+    st = tx_query(t, &stmts[RUNG_SINCE], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) {
+        struct rung_board *b = list[result_i64(&r, k, 0)].board;
+        struct rung_entry e;
+        st = read_entry_of(&r, k, b->n_metrics, &e, err);
+        if (st == AS_OK)
+            st = rung_board_apply(b, &e, err);
+    }
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        list[i].board->seq = list[i].finish_seq;
+    return st;
+}
+
+/* ---- values that were recorded before ---- */
+
+/* What the points of one report lack at their steps. */
+struct lacking {
+    struct measurement *rows; /* value NAN */
+    size_t n;
+};
+
+static bool has_point(const struct measurement *points, size_t n, const char *metric, int64_t step)
+{
+    for (size_t i = 0; i < n; i++)
+        if (points[i].step == step && as_streq(points[i].metric, metric))
+            return true;
+    return false;
+}
+
+static void lack(struct lacking *l, const struct rung_points *p, const char *metric, int64_t step)
+{
+    if (!has_point(p->points, p->n, metric, step) && !has_point(l->rows, l->n, metric, step))
+        l->rows[l->n++] = (struct measurement){step, metric, NAN};
+}
+
+/* Only at steps of rungs: a report may have thousands of points. */
+static as_status find_lacking(struct arena *a, const struct rung_points *p, struct lacking *ret,
+                              struct as_err *err)
+{
+    const struct rung_board *b = p->board;
+    size_t most = (b->n_metrics + b->n_outcomes) * STOP_RUNGS_MAX;
+    *ret = (struct lacking){.rows = arena_alloc(a, most + 1, sizeof *ret->rows)};
+    if (!ret->rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < p->n; i++) {
+        int64_t step = p->points[i].step;
+        uint32_t rung = 0;
+        if (!stop_spec_rung(&b->spec, 0, step, &rung) ||
+            ret->n + b->n_metrics + b->n_outcomes > most)
+            continue;
+        for (size_t m = 0; m < b->n_metrics; m++)
+            lack(ret, p, b->metrics[m], step);
+        for (size_t m = 0; m < b->n_outcomes; m++)
+            lack(ret, p, b->outcomes[m].metric, step);
+    }
+    return AS_OK;
+}
+
+as_status store_rung_stored(struct tx *t, struct arena *a, struct rung_points *list, size_t n,
+                            struct as_err *err)
+{
+    struct lacking *lacking = arena_alloc(a, n + 1, sizeof *lacking);
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    size_t total = 0, base = 0, i = 0;
+    as_status st = lacking ? AS_OK : as_fail_nomem(err);
+    arrays_open(&x);
+    for (size_t k = 0; k < n && st == AS_OK; k++) {
+        st = find_lacking(a, &list[k], &lacking[k], err);
+        for (size_t m = 0; m < lacking[k].n && st == AS_OK; m++) {
+            array_i64(&x.c[0], list[k].sweep_key);
+            array_i64(&x.c[1], list[k].number);
+            array_str(&x.c[2], lacking[k].rows[m].metric);
+            array_i64(&x.c[3], lacking[k].rows[m].step);
+            total++;
+        }
+        list[k].n_stored = 0;
+    }
+    if (st == AS_OK)
+        st = arrays_close(&x, err);
+    if (st != AS_OK || total == 0)
+        return st;
+    st = tx_query(t, &stmts[RUNG_STORED],
+                  ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3)), &r,
+                  err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) { /* in the order of the sets */
+        struct reader rd;
+        reader_init(&rd, &r, k, a);
+        size_t place = (size_t)read_i64(&rd);
+        for (; place - base >= lacking[i].n; i++)
+            base += lacking[i].n;
+        struct measurement *m = &lacking[i].rows[place - base];
+        m->value = read_f64(&rd);
+        lacking[i].rows[list[i].n_stored++] = *m; /* those that were found come first */
+        list[i].stored = lacking[i].rows;
+    }
+    return st;
+}
+
+/* ---- write ---- */
+
+static as_status objectives_format(struct str *b, const struct rung_new *r, struct as_err *err)
+{
+    array_open(b);
+    for (size_t i = 0; i < r->n_objectives; i++)
+        array_f64(b, r->result.values[i]);
+    array_close(b);
+    return str_check(b, err);
+}
+
+static as_status put_result(struct arrays *x, const struct rung_new *r, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str objectives = {0};
+    as_status st = objectives_format(&objectives, r, err);
+    array_i64(&x->c[0], r->sweep_key);
+    array_i64(&x->c[1], r->number);
+    array_i64(&x->c[2], r->attempt);
+    array_i64(&x->c[3], r->next);
+    array_str(&x->c[4], r->is_result ? "t" : "f");
+    array_i64(&x->c[5], r->result.rung);
+    array_i64(&x->c[6], r->result.step);
+    array_str(&x->c[7], str_cstr(&objectives));
+    array_str(&x->c[8], r->result.feasible ? "t" : "f");
+    array_str(&x->c[9], r->is_result ? verdict_words[r->result.decision] : NULL);
+    array_i64(&x->c[10], r->rank);
+    array_i64(&x->c[11], r->of);
+    array_str(&x->c[12], r->reason);
+    array_i64(&x->c[13], (int64_t)r->result.seq);
+    return st;
+}
+
+as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t n,
+                              struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    as_status st = AS_OK;
+    if (n == 0)
+        return AS_OK;
+    arrays_open(&x);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = put_result(&x, &rows[i], err);
+    if (st == AS_OK)
+        st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_exec(t, &stmts[RUNG_ADD],
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                          arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                          arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
+                          arg_array(&x, 12), arg_array(&x, 13)),
+                     NULL, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        if (rows[i].is_result)
+            tx_finished(t, rows[i].sweep_key);
+    return st;
+}
+
+as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size_t n,
+                                  struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    if (n == 0)
+        return AS_OK;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        const struct rung_promotion *p = &rows[i].promotion;
+        array_i64(&x.c[0], rows[i].sweep_key);
+        array_i64(&x.c[1], p->number);
+        array_i64(&x.c[2], p->rung);
+        array_i64(&x.c[3], p->seq);
+        array_str(&x.c[4], p->reason);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[RUNG_PROMOTE],
+                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                           arg_array(&x, 4)),
+                      &r, err);
+    if (st == AS_OK && (size_t)r.rows != n)
+        return as_fail(err, AS_E_CONFLICT, "%d of %zu trials waited for their promotion", r.rows,
+                       n);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) {
+        struct reader rd;
+        reader_init(&rd, &r, k, NULL);
+        struct rung_promoted *p = &rows[read_i64(&rd)];
+        p->is_queued = read_bool(&rd);
+        p->attempt = read_i64(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+struct event_new rung_result_event(const struct rung_new *r)
+{
+    return (struct event_new){.type = "trial.rung",
+                              .sweep_key = r->sweep_key,
+                              .sweep = r->sweep,
+                              .has_number = true,
+                              .number = r->number,
+                              .state = trial_state_format(TRIAL_RUNNING),
+                              .attempt = r->attempt,
+                              .has_value = true,
+                              .value = r->value,
+                              .reason = r->reason};
+}
+
+struct event_new rung_promotion_event(const struct rung_promoted *p)
+{
+    return (struct event_new){.type = "trial.changed",
+                              .sweep_key = p->sweep_key,
+                              .sweep = p->sweep,
+                              .has_number = true,
+                              .number = p->promotion.number,
+                              .state = trial_state_format(TRIAL_QUEUED),
+                              .attempt = p->attempt,
+                              .reason = p->promotion.reason};
+}
+
+/* ---- for people ---- */
+
+as_status store_rung_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                          int64_t shown, struct rung_list *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNG_LIST],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(shown)), &r, err);
+    if (st != AS_OK)
+        return st;
+    ret->n = (size_t)r.rows;
+    return read_rung_rows(&r, r.rows, a, &ret->rows, err);
+}
+
+static as_status read_counts(struct tx *t, struct arena *a, int64_t sweep_key,
+                             struct rung_count *counts, size_t n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNG_COUNTS], ARGS(arg_i64(sweep_key)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        size_t rung = (size_t)read_i64(&rd);
+        if (rung < n)
+            read_count(&rd, &counts[rung]);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+as_status store_rung_report(struct tx *t, struct arena *a, int64_t sweep_key,
+                            struct stopping_report *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    *ret = (struct stopping_report){0};
+    as_status st = tx_query(t, &stmts[RUNG_STEPS], ARGS(arg_i64(sweep_key)), &r, err);
+    if (st != AS_OK || r.rows == 0)
+        return st;
+    size_t n = (size_t)r.rows;
+    int64_t *steps = arena_alloc(a, n, sizeof *steps);
+    struct rung_count *counts = arena_alloc(a, n, sizeof *counts);
+    if (!steps || !counts)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        steps[i] = result_i64(&r, (int)i, 0);
+        counts[i] = (struct rung_count){0};
+    }
+    *ret = (struct stopping_report){.is_there = true,
+                                    .steps = steps,
+                                    .rungs = counts,
+                                    .n_rungs = n,
+                                    .steps_spent = result_i64(&r, 0, 1),
+                                    .steps_saved = result_i64(&r, 0, 2)};
+    return read_counts(t, a, sweep_key, counts, n, err);
+}
