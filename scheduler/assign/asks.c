@@ -338,7 +338,10 @@ as_status ask_measure(struct store *db, struct arena *a, const struct ask_ref *r
 {
     struct telling x = {.ref = ref};
     struct attempt_ref at;
-    as_status st = find_attempt(db, TX_SOFT, &x, &at, err);
+    as_status st =
+        attempt_check_report(&(struct attempt_report){.points = points, .n_points = n}, err);
+    if (st == AS_OK)
+        st = find_attempt(db, TX_SOFT, &x, &at, err);
     if (st != AS_OK)
         return st;
     const struct attempt_writer by = {.client = ref->client};
@@ -365,12 +368,13 @@ as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lea
 as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *ref,
                        const struct completion *c, struct trial_row *ret, struct as_err *err)
 {
-    as_status st = ask_check_outcome(c, err);
-    if (st != AS_OK)
-        return st;
     struct telling x = {.ref = ref, .lease_ms = -1};
     struct attempt_ref at;
-    st = find_attempt(db, TX_READ, &x, &at, err);
+    as_status st = ask_check_outcome(c, err);
+    if (st == AS_OK)
+        st = attempt_check_completion(c, err);
+    if (st == AS_OK)
+        st = find_attempt(db, TX_READ, &x, &at, err);
     if (st != AS_OK)
         return st;
     const struct attempt_writer by = {.client = ref->client};

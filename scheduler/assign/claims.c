@@ -312,6 +312,16 @@ static as_status read_back(struct claiming *c, struct as_err *err)
     return run.status;
 }
 
+/* The claim is a repeat. What it got may not be on the disk yet, while the first request waits for
+ * that; an attempt that a runner knows of is never taken back. */
+static as_status repeat_claim(struct claiming *c, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(c->db, TX_SEEN, err);
+    while (tx_run_again(&run))
+        run.status = read_claimed(run.tx, c, err);
+    return run.status;
+}
+
 /* Take what is available, into c->list. */
 static as_status take_new(struct claiming *c, struct as_err *err)
 {
@@ -361,11 +371,9 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         if (st != AS_OK)
             return st;
     }
-    if (c.list.n == 0) {
-        st = take_new(&c, err);
-        if (st != AS_OK)
-            return st;
-    }
+    st = c.list.n > 0 ? repeat_claim(&c, err) : take_new(&c, err);
+    if (st != AS_OK)
+        return st;
     *ret = c.list;
     ret->sweep_key = c.fit_key;
     return AS_OK;

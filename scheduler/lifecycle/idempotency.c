@@ -23,6 +23,16 @@ static as_status find_answer(struct tx *t, struct arena *a, const struct idem_ke
     return AS_OK; /* no answer is stored: the operation itself finds what it created */
 }
 
+static as_status look_for_answer(struct store *db, tx_kind kind, struct arena *a,
+                                 const struct idem_key *k, struct idem_answer *ret,
+                                 struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, kind, err);
+    while (tx_run_again(&run))
+        run.status = find_answer(run.tx, a, k, ret, err);
+    return run.status;
+}
+
 as_status idempotency_find(struct store *db, struct arena *a, const struct idem_key *k,
                            struct idem_answer *ret, struct as_err *err)
 {
@@ -30,12 +40,12 @@ as_status idempotency_find(struct store *db, struct arena *a, const struct idem_
     if (len < 1 || len > 128)
         return as_fail(err, AS_E_INVAL, "Idempotency-Key has %zu bytes, expected 1 to 128", len);
     struct idem_answer answer;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = find_answer(run.tx, a, k, &answer, err);
-    if (run.status == AS_OK)
+    as_status st = look_for_answer(db, TX_READ, a, k, &answer, err);
+    if (st == AS_OK && answer.outcome == IDEM_REPEATED) /* perhaps it is not on the disk yet */
+        st = look_for_answer(db, TX_SEEN, a, k, &answer, err);
+    if (st == AS_OK)
         *ret = answer;
-    return run.status;
+    return st;
 }
 
 as_status idempotency_store(struct store *db, const struct idem_key *k, int64_t status,
@@ -58,7 +68,7 @@ as_status idempotency_begin(struct tx *t, struct arena *a, const struct idem_key
     as_status st = store_idempotency_add(t, k, &is_new, err);
     if (st != AS_OK || is_new)
         return st;
-    st = store_idempotency_get(t, a, k, &row, err);
+    st = store_idempotency_hold(t, a, k, &row, err);
     if (st != AS_OK)
         return st;
     if (!row.same_body)

@@ -5,7 +5,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { IDEM_ADD, IDEM_GET, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
+enum { IDEM_ADD, IDEM_GET, IDEM_HOLD, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
 
 #define IDEM_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(bool, same_body, "body_sha256 = $3")                                                     \
@@ -24,6 +24,8 @@ static const struct stmt stmts[] = {
                   "$2, $3) on conflict (scope, key) do nothing"},
     [IDEM_GET] = {"idempotency_get", "select " IDEM_COLUMNS " from idempotency where "
                                      "scope = $1 and key = $2"},
+    [IDEM_HOLD] = {"idempotency_hold", "select " IDEM_COLUMNS " from idempotency where "
+                                       "scope = $1 and key = $2 for key share"},
     [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4, number = $5 where scope "
                                        "= $1 and key = $2 and body_sha256 = $3"},
     [IDEM_ANSWER] =
@@ -52,16 +54,28 @@ as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *re
     return st;
 }
 
-as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem_key *k,
-                                struct idem_row *ret, struct as_err *err)
+static as_status read_key(struct tx *t, int stmt, struct arena *a, const struct idem_key *k,
+                          struct idem_row *ret, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[IDEM_GET], ARGS(ARG_KEY(k)), &r, err);
+    as_status st = tx_query(t, &stmts[stmt], ARGS(ARG_KEY(k)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the idempotency key is new");
     return read_idem_row(&r, 0, a, ret, err);
+}
+
+as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem_key *k,
+                                struct idem_row *ret, struct as_err *err)
+{
+    return read_key(t, IDEM_GET, a, k, ret, err);
+}
+
+as_status store_idempotency_hold(struct tx *t, struct arena *a, const struct idem_key *k,
+                                 struct idem_row *ret, struct as_err *err)
+{
+    return read_key(t, IDEM_HOLD, a, k, ret, err);
 }
 
 as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,

@@ -23,6 +23,11 @@ struct idem_row {
 AS_MUST_CHECK as_status store_idempotency_get(struct tx *t, struct arena *a,
                                               const struct idem_key *k, struct idem_row *ret,
                                               struct as_err *err);
+/* The same, and the key stays until the transaction ends. This makes it one that writes, so it
+ * waits until what the key created is on disk. */
+AS_MUST_CHECK as_status store_idempotency_hold(struct tx *t, struct arena *a,
+                                               const struct idem_key *k, struct idem_row *ret,
+                                               struct as_err *err);
 /* number -1: it created the sweep. */
 AS_MUST_CHECK as_status store_idempotency_made(struct tx *t, const struct idem_key *k,
                                                const char *sweep, int64_t number,

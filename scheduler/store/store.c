@@ -424,6 +424,9 @@ static void pool_give(struct store *db, struct conn *c)
  * lost, and a commit on a new connection says nothing about it. A crash ends all connections, so
  * the connection that waits must be older than the COMMIT that it waits for. */
 
+/* Its commit waits until it is on disk, and so is all that was committed before. */
+#define WAIT_FOR_DISK "select pg_logical_emit_message(true, 'assay', '')"
+
 /* Use the connection of the disk, alone. False: it is not open, or in use. */
 static bool disk_take(struct store *db, bool is_open, int64_t before_ns)
 {
@@ -473,7 +476,7 @@ as_status store_sync(struct store *db, int64_t sent_ns, struct as_err *err)
         return as_fail(err, AS_E_UNAVAILABLE,
                        "the database connection was lost before the commit was on disk");
     struct conn *c = db->disk;
-    as_status st = conn_exec(c, "select pg_logical_emit_message(true, 'assay', '')", err);
+    as_status st = conn_exec(c, WAIT_FOR_DISK, err);
     if (st != AS_OK)
         c->broken = true;
     disk_give(db, c);
@@ -496,7 +499,7 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     c->retry = c->committing = c->disk_full = false;
     c->tx = (struct tx){.db = db, .conn = c, .kind = kind};
     *ret = &c->tx;
-    if (kind == TX_READ)
+    if (kind == TX_READ || kind == TX_SEEN)
         return AS_OK;
     st = conn_exec(c, begin, err);
     if (st != AS_OK)
@@ -521,7 +524,9 @@ static const char *const commits[] = {
 static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
 {
     struct conn *c = t->conn;
-    if (t->kind == TX_READ)
+    if (t->kind == TX_SEEN && st == AS_OK) /* the connection is older than what it saw */
+        return conn_exec(c, WAIT_FOR_DISK, err);
+    if (t->kind == TX_READ || t->kind == TX_SEEN)
         return st;
     if (st == AS_OK) {
         c->committing = true;

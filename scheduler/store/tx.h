@@ -26,6 +26,8 @@ struct tx; /* an open transaction; one thread */
 
 typedef enum tx_kind {
     TX_READ,  /* each statement sees what was committed when it began; writes are not allowed */
+    TX_SEEN,  /* as TX_READ, and when its loop ends with AS_OK, what it saw is on disk: for repeats
+                 that are answered with what an earlier request committed */
     TX_WRITE, /* durable when its loop ends with AS_OK */
     TX_SOFT,  /* as TX_WRITE, but a crash of the database may lose the last half second: for
                  heartbeats and log text, which come again */

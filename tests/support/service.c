@@ -46,6 +46,22 @@ static void close_of_case(void)
     service_close(of_case);
 }
 
+int64_t commit_unsynced(struct service *s)
+{
+    pg_fixture_exec(s->url, "alter system set wal_writer_delay = '10s'");
+    pg_fixture_exec(s->url, "select pg_reload_conf()");
+    pg_fixture_exec(s->url, "begin; set local client_min_messages = warning; set local "
+                            "synchronous_commit = off; create table if not exists "
+                            "unsynced(x int); insert into unsynced values (1); commit");
+    return pg_fixture_i64(s->url, "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
+}
+
+void check_synced(struct service *s, int64_t log_end)
+{
+    ck_assert_int_ge(pg_fixture_i64(s->url, "select pg_current_wal_flush_lsn() - '0/0'::pg_lsn"),
+                     log_end);
+}
+
 TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms)
 {
     TCase *c = tcase_create(name);

@@ -80,6 +80,11 @@ struct reaper_report reap(struct service *s);
 void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE]);
 void put_bytes(struct service *s, const char *bytes, size_t len, char ret_sha256[SHA256_HEX_SIZE]);
 
+/* Commit something without waiting for the disk. Returns where its log ends. */
+int64_t commit_unsynced(struct service *s);
+/* Fails the test if the log is not on disk up to there. */
+void check_synced(struct service *s, int64_t log_end);
+
 /* Check the invariants. Fails the test with the name of the one that is violated. */
 void check_invariants(struct service *s);
 

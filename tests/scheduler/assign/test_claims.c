@@ -139,6 +139,21 @@ START_TEST(a_repeat_gets_the_same)
 }
 END_TEST
 
+/* Another server may have committed the claim in a batch that waits for the disk. */
+START_TEST(a_repeat_waits_for_the_disk)
+{
+    struct claim_list one, two;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 8);
+    struct claim_request req = {.runner = "r", .epoch = e, .claim_id = "same", .max_trials = 3};
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &one, &err), err);
+    int64_t log_end = commit_unsynced(&s);
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &two, &err), err);
+    ck_assert_uint_eq(two.n, 3);
+    check_synced(&s, log_end);
+}
+END_TEST
+
 START_TEST(gpus_are_counted)
 {
     struct claim_list list;
@@ -330,6 +345,7 @@ Suite *test_suite(void)
     tcase_add_test(c, what_is_ending_counts_for_limits_and_not_for_turns);
     tcase_add_test(c, a_sweep_that_learns_awaits_the_results);
     tcase_add_test(c, a_repeat_gets_the_same);
+    tcase_add_test(c, a_repeat_waits_for_the_disk);
     tcase_add_test(c, gpus_are_counted);
     tcase_add_test(c, sweeps_share);
     tcase_add_test(c, requeued_trials_come_first);

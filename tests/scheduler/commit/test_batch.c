@@ -36,7 +36,7 @@ struct action {
     int kind;
     int64_t step;
     double loss;
-    const char *client;
+    const char *client, *token;
 };
 
 enum {
@@ -102,6 +102,7 @@ static struct member *member_of(const struct action *x, char side)
             member_final(m, NAN);
     }
     m->m.by.client = x->client;
+    m->m.token = x->token;
     return m;
 }
 
@@ -408,6 +409,137 @@ START_TEST(equal_with_early_stopping)
 }
 END_TEST
 
+/* ---- clients ---- */
+
+#define CLIENTS 3
+#define CLIENT_ROUNDS 24
+
+static const char *const clients[CLIENTS] = {"ada", "bob", "cy"};
+static const char *const tokens[CLIENTS] = {"t-ada", "t-bob", "t-cy"};
+
+/* An ask; `req` lives as long as the member. */
+static struct member *member_ask(char side, int sweep, int client, int64_t count)
+{
+    struct member *x = member_record((struct attempt_ref){"-", 0, 0}, 0, 0);
+    struct ask_request *req = arena_alloc(&x->a, 1, sizeof *req);
+    ck_assert_ptr_nonnull(req);
+    *req = (struct ask_request){.sweep = arena_printf(&x->a, "%c%d", side, sweep),
+                                .client = clients[client],
+                                .token = tokens[client],
+                                .count = count,
+                                .lease_ms = 600000,
+                                .is_last = true};
+    x->m.kind = COMMIT_ASK;
+    x->m.in.ask = req;
+    return x;
+}
+
+static void same_asked(const struct member *l, const struct member *r)
+{
+    const struct suggestion_list *a = &l->m.out.asked, *b = &r->m.out.asked;
+    ck_assert_int_eq(l->m.status, r->m.status);
+    same_text(l->m.err.msg, r->m.err.msg);
+    if (l->m.status != AS_OK)
+        return;
+    ck_assert_uint_eq(a->n, b->n);
+    ck_assert_int_eq(a->done, b->done);
+    for (size_t i = 0; i < a->n; i++) {
+        ck_assert_int_eq(a->rows[i].number, b->rows[i].number);
+        ck_assert_int_eq(a->rows[i].attempt, b->rows[i].attempt);
+        ck_assert_str_eq(a->rows[i].params, b->rows[i].params);
+    }
+}
+
+/* What a client may say, and what it may not. */
+static struct action draw_told(struct rng *rng)
+{
+    static const int kinds[] = {DO_RECORD,      DO_RECORD_MANY, DO_COMPLETE, DO_COMPLETE_WITH,
+                                DO_COMPLETE_AT, DO_FAIL,        DO_RELEASE,  DO_RETRY,
+                                DO_BAD_METRIC,  DO_BAD_SWEEP};
+    struct action x = draw(rng);
+    size_t client = rng_below(rng, CLIENTS);
+    x.kind = kinds[rng_below(rng, AS_ARRAY_LEN(kinds))];
+    x.number = (int)rng_below(rng, 6);
+    x.attempt = rng_below(rng, 2) ? 0 : x.attempt;
+    x.client = clients[client];
+    x.token = rng_below(rng, 4) ? tokens[client] : rng_below(rng, 2) ? NULL : tokens[0];
+    return x;
+}
+
+/* A report extends the lease of its client. All leases had run out before. */
+static void check_extended(const struct action *x)
+{
+    char query[200];
+    (void)snprintf(query, sizeof query,
+                   "select count(*) from client c join sweep s on s.key = c.sweep_key where "
+                   "right(s.id, 1) = '%d' and c.name = '%s' and c.expires_at > now()",
+                   x->sweep, x->client);
+    ck_assert_int_eq(pg_fixture_i64(s.url, query), 2);
+}
+
+/* Asks and results of clients together: an ask runs alone, in its place among the others. */
+static void run_client_round(struct rng *rng)
+{
+    struct action actions[20];
+    struct member *l[21], *r[21];
+    int sweep = (int)rng_below(rng, SWEEPS), client = (int)rng_below(rng, CLIENTS);
+    int64_t count = 2 + (int64_t)rng_below(rng, 3);
+    size_t n = 0;
+    l[0] = member_ask('l', sweep, client, count);
+    r[0] = member_ask('r', sweep, client, count);
+    members_commit(committer, l, 1);
+    commit_alone(s.db, NULL, &r[0]->m);
+    same_asked(l[0], r[0]);
+    member_free(l[0]);
+    member_free(r[0]);
+    while (n < AS_ARRAY_LEN(actions)) {
+        struct action x = draw_told(rng);
+        for (size_t i = 0; i < n; i++)
+            if (actions[i].sweep == x.sweep && actions[i].number == x.number)
+                x.sweep = -1;
+        if (x.sweep < 0)
+            break;
+        actions[n++] = x;
+    }
+    pg_fixture_exec(s.url, "update client set expires_at = now() - interval '1 s'");
+    for (size_t i = 0; i < n; i++) {
+        l[i] = member_of(&actions[i], 'l');
+        r[i] = member_of(&actions[i], 'r');
+        commit_alone(s.db, NULL, &r[i]->m);
+    }
+    members_commit(committer, l, n);
+    for (size_t i = 0; i < n; i++) {
+        same_answer(&actions[i], l[i], r[i]);
+        if (l[i]->m.status == AS_OK && l[i]->m.kind == COMMIT_RECORD)
+            check_extended(&actions[i]);
+        member_free(l[i]);
+        member_free(r[i]);
+    }
+}
+
+START_TEST(equal_for_clients)
+{
+    struct rng rng;
+    struct committer_figures f;
+    rng_init(&rng, (uint64_t)_i + 400, 0);
+    for (int i = 0; i < SWEEPS; i++)
+        for (int side = 0; side < 2; side++) {
+            char id[8];
+            (void)snprintf(id, sizeof id, "%c%d", "lr"[side], i);
+            make_sweep(&s, id, "'max_trials': 16, 'max_restarts': 1", ", 'ensemble': false");
+        }
+    for (int round = 0; round < CLIENT_ROUNDS; round++)
+        run_client_round(&rng);
+    same_tables();
+    committer_figures_get(committer, &f);
+    ck_assert_int_eq(f.fallbacks, 0);
+    ck_assert_int_gt(f.members, CLIENT_ROUNDS);
+    ck_assert_int_gt(pg_fixture_i64(s.url, "select count(*) from attempt where outcome is not null "
+                                           "and client is not null"),
+                     8);
+}
+END_TEST
+
 /* One statement for many: a round of ends is one batch, and the last one ends its sweep alone. */
 START_TEST(a_batch_has_a_fixed_number_of_transactions)
 {
@@ -444,6 +576,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, equal_with_objectives_and_bounds, 0, 2);
     tcase_add_loop_test(t, equal_with_a_target_and_few_failures, 0, 2);
     tcase_add_loop_test(t, equal_with_early_stopping, 0, 6);
+    tcase_add_loop_test(t, equal_for_clients, 0, 3);
     tcase_add_test(t, a_batch_has_a_fixed_number_of_transactions);
     return suite;
 }

@@ -292,12 +292,16 @@ START_TEST(keys_make_one_sweep)
     /* the server dies here: no answer is stored */
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
     ck_assert_int_eq(answer.outcome, IDEM_NEW);
+    int64_t log_end = commit_unsynced(&s); /* what the repeat finds may not be on disk */
     ck_ok(sweep_create(s.db, &s.a, doc, &k, &two, &err), err);
+    check_synced(&s, log_end);
     ck_assert_str_eq(one.id, two.id);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep"), 1);
     ck_ok(idempotency_store(s.db, &k, 201, "{\"id\":\"i\"}", "/v1/sweeps/i", &err), err);
     ck_ok(idempotency_store(s.db, &k, 500, "other", NULL, &err), err); /* the first one stays */
+    log_end = commit_unsynced(&s);
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
+    check_synced(&s, log_end);
     ck_assert_int_eq(answer.outcome, IDEM_REPEATED);
     ck_assert_int_eq(answer.status, 201);
     ck_assert_str_eq(answer.body, "{\"id\":\"i\"}");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sweep_store.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 
@@ -303,6 +304,38 @@ START_TEST(every_sweep_of_a_commit_is_told)
 }
 END_TEST
 
+/* A commit that does not wait is on disk when somebody who may have seen it has answered. */
+START_TEST(what_was_seen_is_on_disk)
+{
+    int64_t log_end = commit_unsynced(&s), key = 0;
+    int runs = 0;
+    struct tx_run run = tx_run_start(s.db, TX_SEEN, &err);
+    while (tx_run_again(&run)) {
+        runs++;
+        run.status = store_sweep_key(run.tx, "a", &key, &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_eq(runs, 1);
+    check_synced(&s, log_end);
+}
+END_TEST
+
+/* The connection is lost after the read: it reads again, on the connection on which it waits. */
+START_TEST(what_was_seen_is_read_again)
+{
+    int runs = 0;
+    struct tx_run run = tx_run_start(s.db, TX_SEEN, &err);
+    while (tx_run_again(&run)) {
+        int64_t key = 0;
+        run.status = store_sweep_key(run.tx, "a", &key, &err);
+        if (++runs == 1)
+            pg_fixture_kill_backends(s.url);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_ge(runs, 2);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("tx");
@@ -321,6 +354,8 @@ Suite *test_suite(void)
     tcase_add_test(c, deadlocks_run_again);
     tcase_add_test(c, only_commits_are_told);
     tcase_add_test(c, every_sweep_of_a_commit_is_told);
+    tcase_add_test(c, what_was_seen_is_on_disk);
+    tcase_add_test(c, what_was_seen_is_read_again);
     suite_add_tcase(su, c);
     return su;
 }
