@@ -25,8 +25,9 @@
 struct trial {
     struct config *config;
     observation_state state;
-    int64_t step; /* of the latest rung; of a completed trial the last epoch */
-    double value;
+    double value; /* of a completed trial */
+    struct trial_rung rungs[STOP_RUNGS_MAX];
+    size_t n_rungs;
     int64_t reported; /* the last epoch that was told */
 };
 
@@ -125,13 +126,13 @@ static as_status make_history(struct study *s, struct as_err *err)
     as_status st = as_grow(&s->history, s->n + 1, sizeof *s->history, err);
     for (size_t i = 0; st == AS_OK && i < s->n; i++) {
         const struct trial *t = &s->trials[i];
-        s->history[i] =
-            (struct observation){.number = i,
-                                 .config = t->config,
-                                 .state = t->state,
-                                 .is_suggested = true,
-                                 .step = t->state == OBSERVED_COMPLETED ? 0 : (double)t->step,
-                                 .values = {t->value}};
+        s->history[i] = (struct observation){.number = i,
+                                             .config = t->config,
+                                             .state = t->state,
+                                             .is_suggested = true,
+                                             .rungs = t->rungs,
+                                             .n_rungs = t->n_rungs,
+                                             .values = {t->value}};
     }
     return st;
 }
@@ -200,8 +201,9 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
         now.seq = ++s->seq;
         if ((st = stopping_add(s->stopping, &now, err)) != AS_OK)
             return st;
-        t->step = epoch;
         t->value = now.values[0];
+        t->rungs[t->n_rungs++] = (struct trial_rung){
+            .seq = (int64_t)s->seq, .step = (double)epoch, .values = {t->value}};
         t->state = epoch == s->stop.max_steps ? OBSERVED_COMPLETED
                    : d.verdict == STOP_GO_ON  ? OBSERVED_PENDING
                                               : OBSERVED_PARTIAL;

@@ -466,9 +466,7 @@ static struct history history_at(const struct replay *r, size_t number, int64_t 
                 view == TRIAL_SEEN_FAILED ? OBSERVED_FAILED : OBSERVED_PENDING;
             clear_result(&r->observations[n]);
         }
-        if (r->observations[n].state == OBSERVED_PENDING ||
-            r->observations[n].state == OBSERVED_PARTIAL)
-            trial_rungs_view(rec->rungs, rec->n_rungs, seen, &r->observations[n]);
+        trial_rungs_view(rec->rungs, rec->n_rungs, seen, &r->observations[n]);
         n++;
     }
     return (struct history){.trials = r->observations, .n = n};

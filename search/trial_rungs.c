@@ -1,7 +1,6 @@
 #include "search/trial_rungs.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -15,10 +14,10 @@ void trial_rungs_view(const struct trial_rung *rungs, size_t n, int64_t seen, st
         return;
     const struct trial_rung *last = &rungs[n - 1];
     bool has_gone_on = last->promoted_seq > 0 && last->promoted_seq <= seen;
-    if (last->is_stopped && !has_gone_on)
+    if (o->state == OBSERVED_PENDING && last->is_stopped && !has_gone_on)
         o->state = OBSERVED_PARTIAL;
-    o->step = last->step;
-    memcpy(o->values, last->values, sizeof o->values);
+    o->rungs = rungs;
+    o->n_rungs = n;
 }
 
 static double value_of(const json_t *v)

@@ -15,17 +15,9 @@
 #include "base/status.h"
 #include "search/problem/problem.h"
 
-struct trial_rung {
-    int64_t seq, promoted_seq; /* 0: it was not promoted */
-    double step;
-    bool is_stopped; /* it was decided to pause or to prune */
-    double values[SEARCH_MAX_OBJECTIVES];
-};
-
-/* Give `o` what was seen of the rungs: its step and values, and the state of a pending trial that
- * waits at a rung (OBSERVED_PARTIAL). A partial trial (it has ended as pruned) stays one.
- *   rungs  in ascending order of seq; n may be 0
- *   o      pending or partial, with step 0 */
+/* Give `o` the rungs that were seen (a view of `rungs`), and a pending trial that waits at one the
+ * state OBSERVED_PARTIAL.
+ *   rungs  in ascending order of seq; n may be 0 */
 void trial_rungs_view(const struct trial_rung *rungs, size_t n, int64_t seen,
                       struct observation *o);
 

@@ -49,7 +49,7 @@ static bool is_dominated(const struct training_set *s, size_t i)
 /* A trial at a rung, which the model predicts at the last step. */
 static bool is_expected(const struct training_set *s, size_t i)
 {
-    return s->expected && training_set_has_rung(s, i);
+    return s->expected && training_set_rung(s, i);
 }
 
 /* Is trial i better than trial j? Compares feasibility, then the front, then the cost. With rungs:

@@ -194,16 +194,19 @@ static as_status set_threshold(struct gp_ask *a, struct as_err *err)
 }
 
 /* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
- * does not determine it. The warp's values are those of the completed trials and of rungs. */
+ * does not determine it. The warp's values are those of the completed trials; with rungs, of these
+ * too, and the worst of all is taken. */
 static double worst_of(const struct gp_ask *a, size_t k)
 {
     const struct training_set *s = a->set;
     const double *v = gp_warp_values(a->models[k].warp);
     double worst = -INFINITY;
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED && !training_set_has_rung(s, i))
+    for (size_t i = 0; s->rungs && i < a->models[k].n_values; i++)
+        worst = fmax(worst, v[i]);
+    for (size_t i = 0; i < s->n && !s->rungs; i++) {
+        if (s->state[i] != OBSERVED_COMPLETED)
             continue;
-        if (s->feasible[i] || s->state[i] != OBSERVED_COMPLETED)
+        if (s->feasible[i])
             worst = fmax(worst, *v);
         v++;
     }
@@ -226,7 +229,7 @@ static as_status set_expected(struct gp_ask *a, struct as_err *err)
         size_t n = 0;
         for (; i < s->n && n < LOOK; i++) {
             s->expected[i] = NAN;
-            if (s->state[i] == OBSERVED_COMPLETED || training_set_has_rung(s, i))
+            if (s->state[i] == OBSERVED_COMPLETED || training_set_rung(s, i))
                 some[n++] = i;
         }
         as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;

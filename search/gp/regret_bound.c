@@ -42,7 +42,7 @@ static as_status read_trials(struct bounding *b, const struct search_spec *spec,
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         struct observation o = history->trials[i];
-        if (o.state == OBSERVED_PENDING && !(o.step > 0))
+        if (o.state == OBSERVED_PENDING && !o.n_rungs)
             continue;
         if (o.state == OBSERVED_PENDING)
             o.state = OBSERVED_PARTIAL;

@@ -21,6 +21,7 @@ static void fit_done(struct surrogate_fit *f)
 static void task_done(struct surrogate_task *t)
 {
     free(t->done);
+    free(t->rung);
     free(t->y);
     free(t->cost);
     free(t->order);
@@ -100,8 +101,7 @@ static double raw_value(const struct surrogate_task *t, size_t i)
     case SURROGATE_WARPED:
     case SURROGATE_PLAIN:
     case SURROGATE_SMOOTH:
-        return (training_set_has_rung(s, i) ? s->rung_costs
-                                            : s->costs)[i * s->spec->n_objectives + t->spec->k];
+        return s->costs[i * s->spec->n_objectives + t->spec->k];
     case SURROGATE_OUTCOME:
         return s->trials[i].outcomes[t->spec->k];
     case SURROGATE_FAILURE:
@@ -114,26 +114,34 @@ static bool has_value(const struct surrogate_task *t, size_t i)
 {
     observation_state state = t->s->state[i];
     return state == OBSERVED_COMPLETED ||
-           (surrogate_is_objective(t->spec->target) && training_set_has_rung(t->s, i)) ||
            (t->s->avoided[i] && t->spec->target == SURROGATE_FAILURE);
+}
+
+static void add_value(struct surrogate_task *t, size_t trial, const struct training_rung *rung)
+{
+    size_t at = t->n_done++;
+    double first = rung ? rung->costs[0] : t->s->costs[trial * t->s->spec->n_objectives];
+    t->done[at] = trial;
+    t->rung[at] = rung;
+    t->y[at] = rung ? rung->costs[t->spec->k] : raw_value(t, trial);
+    t->cost[at] = isnan(first) ? INFINITY : first;
 }
 
 static as_status collect_values(struct surrogate_task *t, struct as_err *err)
 {
-    size_t n = t->s->n;
+    const struct training_set *s = t->s;
+    size_t n = s->n + (t->columns.has_steps ? s->rung_from[s->n] : 0);
     t->done = as_calloc(n, sizeof *t->done);
+    t->rung = as_calloc(n, sizeof *t->rung);
     t->y = as_calloc(n, sizeof *t->y);
     t->cost = as_calloc(n, sizeof *t->cost);
-    if (!t->done || !t->y || !t->cost)
+    if (!t->done || !t->rung || !t->y || !t->cost)
         return out_of_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        if (!has_value(t, i))
-            continue;
-        t->y[t->n_done] = raw_value(t, i);
-        const double *costs = training_set_has_rung(t->s, i) ? t->s->rung_costs : t->s->costs;
-        double first = costs[i * t->s->spec->n_objectives];
-        t->cost[t->n_done] = isnan(first) ? INFINITY : first;
-        t->done[t->n_done++] = i;
+    for (size_t i = 0; i < s->n; i++) {
+        for (size_t r = 0; t->columns.has_steps && s->rung_from[i] + r < s->rung_from[i + 1]; r++)
+            add_value(t, i, &s->rungs[s->rung_from[i] + r]);
+        if (has_value(t, i))
+            add_value(t, i, NULL);
     }
     return AS_OK;
 }
@@ -214,7 +222,7 @@ as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
         g.y[i] = t->y[places[i]];
         g.cost[i] = t->cost[places[i]];
         if (g.steps)
-            g.steps[i] = t->s->steps[t->done[places[i]]];
+            g.steps[i] = surrogate_step(t, places[i]);
     }
     *ret = g;
     return AS_OK;
@@ -256,7 +264,8 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
         h = rng_mix(rng_mix(h, surrogate_number(t, places[i])), bits);
         if (!t->columns.has_steps)
             continue;
-        memcpy(&bits, &t->s->steps[t->done[places[i]]], sizeof bits);
+        double step = surrogate_step(t, places[i]);
+        memcpy(&bits, &step, sizeof bits);
         h = rng_mix(h, bits);
     }
     return h;
@@ -335,9 +344,8 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
             t->order[n++] = i;
     }
     for (size_t r = 0; r < n; r++) {
-        size_t trial = t->done[t->order[r]];
         t->row_y[r] = t->y[t->order[r]];
-        set_row(t, r, trial, t->steps ? t->s->steps[trial] : 1);
+        set_row(t, r, t->done[t->order[r]], surrogate_step(t, t->order[r]));
     }
     t->n_all = n;
     for (size_t i = 0; i < t->s->n; i++)
@@ -369,7 +377,7 @@ static as_status list_trials(const struct surrogate_task *t, struct surrogate *r
     if (!ret->trials || !t->order)
         return out_of_memory(err);
     for (size_t r = 0; r < n; r++)
-        ret->trials[r] = t->done[t->order[r]];
+        ret->trials[r] = t->rung[t->order[r]] ? TRAINING_SET_NONE : t->done[t->order[r]];
     return AS_OK;
 }
 
@@ -378,7 +386,7 @@ static as_status fit_reserve(const struct surrogate_task *t, struct surrogate_fi
 {
     f->theta = as_calloc(gp_n_theta(&t->columns), sizeof *f->theta);
     f->scale = as_calloc(gp_n_theta(&t->columns), sizeof *f->scale);
-    f->in_fit = as_calloc(t->s->n, sizeof *f->in_fit);
+    f->in_fit = as_calloc(t->n_done, sizeof *f->in_fit);
     return f->theta && f->scale && f->in_fit ? AS_OK : out_of_memory(err);
 }
 
@@ -391,9 +399,10 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
-    t.columns.has_steps = s->rung_costs && surrogate_is_objective(spec->target);
-    as_status st = fit_reserve(&t, &t.fit, err);
-    if (st < 0 || (st = fit_reserve(&t, &t.next, err)) < 0 || (st = collect_values(&t, err)) < 0)
+    t.columns.has_steps = s->rungs && surrogate_is_objective(spec->target);
+    as_status st = collect_values(&t, err);
+    if (st < 0 || (st = fit_reserve(&t, &t.fit, err)) < 0 ||
+        (st = fit_reserve(&t, &t.next, err)) < 0)
         return st;
     st = transform_values(&t, &made, err);
     if (st < 0)
@@ -409,6 +418,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     made.model = store->models[t.slot];
     made.fit_rows = t.n_fit;
     made.evals = t.evals;
+    made.n_values = t.n_done;
     *ret = made;
     made = (struct surrogate){0};
     return AS_OK;

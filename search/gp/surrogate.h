@@ -1,7 +1,7 @@
 /* One Gaussian process of a sweep: its quantity, its trials and its hyperparameters.
  *
- *   WARPED   an objective, half-rank warped; completed trials, and rung rows
- *   PLAIN    an objective, standardised and cut; completed trials, and rung rows
+ *   WARPED   an objective, half-rank warped; completed trials, and rungs
+ *   PLAIN    an objective, standardised and cut; completed trials, and rungs
  *   SMOOTH   an objective, as PLAIN, under the squared exponential with long lengthscales (fit.h)
  *   OUTCOME  a constrained outcome, standardised; completed trials only
  *   FAILURE  1 for a failed trial, 0 for a completed one, standardised
@@ -10,10 +10,9 @@
  * ended since, then the pending trials; by number within each. So the factor of the base stays
  * valid while trials come and go.
  *
- * With early stopping a model of an objective has steps (covariance.h): a trial that has reached a
- * rung has a row at the step of its highest one, and predictions are of the last step. A pending
- * trial with a rung has this row and its pending one. Such a model has at most SURROGATE_RUNG_ROWS
- * rows in its base.
+ * With early stopping a model of an objective has steps (covariance.h): a trial has a row for each
+ * rung that it has reached, and one of the last step if it has completed; predictions are of the last
+ * step. The base of such a model has at most SURROGATE_RUNG_ROWS rows.
  *
  * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
  * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more
@@ -90,7 +89,9 @@ struct surrogate {
     bool refitted;          /* a fit ended now */
     size_t evals;           /* values of the posterior that fits computed now */
     size_t fit_rows;        /* trials that the last finished fit saw */
-    size_t *trials; /* owned: the trial in the set of each row of the model that has a value */
+    size_t n_values;        /* of its quantity: those of the warp */
+    size_t *trials; /* owned: the trial in the set of each row of the model that has a value;
+                       TRAINING_SET_NONE for one of a rung */
     json_t *state;  /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */

@@ -74,7 +74,8 @@ static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct a
     return json_array_append_new(rows, range) < 0 ? out_of_memory(err) : AS_OK;
 }
 
-/* A range must not include a trial that may end later, so it joins only consecutive numbers. */
+/* A range must not include a trial that may end later, so it joins only consecutive numbers. All
+ * values of a trial are in the fit, or none: one that it gets later joins the base. */
 static as_status write_rows(const struct surrogate_task *t, const bool *in_fit, json_t *rows,
                             struct as_err *err)
 {
@@ -84,7 +85,7 @@ static as_status write_rows(const struct surrogate_task *t, const bool *in_fit, 
         if (!in_fit[i])
             continue;
         uint64_t number = surrogate_number(t, i);
-        if (open && number != last + 1) {
+        if (open && number > last + 1) {
             as_status st = add_range(rows, first, last, err);
             if (st < 0)
                 return st;

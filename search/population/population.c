@@ -58,10 +58,10 @@ static struct place place_of(const struct training_set *s, const double *range, 
     if (s->state[i] == OBSERVED_FAILED) {
         p.class = 3;
     } else if (s->state[i] == OBSERVED_PARTIAL) {
-        bool has = training_set_has_rung(s, i);
+        const struct training_rung *rung = training_set_rung(s, i);
         p.class = 2;
-        p.key[0] = has ? -s->steps[i] : INFINITY;
-        p.key[1] = has ? s->rung_costs[i * s->spec->n_objectives] : 0;
+        p.key[0] = rung ? -rung->place : INFINITY;
+        p.key[1] = rung ? rung->costs[0] : 0;
     } else {
         p.class = 1;
         p.key[0] = violation(s, range, i);

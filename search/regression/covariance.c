@@ -223,5 +223,6 @@ double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size
     if (!k->c->has_steps || !rows->s)
         return value;
     double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
-    return value * exp(-gap * k->inv_step) + k->s2 * GP_TREND * (1 - last);
+    double own = i == j ? GP_OWN_COURSE * (1 - last) : 0;
+    return value * exp(-gap * k->inv_step) + k->s2 * (GP_TREND * (1 - last) + own);
 }

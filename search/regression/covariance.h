@@ -12,10 +12,12 @@
  * Rows may be measured at different steps of a training. A step r of at most R has the place
  * s = ln r / ln R (0 to 1), and with steps
  *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + s2 GP_TREND min(1 - s_p, 1 - s_q)
+ *              + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
  * The first factor is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
  * at one step says of another. Of one configuration the highest step known says all. The second
  * term is a random walk down from the last step, common to all configurations: the course that
- * learning curves share. It is 0 at the last step, where predictions are made.
+ * learning curves share. It is 0 at the last step, where predictions are made. The third is noise that
+ * an early value has and a final one has not.
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], and then
  * ln l_s with steps; the noise variance is GP_NOISE_FLOOR + e^t. */
@@ -32,7 +34,10 @@
 
 #define GP_NOISE_FLOOR 1e-8
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
-#define GP_TREND 4.0 /* variance of the common course of curves, in units of s2, over all steps */
+/* In units of s2, from the first step to the last: the variance of the common course of curves, and
+ * of what a value at a step owes to its trial alone. */
+#define GP_TREND 1.0
+#define GP_OWN_COURSE 0.5
 
 /* What the columns of the inputs are. */
 struct gp_columns {
@@ -120,7 +125,8 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 /* The variance of row i before any observation, without noise. */
 static inline double gp_variance(const struct gp_kernel *k, const struct gp_scaled *rows, size_t i)
 {
-    return k->c->has_steps && rows->s ? k->s2 * (1 + GP_TREND * (1 - rows->s[i])) : k->s2;
+    return k->c->has_steps && rows->s ? k->s2 * (1 + (GP_TREND + GP_OWN_COURSE) * (1 - rows->s[i]))
+                                      : k->s2;
 }
 
 /* Lower triangle of dK / d ln l_s of n rows with steps, from their covariance: ret_d as ret_k of

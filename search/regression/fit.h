@@ -9,7 +9,7 @@
  *                     LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)), by value
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
- *   l_s of steps      LogNormal(ln 2, 1)     (ln l - ln 2)^2 / 2
+ *   l_s of steps      LogNormal(ln 2, 3)     (ln l - ln 2)^2 / 18, by ln l
  * The last is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization performs great
  * in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100, e^t 1e-9..1. The other priors
  * were chosen by measurement: bench/search-quality. */

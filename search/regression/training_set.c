@@ -37,8 +37,8 @@ void training_set_free(struct training_set *s)
     free(s->x);
     free(s->z);
     free(s->costs);
-    free(s->rung_costs);
-    free(s->steps);
+    free(s->rungs);
+    free(s->rung_from);
     free(s->expected);
     free(s->feasible);
     free(s->avoided);
@@ -60,12 +60,6 @@ static as_status allocate_arrays(struct training_set *s, struct as_err *err)
     if (!s->scratch || !s->group || !s->state || !s->points || !s->x || !s->z || !s->costs ||
         !s->feasible || !s->avoided)
         return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
-    if (s->spec->max_step > 0) {
-        s->rung_costs = as_calloc(s->n, s->spec->n_objectives * sizeof *s->rung_costs);
-        s->steps = as_calloc(s->n, sizeof *s->steps);
-        if (!s->rung_costs || !s->steps)
-            return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
-    }
     for (size_t j = 0; j < e->n_real; j++)
         s->group[j] = (uint32_t)e->real_length[j];
     s->columns = (struct gp_columns){
@@ -223,19 +217,38 @@ static void take_result(struct training_set *s, size_t i, const struct limits *l
         s->best = i;
 }
 
-/* Take the values of a rung. */
-static void take_rung(struct training_set *s, size_t i)
+/* Take the values of the rungs of a trial, after its result. A completed trial has a value of the
+ * last step already. */
+static void take_rungs(struct training_set *s, size_t i)
 {
     const struct observation *o = &s->trials[i];
-    size_t m = s->spec->n_objectives;
-    bool has = o->step > 0 && (o->state == OBSERVED_PARTIAL || o->state == OBSERVED_PENDING);
+    size_t n = s->rung_from[i], m = s->spec->n_objectives;
     double last = log(s->spec->max_step);
-    s->steps[i] = has && last > 0 ? fmin(1, fmax(0, log(o->step) / last)) : 1;
-    s->n_rungs += has;
-    for (size_t k = 0; k < m; k++) {
-        double v = s->spec->maximize[k] ? -o->values[k] : o->values[k];
-        s->rung_costs[i * m + k] = has ? (isfinite(v) ? v : INFINITY) : NAN;
+    for (size_t r = 0; r < o->n_rungs && s->state[i] != OBSERVED_FAILED; r++) {
+        const struct trial_rung *from = &o->rungs[r];
+        struct training_rung *to = &s->rungs[n];
+        if (s->state[i] == OBSERVED_COMPLETED && from->step >= s->spec->max_step)
+            continue;
+        to->place = last > 0 ? fmin(1, fmax(0, log(from->step) / last)) : 1;
+        for (size_t k = 0; k < m; k++) {
+            double v = s->spec->maximize[k] ? -from->values[k] : from->values[k];
+            to->costs[k] = isfinite(v) ? v : INFINITY;
+        }
+        n++;
     }
+    s->rung_from[i + 1] = n;
+    s->n_rungs += training_set_rung(s, i) != NULL;
+}
+
+static as_status reserve_rungs(struct training_set *s, struct as_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->trials[i].n_rungs;
+    s->rungs = as_calloc(n, sizeof *s->rungs);
+    s->rung_from = as_calloc(s->n + 1, sizeof *s->rung_from);
+    return s->rungs && s->rung_from ? AS_OK
+                                    : as_fail(err, AS_E_NOMEM, "out of memory for %zu rungs", n);
 }
 
 /* Copy the features of trial i to row n. */
@@ -345,14 +358,16 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
         if (st < 0)
             return st;
     }
+    if (spec->max_step > 0 && (st = reserve_rungs(s, err)) < 0)
+        return st;
     struct limits limits;
     if ((st = find_limits(s, &limits, err)) < 0)
         return st;
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
         take_result(s, i, &limits);
-        if (s->rung_costs)
-            take_rung(s, i);
+        if (s->rungs)
+            take_rungs(s, i);
     }
     if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0)
         return st;

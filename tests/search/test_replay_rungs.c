@@ -42,6 +42,7 @@ struct service {
     struct observation seen[TRIALS];
     life lives[TRIALS];
     size_t rung[TRIALS]; /* the next one */
+    struct trial_rung reached[TRIALS][RUNGS];
     size_t n;
     int64_t seq;
     struct rng r;
@@ -83,7 +84,6 @@ static void set(json_t *o, const char *key, json_t *value)
 
 static void forget_values(struct observation *o)
 {
-    o->step = 0;
     for (size_t k = 0; k < SEARCH_MAX_OBJECTIVES; k++)
         o->values[k] = NAN;
 }
@@ -139,9 +139,6 @@ static void end(struct service *s, size_t t, life how, const char *state)
     o->state = how == COMPLETED ? OBSERVED_COMPLETED
                : how == PRUNED  ? OBSERVED_PARTIAL
                                 : OBSERVED_FAILED;
-    if (how == PRUNED)
-        return;
-    forget_values(o);
     for (size_t k = 0; how == COMPLETED && k < s->spec.n_objectives; k++) {
         o->values[k] = value_at(s, t, k, steps[RUNGS - 1]);
         set(json_object_get(item, "metrics"), k ? "b" : "a",
@@ -156,14 +153,20 @@ static void reach_rung(struct service *s, size_t t)
     size_t rung = s->rung[t]++;
     int verdict = rung + 1 == RUNGS ? 0 : (int)rng_below(&s->r, 3);
     json_t *values = json_array();
-    o->step = steps[rung];
-    for (size_t k = 0; k < s->spec.n_objectives; k++) {
-        o->values[k] = value_at(s, t, k, o->step);
-        json_t *v = isnan(o->values[k]) ? json_null() : json_real(o->values[k]);
-        ck_assert_int_eq(json_array_append_new(values, v), 0);
+    struct trial_rung *now = &s->reached[t][rung];
+    now->step = steps[rung];
+    for (size_t k = 0; k < SEARCH_MAX_OBJECTIVES; k++) {
+        now->values[k] = k < s->spec.n_objectives ? value_at(s, t, k, now->step) : NAN;
+        json_t *v = isnan(now->values[k]) ? json_null() : json_real(now->values[k]);
+        if (k < s->spec.n_objectives)
+            ck_assert_int_eq(json_array_append_new(values, v), 0);
+        else
+            json_decref(v);
     }
+    o->rungs = s->reached[t];
+    o->n_rungs = rung + 1;
     json_t *value = json_incref(json_array_get(values, 0));
-    json_t *r = json_pack("{s:I, s:f, s:o, s:s, s:I}", "rung", (json_int_t)rung, "step", o->step,
+    json_t *r = json_pack("{s:I, s:f, s:o, s:s, s:I}", "rung", (json_int_t)rung, "step", now->step,
                           "value", value, "decision", decisions[verdict], "seq", ++s->seq);
     if (s->spec.n_objectives > 1)
         set(r, "values", values);

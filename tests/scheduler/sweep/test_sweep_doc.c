@@ -61,6 +61,29 @@ START_TEST(reads_a_command_document)
 }
 END_TEST
 
+/* The search is asked at the last step, and knows that trials may stop before. */
+START_TEST(the_search_knows_the_last_step)
+{
+    static const char *const yaml = "name: early\n"
+                                    "metric: {name: loss, goal: minimize}\n"
+                                    "parameters:\n"
+                                    "  x: {type: float, min: 0, max: 1}\n"
+                                    "limits: {max_trials: 9}\n%s";
+    static const char *const sections[] = {
+        "", "early_stopping: {method: asha, min_steps: 3, max_steps: 81}\n"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(sections); i++) {
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        struct as_err err = {0};
+        struct search_spec spec;
+        char text[400];
+        (void)snprintf(text, sizeof text, yaml, sections[i]);
+        ck_ok(parse_text(text, &d, &err), err);
+        sweep_doc_search_spec(d, &spec);
+        ck_assert_double_eq(spec.max_step, i ? 81 : 0);
+    }
+}
+END_TEST
+
 /* Lists, switches, all arguments, and files; the canonical document is read as the same one. */
 START_TEST(reads_flags_and_files)
 {
@@ -471,6 +494,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("document");
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
+    tcase_add_test(t, the_search_knows_the_last_step);
     tcase_add_test(t, reads_flags_and_files);
     tcase_add_test(t, one_rank_that_was_asked_for);
     tcase_add_test(t, groups_have_defaults);

@@ -64,12 +64,16 @@ START_TEST(rungs)
     w.spec.max_step = 27;
     static const double values[] = {3, 1, NAN, 2, 1, 0, 5, NAN};
     static const double steps[] = {3, 3, 3, 9, 0, 3, 0, 0};
+    struct trial_rung reached[8];
     for (size_t i = 0; i < 8; i++) {
-        w.trials[i].values[0] = values[i];
-        w.trials[i].step = steps[i];
+        reached[i] = (struct trial_rung){.step = steps[i], .values = {values[i]}};
+        w.trials[i].rungs = &reached[i];
+        w.trials[i].n_rungs = steps[i] > 0;
+        w.trials[i].values[0] = NAN;
         w.trials[i].state = OBSERVED_PARTIAL;
     }
     w.trials[4].state = OBSERVED_COMPLETED;
+    w.trials[4].values[0] = values[4];
     w.trials[5].state = OBSERVED_PENDING;
     w.trials[6].state = OBSERVED_FAILED;
     check_order(&w, (size_t[]){4, 3, 1, 0, 2, 7, 6}, 7);

@@ -88,13 +88,15 @@ static long double covariance(const struct gp_columns *c, const double *theta, c
     return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
 }
 
-/* The part of steps: one length for how they agree, and the common course with 4 times s2. */
+/* The part of steps: one length for how they agree, the common course with s2, and a row's own with
+ * half of it. */
 static long double with_steps(const struct gp_columns *c, const double *theta, long double k,
-                              long double s, long double t)
+                              long double s, long double t, bool is_same)
 {
     size_t n = gp_n_lengths(c);
     long double later = s > t ? s : t;
-    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + 4 * expl(theta[n]) * (1 - later);
+    long double course = expl(theta[n]) * (1 - later) * (is_same ? 1.5L : 1);
+    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + course;
 }
 
 static long double between(const struct gp_case *g, const double *theta, const struct gp_rows *p,
@@ -102,7 +104,10 @@ static long double between(const struct gp_case *g, const double *theta, const s
 {
     long double k = covariance(&g->c, theta, p->x + i * g->c.n_real, p->z + i * g->c.n_cat,
                                q->x + j * g->c.n_real, q->z + j * g->c.n_cat);
-    return g->c.has_steps ? with_steps(&g->c, theta, k, p->s ? p->s[i] : 1, q->s ? q->s[j] : 1) : k;
+    if (!g->c.has_steps)
+        return k;
+    bool is_same = p == q && i == j;
+    return with_steps(&g->c, theta, k, p->s ? p->s[i] : 1, q->s ? q->s[j] : 1, is_same);
 }
 
 /* Lower Cholesky factor of the noisy covariance of the first n rows. */
@@ -183,7 +188,7 @@ double reference_nll(const struct gp_case *g, const double *theta)
     }
     long double v = 1e-8L + expl(theta[lengths + 1]);
     if (g->c.has_steps)
-        value += (theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) / 2;
+        value += (theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) / 18;
     value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
     free(l);
     free(w);
