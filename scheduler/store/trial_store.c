@@ -14,6 +14,7 @@
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"
 
@@ -81,22 +82,6 @@ static void column_origin(struct reader *rd, trial_origin *ret)
         (*ret)++;
 }
 
-/* JSON has no NaN. */
-#define FINITE(v) "case when " v " not in ('NaN', 'Infinity', '-Infinity') then " v " end"
-/* The results of a trial at rungs; reads nothing for a trial without any. */
-#define RUNGS                                                                                      \
-    "case when t.rung > 0 then (select json_agg(json_build_object('rung', r.rung, 'step', "        \
-    "r.step, "                                                                                     \
-    "'value', " FINITE("r.value") ", 'values', (select json_agg(" FINITE(                          \
-        "v.x") " order by "                                                                        \
-               "v.place) from unnest(r.objectives) with ordinality as v(x, place)), 'rank', "      \
-               "r.rank, 'of', "                                                                    \
-               "r.among, 'decision', r.decision, 'reason', r.reason, 'seq', r.seq, "               \
-               "'promoted_seq', "                                                                  \
-               "r.promoted_seq) order by r.rung) from rung_result r where r.sweep_key = "          \
-               "t.sweep_key and "                                                                  \
-               "r.number = t.number) end"
-
 #define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(text, sweep, "s.id")                                                                     \
     NEXT(i64, number, "t.number")                                                                  \
@@ -118,7 +103,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(i64, seen, "t.seen")                                                                      \
     NEXT(i64, finish_seq, "t.finish_seq")                                                          \
     NEXT(text, retries, "t.retries")                                                               \
-    NEXT(text, rungs, RUNGS)                                                                       \
+    NEXT(text, rungs, SQL_RUNGS("t"))                                                              \
     NEXT(bool, has_feasible, "t.feasible is not null")                                             \
     NEXT(bool, feasible, "t.feasible")                                                             \
     NEXT(bool, timed_out, "t.timed_out")                                                           \

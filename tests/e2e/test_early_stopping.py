@@ -110,16 +110,15 @@ def test_command_stops(assay):
 
 
 def test_trainer(assay):
+    assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
     name = assay.call("POST", "/v1/sweeps", trained("trained", 8))["id"]
     _, rows = check_ended(assay, name, 8)
     assert any(t["attempt"] > 1 and t["state"] == "completed" for t in rows), [t["attempt"] for t in rows]
 
 
-def test_client(assay):
-    document = {k: v for k, v in command("asked", 6, "stop").items() if k != "trial"}
-    name = assay.call("POST", "/v1/sweeps", document)["id"]
+def run_client(assay, name):
     while True:
-        asked = assay.call("POST", f"/v1/sweeps/{name}/suggestions", {"client": "me"})
+        asked = assay.call("POST", f"/v1/sweeps/{name}/suggestions", {"client": "me", "wait_ms": 10000})
         if not asked["items"]:
             break
         trial = asked["items"][0]
@@ -136,7 +135,24 @@ def test_client(assay):
             assert row["state"] == "pruned" and row["reason"] == told["reason"], row
         else:
             assay.call("POST", f"{path}/complete", {"client": "me"})
+
+
+def test_client(assay):
+    document = {k: v for k, v in command("asked", 6, "stop").items() if k != "trial"}
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    run_client(assay, name)
     check_ended(assay, name, 6)
+
+
+def test_replay(assay):
+    """The search learns from rung results, and the replay sees what each suggestion saw of them."""
+    document = dict(command("learns", 14, "pause"), search={"method": "gp", "seed": 4})
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    check_ended(assay, name, 14)
+    said = assay.cli("replay", name).stdout
+    assert said.startswith("14 of 14 suggestions are the same"), said
+    seen = [t["seen"] for t in assay.trials(name)]
+    assert seen == sorted(seen) and seen[-1] > 14, seen
 
 
 if __name__ == "__main__":
