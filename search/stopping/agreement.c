@@ -1,3 +1,8 @@
+/* The runs of a sweep whose ranks are compared from rung to rung.
+ *
+ * A complete run changes the measure, so tau is computed anew for all rungs then: at most
+ * AGREEMENT_LATEST runs, whose pairs are few. In between the measure is read alone, and a decision
+ * costs nothing for it. */
 #include "search/stopping/agreement.h"
 
 #include <stdlib.h>

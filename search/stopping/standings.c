@@ -1,3 +1,9 @@
+/* The order of a rung: a treap for one metric, a list for several.
+ *
+ * With one metric the order of two rows never changes, so a balanced tree keeps it, and the sizes
+ * of its subtrees give ranks. A treap needs no rebalancing rules, and its shape follows from its
+ * rows. With several metrics a new row may dominate any other: each row counts its dominators, and
+ * ranks are counted anew. */
 #include "search/stopping/standings.h"
 
 #include <stdlib.h>

@@ -3,17 +3,17 @@
  * Every rule says from which rung on a trial is compared, and which share of a rung goes on:
  *
  * asha       from the first rung, one in eta (Li et al., "A system for massively parallel
- *            hyperparameter tuning", MLSys 2020). A free place goes to the best waiting trial that is
- *            in the share of its rung, on the highest rung that has one
+ *            hyperparameter tuning", MLSys 2020). A free place goes to the best waiting trial that
+ *            is in the share of its rung, on the highest rung that has one
  * hyperband  the same, but each trial draws the rung from which it is compared, with the weights of
  *            the brackets of Hyperband (Li et al., JMLR 18, 2018); all trials share the rungs
  * pasha      as asha below a cap, which rises while the ranks change (ranking_cap.h)
  * median     the better half, once more than five trials have reached the rung
  * curve      those whose chance to beat the best one is not too low (chance.h)
  *
- * With min_steps: auto trials are compared only from the rung on where ranks agree with those at the
- * end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others run
- * in full.
+ * With min_steps: auto trials are compared only from the rung on where ranks agree with those at
+ * the end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others
+ * run in full.
  *
  * A trial that would be promoted as soon as it waits goes on without a pause. */
 #include "search/stopping/stopping.h"

@@ -240,7 +240,69 @@ class Ends(Case):
 
         study = assay.optimize(objective, n_trials=4)
         self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "completed", "pruned"])
-        self.assertEqual(self.states(study), ["completed", "cancelled", "completed", "cancelled"])
+        self.assertEqual(self.states(study), ["completed", "pruned", "completed", "pruned"])
+        self.assertEqual([t["reason"] for t in UP.trials(study.sweep)][3], "TrialPruned: slow")
+
+    def run_stopped(self, name, **early_stopping):
+        """8 trials of which each is worse than the one before, one after the other, to 9 steps; the steps that they ran."""
+        ran = []
+
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            ran.append([trial.number, 0])
+            for step in range(1, 10):
+                ran[-1][1] = step
+                trial.report(len(ran) + x / 10, step)
+                if trial.should_prune():
+                    raise assay.TrialPruned()
+            return len(ran)
+
+        stopping = {"min_steps": 1, "max_steps": 9, "eta": 3, **early_stopping}
+        study = assay.optimize(objective, {"x": (0.0, 1.0)}, 8, name=name, method="random", early_stopping=stopping)
+        return study, ran
+
+    def test_early_stopping(self):
+        study, ran = self.run_stopped("stopped", method="asha")
+        self.assertEqual(ran[0], [0, 9])
+        self.assertEqual([steps for _, steps in ran[1:]], [1] * 7)
+        rows = UP.trials("stopped")
+        self.assertEqual([r["state"] for r in rows], ["completed"] + ["pruned"] * 7)
+        self.assertEqual([t.state for t in study.trials], [r["state"] for r in rows])
+        for row, trial in zip(rows[1:], study.trials[1:]):
+            self.assertIn("at step 1", row["reason"])
+            self.assertEqual(trial.intermediate_values, {1: trial.metrics["value"]})
+        self.assertEqual(UP.wait_ended("stopped")["state"], "completed")
+
+    def test_early_stopping_that_pauses(self):
+        """A trial that was paused is handed out again when it is promoted; what is not is pruned at the end."""
+        study, ran = self.run_stopped("waits", method="asha", mode="pause")
+        ended = UP.wait_ended("waits")
+        self.assertEqual(ended["state"], "completed")
+        self.assertEqual(ended["counts"]["paused"], 0)
+        states = [t.state for t in study.trials]
+        self.assertEqual(states.count("completed") + states.count("pruned"), 8)
+        self.assertGreaterEqual(states.count("completed"), 1)
+        self.assertGreater(len(ran), 8)  # some ran again
+        for number in {n for n, _ in ran}:
+            detail = UP.call("GET", f"/v1/sweeps/waits/trials/{number}")
+            outcomes = [a["outcome"] for a in detail["attempts"]]
+            self.assertEqual(set(outcomes[:-1]) - {"paused"}, set(), outcomes)
+
+    def test_a_result_after_the_decision(self):
+        """It stands: what the objective returns is no result."""
+        def objective(trial):
+            trial.report(trial.number, 1)
+            said.append(trial.should_prune())
+            return trial.suggest_float("x", 0, 1)
+
+        said = []
+        study = assay.create_study(study_name="deaf", space={"x": (0.0, 1.0)}, method="random",
+                                   pruner=assay.pruners.HyperbandPruner(1, 9, 3),
+                                   early_stopping={"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3})
+        study.optimize(objective, n_trials=4)
+        self.assertEqual(said, [False, True, True, True])
+        self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "pruned", "pruned"])
+        self.assertEqual(self.states(study), [t.state for t in study.trials])
 
     def test_reports_are_a_curve(self):
         def objective(trial):

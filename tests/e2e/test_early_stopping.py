@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Early stopping with the real programs: a command that goes on from its checkpoint, the built-in trainer, and a client
+that asks and tells. Trials wait at rungs, are promoted and resumed, or end; a sweep ends with what waits; every decision
+can be made again from what is stored."""
+import sys
+import time
+
+from harness import Assay
+
+RUNGS = [1, 3, 9]
+# Reports nine steps, and goes on after the one in its checkpoint.
+PROGRAM = """
+at=0
+[ -s "$ASSAY_CHECKPOINTS/at" ] && at=$(cat "$ASSAY_CHECKPOINTS/at")
+[ "$at" -gt 0 ] && echo "goes on after $at"
+while [ "$at" -lt 9 ]; do
+    at=$((at + 1))
+    echo "$at" > "$ASSAY_CHECKPOINTS/at.new" && mv "$ASSAY_CHECKPOINTS/at.new" "$ASSAY_CHECKPOINTS/at"
+    echo "{\\"step\\": $at, \\"loss\\": $0}" >> "$ASSAY_REPORT"
+    sleep 0.3
+done
+"""
+
+
+def command(name, trials, mode):
+    return {
+        "name": name, "metric": {"name": "loss", "goal": "minimize"},
+        "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random", "seed": 4},
+        "limits": {"max_trials": trials}, "ensemble": False,
+        "trial": {"command": ["sh", "-c", PROGRAM, "${x}"], "checkpoints": mode == "pause"},
+        "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3, "mode": mode}}
+
+
+def trained(name, trials):
+    return {
+        "name": name, "metric": {"name": "val_error", "goal": "minimize"},
+        "parameters": {"lr": {"type": "float", "min": 0.001, "max": 0.5, "scale": "log"}},
+        "search": {"method": "random", "seed": 11}, "limits": {"max_trials": trials}, "ensemble": False,
+        "trial": {"train": {
+            "dataset": "digits", "model": {"kind": "mlp", "layers": [16]},
+            "optimizer": {"kind": "sgd", "lr": "${lr}"}, "epochs": 9, "batch_size": 64,
+            "validation": {"fraction": 0.3}}},
+        "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3}}
+
+
+def results(trials):
+    """All rung results of a sweep in their order."""
+    return sorted((dict(r, number=t["number"]) for t in trials for r in t["rungs"] or []), key=lambda r: r["seq"])
+
+
+def check_order(sweep, trials):
+    """Ends, rung results and promotions have one order, without holes."""
+    found = [r[k] for r in results(trials) for k in ("seq", "promoted_seq") if r[k]]
+    found += [t["finish_seq"] for t in trials if t["finish_seq"]]
+    assert sorted(found) == list(range(1, len(found) + 1)), found
+
+
+def check_ranks(trials):
+    """Each rank is that among the results of its rung that were stored before."""
+    at = {}
+    for r in results(trials):
+        before = at.setdefault(r["rung"], [])
+        assert r["of"] == len(before) + 1, r
+        assert r["rank"] == 1 + sum(v < r["value"] for v in before), (r, before)
+        before.append(r["value"])
+
+
+def check_ended(assay, name, trials):
+    s = assay.wait_ended(name)
+    rows = assay.trials(name)
+    assert s["state"] == "completed", s
+    assert len(rows) == trials and all(t["state"] in ("completed", "pruned") for t in rows), s["counts"]
+    assert s["counts"]["completed"] >= 1 and s["counts"]["pruned"] >= 1, s["counts"]
+    check_order(s, rows)
+    check_ranks(rows)
+    for t in rows:
+        assert t["restarts"] == 0, t
+        rungs = t["rungs"] or []
+        assert [r["rung"] for r in rungs] == list(range(len(rungs))), t
+        assert all(r["step"] == RUNGS[r["rung"]] for r in rungs), t
+        if t["state"] == "completed":
+            assert len(rungs) == len(RUNGS) and rungs[-1]["decision"] == "go_on", t
+        else:
+            assert rungs[-1]["decision"] in ("pause", "prune") and t["reason"], t
+    return s, rows
+
+
+def test_command_pauses(assay):
+    name = assay.call("POST", "/v1/sweeps", command("pauses", 7, "pause"))["id"]
+    s, rows = check_ended(assay, name, 7)
+    resumed = [t for t in rows if t["attempt"] > 1]
+    assert resumed, "nobody was promoted after a pause"
+    for t in resumed:
+        detail = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}")
+        outcomes = [a["outcome"] for a in detail["attempts"]]
+        assert outcomes[:-1] == ["paused"] * (len(outcomes) - 1), detail["attempts"]
+        text = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}/log")["text"]
+        assert "goes on after" in text, text
+    report = s["early_stopping"]
+    assert [r["step"] for r in report["rungs"]] == RUNGS, report
+    assert report["rungs"][0]["reached"] == 7, report
+    assert sum(r["disobeyed"] for r in report["rungs"]) == 0 and report["rungs"][0]["obeyed"] >= 4, report
+    assert report["steps_saved"] > 0 and report["steps_spent"] > 0 and report["warning"] is None, report
+
+
+def test_command_stops(assay):
+    name = assay.call("POST", "/v1/sweeps", command("stops", 6, "stop"))["id"]
+    _, rows = check_ended(assay, name, 6)
+    assert all(t["attempt"] == 1 for t in rows)
+
+
+def test_trainer(assay):
+    assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
+    name = assay.call("POST", "/v1/sweeps", trained("trained", 8))["id"]
+    _, rows = check_ended(assay, name, 8)
+    assert any(t["attempt"] > 1 and t["state"] == "completed" for t in rows), [t["attempt"] for t in rows]
+
+
+def run_client(assay, name):
+    while True:
+        asked = assay.call("POST", f"/v1/sweeps/{name}/suggestions", {"client": "me", "wait_ms": 10000})
+        if not asked["items"]:
+            break
+        trial = asked["items"][0]
+        path, told = f"/v1/sweeps/{name}/suggestions/{trial['number']}", None
+        for step in range(1, 10):
+            said = assay.call("POST", f"{path}/measurements", {
+                "client": "me", "items": [{"step": step, "metrics": {"loss": trial["params"]["x"]}}]})
+            if said["directives"]:
+                told = said["directives"][0]
+                break
+        if told:
+            assert told["action"] == "prune" and told["number"] == trial["number"] and told["reason"], told
+            row = assay.call("POST", f"{path}/complete", {"client": "me", "outcome": "pruned"})
+            assert row["state"] == "pruned" and row["reason"] == told["reason"], row
+        else:
+            assay.call("POST", f"{path}/complete", {"client": "me"})
+
+
+def test_client(assay):
+    document = {k: v for k, v in command("asked", 6, "stop").items() if k != "trial"}
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    run_client(assay, name)
+    check_ended(assay, name, 6)
+
+
+def test_replay(assay):
+    """The search learns from rung results, and the replay sees what each suggestion saw of them."""
+    document = dict(command("learns", 14, "pause"), search={"method": "gp", "seed": 4})
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    check_ended(assay, name, 14)
+    said = assay.cli("replay", name).stdout
+    assert said.startswith("14 of 14 suggestions are the same"), said
+    seen = [t["seen"] for t in assay.trials(name)]
+    assert seen == sorted(seen) and seen[-1] > 14, seen
+
+
+if __name__ == "__main__":
+    with Assay(runners=2, slots=2) as assay:
+        for test in [v for k, v in list(globals().items()) if k.startswith("test_") and sys.argv[1:] in ([], [k])]:
+            began = time.monotonic()
+            test(assay)
+            print(f"{test.__name__}: {time.monotonic() - began:.1f} s")
