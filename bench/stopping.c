@@ -3,19 +3,21 @@
  * answers continue, stop or pause.
  *
  *   stopping [--search METHOD] [--early JSON]
+ *   stopping --decisions N
  *
  *   --search  a method of the search; the default is gp
  *   --early   the section early_stopping; absent: every trial runs in full
+ *   --decisions  print how long a decision takes once N trials have a result at the first rung
  *
- * It does what the server does, without one: the history holds the trials as the server's rows would
- * (a trial that waits or was stopped is partial, with the value of its highest rung). */
+ * It does what the server does, without one: the history holds the trials as the server's rows
+ * would (a trial that waits or was stopped is partial, with the value of its highest rung). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/command_line.h"
+#include "base/clock.h"
 #include "base/json.h"
-#include "base/opt.h"
+#include "base/rng.h"
 #include "search/space/config.h"
 #include "search/stopping/stopping.h"
 #include "search/suggest.h"
@@ -42,6 +44,7 @@ struct study {
     struct observation *history;
     size_t n, cap, cap_history;
     uint64_t seq;
+    int64_t max_epochs;
 };
 
 static void study_done(struct study *s)
@@ -80,13 +83,13 @@ static as_status read_space(const json_t *list, struct space **ret, struct as_er
     return space_parse(parameters, "/space", ret, err);
 }
 
-static as_status read_stopping(struct study *s, int64_t max_epochs, struct as_err *err)
+static as_status read_stopping(struct study *s, struct as_err *err)
 {
     const struct stop_context c = {.n_objectives = 1,
                                    .metrics = {"value"},
                                    .seed = s->spec.seed,
                                    .can_pause = true,
-                                   .all_steps = max_epochs,
+                                   .all_steps = s->max_epochs,
                                    .first_step = 1};
     struct json_fields f;
     s->stop = (struct stop_spec){.method = STOP_NONE, .n_objectives = 1, .has_metric = true};
@@ -112,7 +115,8 @@ static as_status start(struct study *s, const json_t *m, struct as_err *err)
         return st;
     s->spec.space = s->space;
     s->cache = search_cache_create();
-    return read_stopping(s, json_integer_value(json_object_get(m, "max_epochs")), err);
+    s->max_epochs = json_integer_value(json_object_get(m, "max_epochs"));
+    return read_stopping(s, err);
 }
 
 /* ---- what the search knows ---- */
@@ -189,7 +193,7 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
     struct stop_decision d = {.verdict = STOP_GO_ON};
     if (s->stop.method == STOP_NONE) {
         t->value = now.values[0];
-        t->state = epoch == 52 ? OBSERVED_COMPLETED : OBSERVED_PENDING;
+        t->state = epoch == s->max_epochs ? OBSERVED_COMPLETED : OBSERVED_PENDING;
     } else if (stop_spec_rung(&s->stop, t->reported, epoch, &now.rung)) {
         if ((st = stopping_decide(s->stopping, &now, &d, err)) != AS_OK)
             return st;
@@ -246,11 +250,59 @@ static int serve(struct study *s)
     return 0;
 }
 
+/* ---- the time of a decision ---- */
+
+#define TIMED 2000
+
+static int time_decisions(int64_t n)
+{
+    const struct stop_spec spec = {.method = STOP_ASHA,
+                                   .mode = STOP_MODE_PAUSE,
+                                   .n_objectives = 1,
+                                   .has_metric = true,
+                                   .min_steps = 1,
+                                   .max_steps = 81,
+                                   .eta = 3,
+                                   .n_rungs = 5,
+                                   .steps = {1, 3, 9, 27, 81}};
+    AS_AUTO(stopping_freep) struct stopping *s = NULL;
+    struct as_err err = {0};
+    struct stop_decision d;
+    struct stop_promotion p;
+    struct rng r;
+    int64_t began = 0;
+    rng_init(&r, 1, 1);
+    as_status st = stopping_create(&spec, &s, &err);
+    for (int64_t i = 0; st == AS_OK && i < n + TIMED; i++) {
+        struct rung_result now = {.number = (uint64_t)i,
+                                  .values = {rng_uniform(&r)},
+                                  .feasible = true,
+                                  .seq = (uint64_t)i + 1};
+        began = i == n ? clock_mono_ns() : began;
+        if (stopping_promote(s, false, &p))
+            stopping_promoted(s, p.number);
+        if ((st = stopping_decide(s, &now, &d, &err)) != AS_OK)
+            break;
+        now.decision = d.verdict;
+        st = stopping_add(s, &now, &err);
+    }
+    if (st != AS_OK) {
+        (void)fprintf(stderr, "stopping: %s\n", err.msg);
+        return 1;
+    }
+    (void)printf("%" PRId64 " trials: %.2f us for a promotion, a decision and its result\n", n,
+                 (double)(clock_mono_ns() - began) / 1e3 / TIMED);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct study s = {.method = "gp"};
+    int64_t n = 0;
     struct as_err err = {0};
     for (int i = 1; i + 1 < argc; i += 2) {
+        if (as_streq(argv[i], "--decisions"))
+            return as_parse_i64(argv[i + 1], &n, &err) == AS_OK ? time_decisions(n) : 2;
         if (as_streq(argv[i], "--search"))
             s.method = argv[i + 1];
         else if (as_streq(argv[i], "--early") &&

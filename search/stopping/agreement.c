@@ -1,3 +1,8 @@
+/* The runs of a sweep whose ranks are compared from rung to rung.
+ *
+ * A complete run changes the measure, so tau is computed anew for all rungs then: at most
+ * AGREEMENT_LATEST runs, whose pairs are few. In between the measure is read alone, and a decision
+ * costs nothing for it. */
 #include "search/stopping/agreement.h"
 
 #include <stdlib.h>
@@ -18,7 +23,7 @@ void agreement_done(struct agreement *a)
 
 bool agreement_is_control(uint64_t number)
 {
-    return number < AGREEMENT_FIRST || number % AGREEMENT_EVERY == 0;
+    return number % AGREEMENT_EVERY == 0;
 }
 
 static bool is_complete(const struct agreement *a, const struct full_run *r)
@@ -51,7 +56,7 @@ void agreement_drop(struct agreement *a, uint64_t number)
 static double tau_of(const struct agreement *a, size_t rung)
 {
     size_t last = a->n_rungs - 1, n = 0;
-    double sum = 0;
+    double sum = AGREEMENT_PRIOR_TAU * AGREEMENT_PRIOR_PAIRS;
     for (size_t i = 0; i < a->n; i++) {
         for (size_t j = 0; j < i; j++) {
             const struct full_run *p = &a->runs[i], *q = &a->runs[j];
@@ -64,17 +69,21 @@ static double tau_of(const struct agreement *a, size_t rung)
             sum += at_end * here;
         }
     }
-    return n > 0 ? sum / (double)n : 0;
+    return sum / (double)(n + AGREEMENT_PRIOR_PAIRS);
+}
+
+static void remove_oldest(struct agreement *a, bool complete)
+{
+    size_t oldest = 0;
+    while (is_complete(a, &a->runs[oldest]) != complete)
+        oldest++;
+    remove_at(a, oldest);
 }
 
 static void measure(struct agreement *a)
 {
-    while (a->n_complete > AGREEMENT_LATEST) {
-        size_t oldest = 0;
-        while (!is_complete(a, &a->runs[oldest]))
-            oldest++;
-        remove_at(a, oldest);
-    }
+    if (a->n_complete > AGREEMENT_LATEST)
+        remove_oldest(a, true);
     for (size_t k = 0; k < a->n_rungs; k++)
         a->tau[k] = tau_of(a, k);
 }
@@ -84,6 +93,8 @@ as_status agreement_add(struct agreement *a, uint32_t rung, const struct standin
 {
     struct full_run *r = find(a, row->number);
     if (!r) {
+        if (a->n - a->n_complete == AGREEMENT_OPEN)
+            remove_oldest(a, false);
         as_status st = as_reserve_one(&a->runs, a->n, &a->cap, sizeof *a->runs, err);
         if (st != AS_OK)
             return st;

@@ -3,8 +3,8 @@
  *
  * A trial that was compared and went on says less: only those that looked good are left, and their
  * ranks agree less than those of all. So `min_steps: auto` lets some trials run in full
- * (agreement_is_control()), and trials that were compared are left out. The measure is Kendall's tau:
- * the share of pairs in the same order at both rungs, less the share in opposite order. */
+ * (agreement_is_control()), and trials that were compared are left out. The measure is Kendall's
+ * tau: the share of pairs in the same order at both rungs, less the share in opposite order. */
 #ifndef ASSAY_SEARCH_STOPPING_AGREEMENT_H
 #define ASSAY_SEARCH_STOPPING_AGREEMENT_H
 
@@ -16,21 +16,26 @@
 #include "search/stopping/standings.h"
 #include "search/stopping/stop_spec.h"
 
-#define AGREEMENT_FIRST 5   /* the first trials of a sweep run in full … */
-#define AGREEMENT_EVERY 16  /* … and later one in so many */
-#define AGREEMENT_LATEST 64 /* the latest trials that are looked at */
+#define AGREEMENT_EVERY 4   /* one trial in so many runs in full, the first one included */
+#define AGREEMENT_ENOUGH 2  /* complete runs, before anything is known */
+#define AGREEMENT_OPEN 1024 /* runs that are not complete; failed ones never will be */
+#define AGREEMENT_LATEST 64 /* complete runs that are looked at */
+/* Before the first pair is seen a rung is taken for one with this tau, as if so many pairs had
+ * shown it: most rungs of most trainings agree, and waiting can be undone. */
+#define AGREEMENT_PRIOR_TAU 0.7
+#define AGREEMENT_PRIOR_PAIRS 3
 #define AGREEMENT_LEAST_TAU 0.5
-#define AGREEMENT_ENOUGH 5 /* complete runs, before anything is known */
 
 struct full_run; /* agreement.c */
 
 /* Zeroed, with the two numbers set: nothing is known. */
 struct agreement {
     size_t n_metrics, n_rungs;
-    struct full_run *runs; /* in order of their first result */
+    struct full_run *runs; /* in order of their first result; of those that are not complete, the
+                              latest AGREEMENT_OPEN */
     size_t n, cap;
     size_t n_complete;
-    double tau[STOP_RUNGS_MAX]; /* of each rung with the last one */
+    double tau[STOP_RUNGS_MAX]; /* of each rung with the last one, with the prior pairs */
 };
 void agreement_done(struct agreement *a);
 
@@ -46,8 +51,8 @@ void agreement_drop(struct agreement *a, uint64_t number);
 /* Are there enough complete runs to say anything? */
 bool agreement_is_known(const struct agreement *a);
 
-/* The lowest rung from which on, at every rung, the ranks agree with those at the end: the last rung
- * if none does. */
+/* The lowest rung from which on, at every rung, the ranks agree with those at the end: the last
+ * rung if none does. */
 uint32_t agreement_first_rung(const struct agreement *a);
 
 #endif

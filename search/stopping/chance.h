@@ -3,9 +3,9 @@
  *
  * The values at the end are a line of the values at the rung, with normal residuals (least squares
  * on the latest trials that ran to the end, both cut where they are far worse than the median, so
- * that a diverged trial is one bad trial and no lever). The chance is that of a normal variable with
- * the line's variance of prediction. That selection has removed trials with bad values at the rung
- * does not bias the line, because the line is given these values. */
+ * that a diverged trial is one bad trial and no lever). The chance is that of a normal variable
+ * with the line's variance of prediction. That selection has removed trials with bad values at the
+ * rung does not bias the line, because the line is given these values. */
 #ifndef ASSAY_SEARCH_STOPPING_CHANCE_H
 #define ASSAY_SEARCH_STOPPING_CHANCE_H
 

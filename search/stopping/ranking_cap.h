@@ -3,8 +3,8 @@
  * O. Bohdal et al., "PASHA: efficient HPO and NAS with progressive resource allocation", ICLR 2023.
  * The cap begins at the second rung. When the trials at the cap have another ranking there than at
  * the rung below, up to groups of trials that differ by at most epsilon, the cap goes up by one.
- * Epsilon is the 90th percentile of the differences at the cap of pairs of trials that changed their
- * order from the rung before last to the last but one, and changed it back. */
+ * Epsilon is the 90th percentile of the differences at the cap of pairs of trials that changed
+ * their order from the rung before last to the last but one, and changed it back. */
 #ifndef ASSAY_SEARCH_STOPPING_RANKING_CAP_H
 #define ASSAY_SEARCH_STOPPING_RANKING_CAP_H
 

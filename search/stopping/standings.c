@@ -1,3 +1,9 @@
+/* The order of a rung: a treap for one metric, a list for several.
+ *
+ * With one metric the order of two rows never changes, so a balanced tree keeps it, and the sizes
+ * of its subtrees give ranks. A treap needs no rebalancing rules, and its shape follows from its
+ * rows. With several metrics a new row may dominate any other: each row counts its dominators, and
+ * ranks are counted anew. */
 #include "search/stopping/standings.h"
 
 #include <stdlib.h>
@@ -199,11 +205,13 @@ static void leave_among(const struct standings *s, const struct standing *row)
 
 /* ---- both ---- */
 
-as_status standings_add(struct standings *s, const struct standing *row, struct as_err *err)
+as_status standings_reserve(struct standings *s, struct as_err *err)
 {
-    as_status st = as_reserve_one(&s->rows, s->n, &s->cap, sizeof *s->rows, err);
-    if (st != AS_OK)
-        return st;
+    return as_reserve_one(&s->rows, s->n, &s->cap, sizeof *s->rows, err);
+}
+
+void standings_add(struct standings *s, const struct standing *row)
+{
     struct standings_row *added = &s->rows[s->n];
     *added = (struct standings_row){.own = *row, .priority = rng_mix(row->number, 0)};
     if (s->n_metrics > 1) {
@@ -216,7 +224,6 @@ as_status standings_add(struct standings *s, const struct standing *row, struct 
     s->n_waiting += row->waits;
     if (s->n_metrics == 1)
         s->root = insert(s, s->root, (uint32_t)s->n);
-    return AS_OK;
 }
 
 void standings_leave(struct standings *s, const struct standing *row)

@@ -7,8 +7,8 @@
  *
  * With one metric the rows are a treap (Seidel, Aragon, "Randomized search trees", Algorithmica 16,
  * 1996) whose priorities are hashes of the trial numbers, so that its shape depends on its rows
- * alone: every call costs O(log n). With several metrics one result changes the ranks of others, and
- * a call costs O(n). */
+ * alone: every call costs O(log n). With several metrics one result changes the ranks of others,
+ * and a call costs O(n). */
 #ifndef ASSAY_SEARCH_STOPPING_STANDINGS_H
 #define ASSAY_SEARCH_STOPPING_STANDINGS_H
 
@@ -41,14 +41,17 @@ struct standings {
 };
 void standings_done(struct standings *s);
 
-/* Add a row. AS_E_NOMEM. */
-AS_MUST_CHECK as_status standings_add(struct standings *s, const struct standing *row,
-                                      struct as_err *err);
+/* Make room for one more row, so that the next standings_add() cannot fail. AS_E_NOMEM. */
+AS_MUST_CHECK as_status standings_reserve(struct standings *s, struct as_err *err);
+
+/* Add a row; there is room for it. */
+void standings_add(struct standings *s, const struct standing *row);
 
 /* This row, which was added, waits no longer. */
 void standings_leave(struct standings *s, const struct standing *row);
 
-/* The rank that `row` has, or would have if it was added: one more than the rows that are better. */
+/* The rank that `row` has, or would have if it was added: one more than the rows that are
+ * better. */
 size_t standings_rank(const struct standings *s, const struct standing *row, bool is_added);
 
 /* The best waiting row, a view until the next change; NULL: none waits. */

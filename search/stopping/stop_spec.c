@@ -1,7 +1,7 @@
 /* Reads and writes the section `early_stopping`, and makes the rungs from it.
  *
- * What needs the rest of the document (metrics, the trainer's steps) arrives in a stop_context; what
- * needs the trial's document itself is checked by scheduler/sweep/sweep_stopping.c. */
+ * What needs the rest of the document (metrics, the trainer's steps) arrives in a stop_context;
+ * what needs the trial's document itself is checked by scheduler/sweep/sweep_stopping.c. */
 #include "search/stopping/stop_spec.h"
 
 #include <inttypes.h>

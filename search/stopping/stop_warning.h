@@ -1,8 +1,8 @@
 /* What a sweep says when its early stopping does nothing.
  *
  * A rule that never compares anything is a mistake that nobody notices: the metric is reported at
- * other steps, or too few trials reach a rung. These are functions of counts and of the index of rung
- * results; the caller stores and shows the text. */
+ * other steps, or too few trials reach a rung. These are functions of counts and of the index of
+ * rung results; the caller stores and shows the text. */
 #ifndef ASSAY_SEARCH_STOPPING_STOP_WARNING_H
 #define ASSAY_SEARCH_STOPPING_STOP_WARNING_H
 
@@ -26,8 +26,8 @@ struct stop_progress {
 };
 
 /* Is there something to say? ret_text is written if so: a sentence without a full stop.
- *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the sweep
- *              fails with this text)
+ *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the
+ *              sweep fails with this text)
  *   nothing    STOP_WARNING_AFTER trials have ended, and no trial was paused or pruned at a rung */
 bool stop_warning(const struct stopping *s, const struct stop_progress *p,
                   char ret_text[STOP_WARNING_MAX]);

@@ -3,17 +3,17 @@
  * Every rule says from which rung on a trial is compared, and which share of a rung goes on:
  *
  * asha       from the first rung, one in eta (Li et al., "A system for massively parallel
- *            hyperparameter tuning", MLSys 2020). A free place goes to the best waiting trial that is
- *            in the share of its rung, on the highest rung that has one
+ *            hyperparameter tuning", MLSys 2020). A free place goes to the best waiting trial that
+ *            is in the share of its rung, on the highest rung that has one
  * hyperband  the same, but each trial draws the rung from which it is compared, with the weights of
  *            the brackets of Hyperband (Li et al., JMLR 18, 2018); all trials share the rungs
  * pasha      as asha below a cap, which rises while the ranks change (ranking_cap.h)
  * median     the better half, once more than five trials have reached the rung
  * curve      those whose chance to beat the best one is not too low (chance.h)
  *
- * With min_steps: auto trials are compared only from the rung on where ranks agree with those at the
- * end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others run
- * in full.
+ * With min_steps: auto trials are compared only from the rung on where ranks agree with those at
+ * the end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others
+ * run in full.
  *
  * A trial that would be promoted as soon as it waits goes on without a pause. */
 #include "search/stopping/stopping.h"
@@ -223,20 +223,19 @@ static void add_to_cap(struct stopping *s, const struct place *p, const struct s
     ranking_cap_add(&s->cap, &(struct ranked_trial){p->before, p->row.costs[0], row->costs[0]});
 }
 
-static as_status learn(struct stopping *s, const struct place *p, const struct rung_result *r,
-                       const struct standing *row, struct as_err *err)
+/* Does the result say something of how ranks agree? Not if its trial was compared. */
+static as_status add_to_agreement(struct stopping *s, const struct rung_result *r,
+                                  const struct standing *row, bool is_compared, struct as_err *err)
 {
-    add_to_cap(s, p, row, r->rung);
-    add_to_pairs(s, p, row, r->rung);
-    if (!is_measured(s) || p->is_compared)
+    if (!is_measured(s) || s->places[r->number].is_compared)
         return AS_OK;
-    if (r->rung < last_rung(s) && r->rung >= first_rung(s, r->number)) {
-        agreement_drop(&s->agreement, r->number);
-        return AS_OK;
-    }
-    return agreement_add(&s->agreement, r->rung, row, err);
+    if (!is_compared)
+        return agreement_add(&s->agreement, r->rung, row, err);
+    agreement_drop(&s->agreement, r->number);
+    return AS_OK;
 }
 
+/* Everything that can fail comes first. */
 as_status stopping_add(struct stopping *s, const struct rung_result *r, struct as_err *err)
 {
     struct standing row = standing_of(&s->spec, r);
@@ -246,16 +245,20 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     row.waits = r->decision == STOP_PAUSE;
     if ((st = make_place(s, r->number, err)) != AS_OK)
         return st;
-    if ((st = standings_add(&s->rungs[r->rung], &row, err)) != AS_OK)
+    if ((st = standings_reserve(&s->rungs[r->rung], err)) != AS_OK)
+        return st;
+    bool is_compared = r->rung < last_rung(s) && r->rung >= first_rung(s, r->number);
+    if ((st = add_to_agreement(s, r, &row, is_compared, err)) != AS_OK)
         return st;
     struct place *p = &s->places[r->number];
-    bool compared = r->rung >= first_rung(s, r->number);
-    st = learn(s, p, r, &row, err);
+    add_to_cap(s, p, &row, r->rung);
+    add_to_pairs(s, p, &row, r->rung);
+    standings_add(&s->rungs[r->rung], &row);
     bool follows = r->rung > 0 && (p->reached >> (r->rung - 1) & 1);
     *p = (struct place){.reached = p->reached | UINT32_C(1) << r->rung,
                         .rung = r->rung,
                         .waits = row.waits,
-                        .is_compared = p->is_compared || compared,
+                        .is_compared = p->is_compared || is_compared,
                         .before = follows ? p->row.costs[0] : NAN,
                         .row = row};
     struct stop_counts *c = &s->counts[r->rung];
@@ -263,7 +266,7 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     c->stopped += r->decision == STOP_PRUNE;
     c->paused += r->decision == STOP_PAUSE;
     s->seq = r->seq > s->seq ? r->seq : s->seq;
-    return st;
+    return AS_OK;
 }
 
 void stopping_left(struct stopping *s, uint64_t number)

@@ -3,8 +3,8 @@
  *
  * All decisions are functions of the specification and of the rung results in their stored order
  * (`seq`): equal results give equal decisions on every server. A `struct stopping` is an index of
- * these results, so that a decision does not read all of them. Nothing in it depends on anything but
- * the calls of stopping_add(), stopping_promoted() and stopping_left(), in their order. */
+ * these results, so that a decision does not read all of them. Nothing in it depends on anything
+ * but the calls of stopping_add(), stopping_promoted() and stopping_left(), in their order. */
 #ifndef ASSAY_SEARCH_STOPPING_STOPPING_H
 #define ASSAY_SEARCH_STOPPING_STOPPING_H
 

@@ -26,8 +26,8 @@ struct stopping {
     size_t n_places, cap_places;
     struct agreement agreement; /* of min_steps: auto */
     struct ranking_cap cap;     /* of pasha */
-    /* Of curve: the costs of each trial at all rungs, n_places x n_rungs; its pairs at each rung, and
-     * the lowest feasible cost at the end. */
+    /* Of curve: the costs of each trial at all rungs, n_places x n_rungs; its pairs at each rung,
+     * and the lowest feasible cost at the end. */
     double *costs;
     struct chance_pairs *pairs;
     double best;

@@ -236,17 +236,57 @@ START_TEST(test_auto_finds_the_first_rung)
     spec.is_min_auto = true;
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
     expect(s, 9, 0, 50, STOP_PAUSE); /* nothing is known: it waits at max_steps / 27 */
-    for (uint64_t i = 0; i < AGREEMENT_FIRST; i++)
-        run_in_full(s, i, misleads ? -(double)i : (double)i, (double)i);
+    for (uint64_t i = 0; i < 5; i++)
+        run_in_full(s, i * AGREEMENT_EVERY, misleads ? -(double)i : (double)i, (double)i);
     ck_assert_uint_eq(stopping_lowest_rung(s), misleads ? 2 : 0);
     ck_assert(!stopping_promote(s, false, &p));
     expect(s, 10, 0, -10, STOP_GO_ON);
     expect(s, 11, 0, 60, misleads ? STOP_GO_ON : STOP_PAUSE);
-    expect(s, AGREEMENT_EVERY, 0, 90, STOP_GO_ON); /* runs in full, to go on measuring */
+    expect(s, 5 * AGREEMENT_EVERY, 0, 90, STOP_GO_ON); /* runs in full, to go on measuring */
     if (!misleads)
         return;
     expect(s, 10, 1, -10, STOP_GO_ON);
     expect(s, 10, 2, 9, STOP_PAUSE);
+}
+END_TEST
+
+/* A result that finds no memory changes nothing: it can be added again. */
+START_TEST(test_memory_runs_out)
+{
+    static const stop_method methods[] = {STOP_ASHA, STOP_CURVE, STOP_PASHA};
+    struct stop_spec spec = spec_of(methods[_i], STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = NULL;
+    as_status st = AS_E_NOMEM;
+    for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+        as_mem_fail_nth(nth);
+        st = stopping_create(&spec, &s, NULL);
+    }
+    as_mem_fail_nth(0);
+    for (uint64_t i = 0; i < 40; i++) {
+        struct rung_result r = {.number = i,
+                                .values = {(double)(i % 7)},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        st = AS_E_NOMEM;
+        for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+            as_mem_fail_nth(nth);
+            st = stopping_add(s, &r, NULL);
+        }
+        as_mem_fail_nth(0);
+        ck_assert_int_eq(st, AS_OK);
+    }
+    struct stop_counts c;
+    stopping_counts(s, 0, &c);
+    ck_assert_uint_eq(c.reached, 40);
+    for (size_t n = 40; n > 0; n--) { /* each waits once */
+        ck_assert(stopping_promote(s, true, &p) || n < 40);
+        stopping_counts(s, 0, &c);
+        ck_assert_uint_eq(c.waiting, n);
+        stopping_left(s, n - 1);
+    }
 }
 END_TEST
 
@@ -286,11 +326,11 @@ START_TEST(test_warning_of_auto)
     const struct stop_progress p = {.metric = "loss", .n_ended = 20, .n_with_result = 20};
     spec.is_min_auto = true;
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
-    check_warning(s, &p, "fewer than 5 trials have run in full");
-    for (uint64_t i = 0; i < AGREEMENT_FIRST; i++)
+    check_warning(s, &p, "fewer than 2 trials have run in full");
+    for (uint64_t i = 0; i < 5; i++)
         for (uint32_t rung = 0; rung < 4; rung++)
-            expect(s, i, rung, rung == 3 ? (double)i : -(double)i, STOP_GO_ON);
-    check_warning(s, &p, "Kendall's tau: -1.00 at step 1, -1.00 at step 3, -1.00 at step 9");
+            expect(s, i * AGREEMENT_EVERY, rung, rung == 3 ? (double)i : -(double)i, STOP_GO_ON);
+    check_warning(s, &p, "Kendall's tau: -0.61 at step 1, -0.61 at step 3, -0.61 at step 9");
 }
 END_TEST
 
@@ -306,6 +346,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_hyperband_draws_brackets);
     tcase_add_test(t, test_pasha_waits_below_its_cap);
     tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
+    tcase_add_loop_test(t, test_memory_runs_out, 0, 3);
     tcase_add_test(t, test_warnings);
     tcase_add_test(t, test_warning_of_auto);
     suite_add_tcase(s, t);
