@@ -633,7 +633,7 @@ static void run_runner(void *arg)
             do_register(r);
         else
             do_work(r);
-        sim_pause(120);
+        sim_pause(r->n_held > 0 ? 120 : 600);
     }
 }
 
@@ -826,7 +826,7 @@ static void run_world(void *arg)
         sim_sleep_ms(100);
     if (!all_over())
         violation("a sweep is not over after %d s without faults", PATIENCE_S);
-    sim_sleep_ms(20000); /* late messages, and what is under way */
+    sim_sleep_ms(8000); /* late messages, and what is under way */
     w.is_over = true;
     for (int i = 0; i < SERVERS; i++)
         sim_wake(&w.servers[i]);
