@@ -801,7 +801,9 @@ export type Trial = {
   runner?: string | null;
   /** The client that asked for the latest attempt; null if a runner ran it */
   client?: string | null;
-  /** Why it failed, was cancelled or was requeued */
+  /** Its results at the rungs of early stopping, from the lowest; null: it has none */
+  rungs?: null | RungResult[];
+  /** Why it failed, was cancelled or was requeued; of a running trial, what early stopping decided */
   reason?: string | null;
   created_at: Time;
   started_at?: null | Time;
@@ -1028,6 +1030,20 @@ export type Pareto = {
   hypervolume: null | Number;
 };
 
+export type RegretBound = {
+  metric: MetricName;
+  /** The last result, end or retry in the sweep's order that it knows */
+  finish_seq: number;
+  /** There are later results, and the new bound is being computed for another request: ask again */
+  stale: boolean;
+  /** Ten trials have completed, and one more for each parameter */
+  enough: boolean;
+  /** In the metric's unit; null: there is no model yet, or there are several metrics */
+  bound: number | null;
+  /** Its share in what separates the median trial from the best one */
+  relative: number | null;
+};
+
 export type Importance = {
   metric: MetricName;
   /** The number of completed trials that the model was fitted to */
@@ -1062,8 +1078,6 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
-  /** Its results at the rungs of early stopping, from the lowest; empty without early stopping */
-  rungs?: RungResult[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -2058,6 +2072,13 @@ export interface Operations {
     query: {metric?: MetricName};
     body: undefined;
     result: Importance;
+  };
+  /** How much better than its best trial a configuration of the space may still be, at most */
+  "GET /v1/sweeps/{sweep}/regret": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: RegretBound;
   };
   /** The ensemble of the best trials, made when the sweep ends */
   "GET /v1/sweeps/{sweep}/ensemble": {
