@@ -220,6 +220,8 @@ export type SweepLimits = {
   /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
   on_timeout?: "fail" | "keep";
   wall_time?: Duration;
+  /** With early_stopping: a budget of steps for all trials together. They are counted when a trial reaches a rung and when it ends; the sweep ends when so many are spent, as at the end of wall_time */
+  max_steps?: number;
   grace?: Duration;
 };
 
@@ -620,6 +622,7 @@ export type SweepPatch = {
     max_trials?: number;
     max_concurrent_trials?: number | null;
     max_failed_trials?: number | null;
+    max_steps?: number | null;
     /** null: the default */
     max_restarts?: number | null;
     target?: number | null;
@@ -801,7 +804,9 @@ export type Trial = {
   runner?: string | null;
   /** The client that asked for the latest attempt; null if a runner ran it */
   client?: string | null;
-  /** Why it failed, was cancelled or was requeued */
+  /** Its results at the rungs of early stopping, from the lowest; null: it has none */
+  rungs?: null | RungResult[];
+  /** Why it failed, was cancelled or was requeued; of a running trial, what early stopping decided */
   reason?: string | null;
   created_at: Time;
   started_at?: null | Time;
@@ -1062,8 +1067,6 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
-  /** Its results at the rungs of early stopping, from the lowest; empty without early stopping */
-  rungs?: RungResult[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -1105,6 +1108,8 @@ export type RungResult = {
   seq: number;
   /** That of the promotion that took its pause back; null: none */
   promoted_seq?: number | null;
+  /** No constrained metric that was reported at the step was out of its bounds */
+  feasible?: boolean;
 };
 
 export type TrialTest = {
@@ -1374,7 +1379,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
   time: Time;
   sweep?: string;
   number?: number;
