@@ -51,6 +51,11 @@ AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     bool *ret_any, struct as_err *err);
 
+/* What is to be said about early stopping that has no effect (search/stopping/stop_warning.h); NULL:
+ * nothing. Reads the whole board, so ask only when nothing was decided. */
+AS_MUST_CHECK as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key,
+                                      const char **ret, struct as_err *err);
+
 /* What whoever runs the attempt is asked for; NULL: to go on. In `a`; NULL with AS_E_NOMEM too. */
 AS_MUST_CHECK as_status rungs_directive(struct arena *a, const struct attempt_ref *ref,
                                         const struct rung_place *at,

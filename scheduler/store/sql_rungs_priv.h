@@ -17,7 +17,8 @@
     "" SQL_FINITE("r.value") ", 'values', (select json_agg(" SQL_FINITE(                           \
         "v.x") " order by v.place) from unnest(r.objectives) with ordinality as v(x, place)), "    \
                "'rank', r.rank, 'of', r.among, 'decision', r.decision, 'reason', r.reason, "       \
-               "'seq', r.seq, 'promoted_seq', r.promoted_seq) order by r.rung) from rung_result "  \
+               "'feasible', r.feasible, 'seq', r.seq, 'promoted_seq', r.promoted_seq) order by "   \
+               "r.rung) from rung_result "                                                         \
                "r where r.sweep_key = " t ".sweep_key and r.number = " t ".number) end"
 
 #endif
