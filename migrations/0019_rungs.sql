@@ -8,6 +8,7 @@
 alter table sweep
     add column rungs          bigint[],                         -- the steps of its rungs; null: no early stopping
     add column rungs_late     boolean not null default false,   -- the first report past a rung counts for it
+    add column rungs_strict   boolean not null default false,   -- it fails when a trial ends and none has a value at a rung
     add column n_rung_results bigint not null default 0,
     add column n_promoted     bigint not null default 0,
     -- Kept by the trigger trial_counted, as the counts are.
@@ -41,7 +42,8 @@ create table rung_result (
     rung          integer not null check (rung >= 0),
     attempt       integer not null check (attempt >= 1),
     step          bigint not null check (step >= 0),            -- of the report
-    objectives    double precision[] not null,                  -- its values; NaN: none, or not finite
+    value         double precision not null,                    -- of the metric that is compared, of several the first
+    objectives    double precision[] not null,                  -- of all; NaN: none, or not finite
     feasible      boolean not null,                             -- no constrained metric was out of its bounds
     decision      text not null check (decision in ('go_on', 'prune', 'pause')),
     rank          integer not null check (rank >= 1),           -- among the results of the rung then,

@@ -16,8 +16,9 @@
 #include "search/space/config.h"
 #include "search/suggest.h"
 #include "search/trial_past.h"
+#include "search/trial_rungs.h"
 
-typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } trial_end;
+typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_PRUNED, END_CANCELLED } trial_end;
 
 /* One trial as it was recorded. */
 struct record {
@@ -30,6 +31,8 @@ struct record {
     int64_t index, seen, finish_seq; /* finish_seq 0: it has not ended */
     struct past_end *past;           /* owned: its earlier ends */
     size_t n_past;
+    struct trial_rung *rungs; /* owned */
+    size_t n_rungs;
 };
 
 struct replay {
@@ -49,6 +52,7 @@ struct replay {
     struct as_err why;
     const char *objectives[SEARCH_MAX_OBJECTIVES]; /* views of the sweep */
     const char *outcomes[SEARCH_MAX_OUTCOMES];
+    size_t metric; /* the objective that early stopping compares first */
 };
 
 void replay_free(struct replay *r)
@@ -58,6 +62,7 @@ void replay_free(struct replay *r)
     for (size_t i = 0; i < r->n; i++) {
         config_free(r->records[i].config);
         free(r->records[i].past);
+        free(r->records[i].rungs);
     }
     free(r->records);
     free(r->observations);
@@ -167,6 +172,22 @@ static as_status read_earlier(struct replay *r, const json_t *search, struct as_
     return st < 0 ? st : warm_start_parse(&f, r->space, &r->earlier, err);
 }
 
+/* The last step, and the metric, of early stopping. */
+static as_status read_stopping(struct replay *r, const json_t *early, struct as_err *err)
+{
+    const char *metric = json_string_value(json_object_get(early, "metric"));
+    if (!early || json_is_null(early))
+        return AS_OK;
+    r->spec.max_step = json_number_value(json_object_get(early, "max_steps"));
+    if (!(r->spec.max_step >= 1))
+        return as_fail_at(err, AS_E_INVAL, "/sweep/document/early_stopping/max_steps",
+                          "/sweep/document/early_stopping/max_steps: expected at least 1");
+    for (size_t k = 0; metric && k < r->spec.n_objectives; k++)
+        if (as_streq(metric, r->objectives[k]))
+            r->metric = k;
+    return AS_OK;
+}
+
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)
 {
     const json_t *document = json_object_get(sweep, "document");
@@ -190,6 +211,9 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     st = read_earlier(r, search, err);
     if (st < 0)
         return st;
+    st = read_stopping(r, json_object_get(document, "early_stopping"), err);
+    if (st < 0)
+        return st;
     r->spec.space = r->space;
     r->spec.earlier = r->earlier;
     r->spec.prepared = r->prepared;
@@ -204,8 +228,10 @@ static trial_end end_of(const char *state)
 {
     if (as_streq(state, "completed"))
         return END_COMPLETED;
-    if (as_streq(state, "failed") || as_streq(state, "pruned"))
+    if (as_streq(state, "failed"))
         return END_FAILED;
+    if (as_streq(state, "pruned"))
+        return END_PRUNED;
     return as_streq(state, "cancelled") ? END_CANCELLED : END_NONE;
 }
 
@@ -264,8 +290,13 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
         return st;
     json_pointer_child(pointer, "retries", at);
     st = trial_past_read(json_object_get(trial, "retries"), at, &rec.past, &rec.n_past, err);
+    json_pointer_child(pointer, "rungs", at);
+    if (st == AS_OK)
+        st = trial_rungs_read(json_object_get(trial, "rungs"), r->spec.n_objectives, r->metric, at,
+                              &rec.rungs, &rec.n_rungs, err);
     if (st < 0) {
         config_free(rec.config);
+        free(rec.past);
         return st;
     }
     rec.result = (struct observation){
@@ -273,7 +304,9 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
     clear_result(&rec.result);
     if (rec.end == END_COMPLETED)
         read_result(r, json_object_get(trial, "metrics"), &rec.result);
-    rec.result.state = rec.end == END_COMPLETED ? OBSERVED_COMPLETED : OBSERVED_FAILED;
+    rec.result.state = rec.end == END_COMPLETED ? OBSERVED_COMPLETED
+                       : rec.end == END_PRUNED  ? OBSERVED_PARTIAL
+                                                : OBSERVED_FAILED;
     *ret = rec;
     return AS_OK;
 }
@@ -301,7 +334,7 @@ static as_status read_trials(struct replay *r, const json_t *items, struct as_er
     return AS_OK;
 }
 
-/* The order of ends and retries. */
+/* The order of ends, retries, rung results and promotions. */
 struct order {
     bool *taken; /* borrowed; taken[i]: some trial has the number i + 1 */
     size_t n;
@@ -314,8 +347,8 @@ static as_status take_place(struct order *o, int64_t seq, size_t number, struct 
         return AS_OK; /* the sweep went on while its trials were listed */
     if (o->taken[seq - 1])
         return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu ended as number %lld, as another trial did", number,
-                          (long long)seq);
+                          "/items: trial %zu has the place %lld of the order, as another trial has",
+                          number, (long long)seq);
     o->taken[seq - 1] = true;
     return AS_OK;
 }
@@ -341,6 +374,11 @@ static as_status check_place(const struct replay *r, size_t number, size_t n_sug
         if (st == AS_OK)
             st = take_place(o, rec->past[i].retry_seq, number, err);
     }
+    for (size_t i = 0; i < rec->n_rungs && st == AS_OK; i++) {
+        st = take_place(o, rec->rungs[i].seq, number, err);
+        if (st == AS_OK && rec->rungs[i].promoted_seq > 0)
+            st = take_place(o, rec->rungs[i].promoted_seq, number, err);
+    }
     if (st == AS_OK && rec->end != END_NONE)
         st = take_place(o, rec->finish_seq, number, err);
     return st;
@@ -358,7 +396,7 @@ static as_status check_whole(const struct replay *r, const json_t *sweep, struct
     struct order order = {.n = r->n};
     size_t n_suggested = 0;
     for (size_t i = 0; i < r->n; i++)
-        order.n += 2 * r->records[i].n_past;
+        order.n += 2 * (r->records[i].n_past + r->records[i].n_rungs);
     AS_AUTO(as_freep) bool *taken = as_calloc(order.n ? order.n : 1, sizeof *taken);
     if (!taken)
         return no_memory(err);
@@ -428,6 +466,7 @@ static struct history history_at(const struct replay *r, size_t number, int64_t 
                 view == TRIAL_SEEN_FAILED ? OBSERVED_FAILED : OBSERVED_PENDING;
             clear_result(&r->observations[n]);
         }
+        trial_rungs_view(rec->rungs, rec->n_rungs, seen, &r->observations[n]);
         n++;
     }
     return (struct history){.trials = r->observations, .n = n};

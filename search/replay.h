@@ -6,8 +6,9 @@
  * `finish_seq` among the results that were known. So the replay of trial t sees the trials 0..t-1:
  * with their results where finish_seq <= seen, as pending where it is above or absent. The replay
  * sees a cancelled trial as pending until its end was known, and skips it from then on. A trial
- * that was retried has its earlier ends in `retries` (trial_past.h). Limits of the sweep are no
- * input, so that they may change.
+ * that was retried has its earlier ends in `retries` (trial_past.h). With early stopping the replay
+ * sees of a trial the rung results up to `seen` (trial_rungs.h); a pruned one is partial, not
+ * failed. Limits of the sweep are no input, so that they may change.
  *
  * The inputs are those of the API: the Sweep, and all its Trials. Equal bits are promised on one
  * machine with one version of the program and one thread of BLAS. On another machine the last bits

@@ -73,6 +73,37 @@ json_t *sweep_encode(const struct sweep_row *r)
     return out_end(&o);
 }
 
+static json_t *stopping_encode(const struct stopping_report *r)
+{
+    struct out o = out_begin();
+    json_t *rungs = json_array();
+    for (size_t i = 0; i < r->n_rungs; i++) {
+        struct out rung = out_begin();
+        out_i64(&rung, "step", r->steps[i]);
+        out_i64(&rung, "reached", r->rungs[i].reached);
+        out_i64(&rung, "stopped", r->rungs[i].stopped);
+        out_i64(&rung, "paused", r->rungs[i].waiting);
+        out_i64(&rung, "obeyed", r->rungs[i].obeyed);
+        out_i64(&rung, "disobeyed", r->rungs[i].disobeyed);
+        rungs = list_add(rungs, out_end(&rung));
+    }
+    out_child(&o, "rungs", rungs);
+    out_i64(&o, "steps_spent", r->steps_spent);
+    out_i64(&o, "steps_saved", r->steps_saved);
+    out_str(&o, "warning", r->warning);
+    return out_end(&o);
+}
+
+json_t *sweep_detail_encode(const struct sweep_row *r, const struct stopping_report *stopping)
+{
+    struct out o = {.obj = sweep_encode(r)};
+    if (stopping->is_there)
+        out_child(&o, "early_stopping", stopping_encode(stopping));
+    else
+        out_null(&o, "early_stopping");
+    return out_end(&o);
+}
+
 json_t *sweep_changed_encode(const struct sweep_changed *r)
 {
     struct out o = {.obj = sweep_encode(&r->sweep)};

@@ -27,12 +27,15 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_i64_or_null(o, "seen", r->has_seen, r->seen);
     out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);
     out_json(o, "retries", r->retries);
+    out_json(o, "rungs", r->rungs);
     if (r->has_feasible)
         out_bool(o, "feasible", r->feasible);
     else
         out_null(o, "feasible");
     out_bool(o, "timed_out", r->timed_out);
-    out_bool(o, "partial", r->has_value && (r->timed_out || r->state == TRIAL_CANCELLED));
+    out_bool(o, "partial",
+             r->has_value && (r->timed_out || r->state == TRIAL_CANCELLED ||
+                              r->state == TRIAL_PAUSED || r->state == TRIAL_PRUNED));
     out_str(o, "shape", r->shape);
     out_str(o, "group", r->group);
     out_str(o, "runner", r->runner);

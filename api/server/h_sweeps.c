@@ -66,9 +66,13 @@ as_status h_sweep_list(struct call *c, struct as_err *err)
 
 as_status h_sweep_get(struct call *c, struct as_err *err)
 {
+    const char *id = call_param(c, "sweep");
+    struct stopping_report stopping;
     struct sweep_row row;
-    as_status st = sweep_get(c->db, c->arena, call_param(c, "sweep"), &row, err);
-    return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
+    as_status st = sweep_get(c->db, c->arena, id, &row, err);
+    if (st == AS_OK)
+        st = sweep_stopping(c->db, c->arena, id, &stopping, err);
+    return st < 0 ? st : call_ok(c, sweep_detail_encode(&row, &stopping), err);
 }
 
 as_status h_sweep_change(struct call *c, struct as_err *err)

@@ -228,7 +228,7 @@ static void say_counts(const struct sending *x)
     if (x->n_before > 0)
         say("%zu of them had been added before, and were not added again", x->n_before);
     if (x->file->n_skipped > 0)
-        say("%zu rows without a result (queued, running, cancelled) were skipped",
+        say("%zu rows without a result (queued, running, paused, pruned, cancelled) were skipped",
             x->file->n_skipped);
 }
 

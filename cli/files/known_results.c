@@ -84,7 +84,7 @@ static as_status kind_of_state(const char *state, row_kind *ret, struct as_err *
         const char *state;
         row_kind kind;
     } kinds[] = {
-        {"completed", ROW_KNOWN}, {"failed", ROW_FAILED},   {"pruned", ROW_FAILED},
+        {"completed", ROW_KNOWN}, {"failed", ROW_FAILED},   {"pruned", ROW_SKIPPED},
         {"queued", ROW_SKIPPED},  {"running", ROW_SKIPPED}, {"cancelled", ROW_SKIPPED},
         {"paused", ROW_SKIPPED},
     };

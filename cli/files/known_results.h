@@ -8,9 +8,9 @@
  *   state         completed or failed
  *   reason        a text
  *   others        ignored if `assay export --csv` writes them, else AS_E_INVAL
- * A trial failed if a metric is not finite or if its state is failed or pruned. Rows with other
- * states (queued, cancelled, …) are skipped. If the file has neither a metric nor a state, every
- * row is a configuration to enqueue.
+ * A trial failed if a metric is not finite or if its state is failed. Rows with other states
+ * (queued, cancelled, … and pruned, which was stopped early and did not fail) are skipped. If the
+ * file has neither a metric nor a state, every row is a configuration to enqueue.
  *
  * JSON: {"items": […]}, or the list alone. An item is an object with "params", and optionally
  * "metrics", "state" and "reason" with the meaning above; other members are ignored. An export is

@@ -447,7 +447,8 @@ static as_status accept_end(struct deciding *x)
         x->d->fate = COMMIT_LATER;
         return AS_OK;
     }
-    bool may_stop = s->row->board && !attempt_is_last(&x->m->in.end);
+    const struct completion *c = &x->m->in.end;
+    bool may_stop = s->row->head.stops && c->n_metrics > 0 && !attempt_is_last(c);
     if (!points || s->is_ending || may_stop) {
         x->d->fate = COMMIT_ALONE;
         return AS_OK;

@@ -34,24 +34,6 @@ struct rung_near {
 /* May these points reach a rung, so that the row of their sweep is needed too? Pure. */
 bool rung_is_near(const struct rung_near *near, const struct measurement *points, size_t n);
 
-/* One result, for people. */
-struct rung_row {
-    int64_t rung, step, attempt;
-    bool has_value;
-    double value; /* of the metric that is compared, of several the first; may be infinite */
-    int64_t rank, of;
-    const char *decision; /* go_on, prune, pause */
-    const char *reason;
-    int64_t seq;
-    int64_t promoted_seq; /* 0: it was not promoted from here */
-    const char *promoted_why;
-};
-
-struct rung_list {
-    struct rung_row *rows; /* from the lowest rung */
-    size_t n;
-};
-
 /* What a sweep shows of a rung. */
 struct rung_count {
     int64_t reached, stopped, waiting, obeyed, disobeyed;

@@ -43,6 +43,8 @@ struct trial_row {
     int64_t finish_seq;  /* its place in the order of ends and retries of its sweep; 0: not ended */
     const char *retries; /* JSON: its earlier ends, [{"state", "finish_seq", "retry_seq", …}, …];
                             NULL: it was not retried */
+    const char *rungs;   /* JSON: its results at rungs, from the lowest: the API's RungResult; NULL:
+                            it has none */
     bool has_feasible;   /* completed trials only */
     bool feasible;
     bool timed_out;     /* it completed with what it had reported at trial_timeout */

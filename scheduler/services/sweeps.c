@@ -24,6 +24,7 @@
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/rung_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/lifecycle/transition.h"
 
@@ -399,6 +400,26 @@ as_status sweep_get(struct store *db, struct arena *a, const char *id, struct sw
         run.status = get_sweep(run.tx, a, id, &row, err);
     if (run.status == AS_OK)
         *ret = row;
+    return run.status;
+}
+
+static as_status read_stopping(struct tx *t, struct arena *a, const char *id,
+                               struct stopping_report *ret, struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = store_sweep_key(t, id, &key, err);
+    return st == AS_OK ? store_rung_report(t, a, key, ret, err) : st;
+}
+
+as_status sweep_stopping(struct store *db, struct arena *a, const char *id,
+                         struct stopping_report *ret, struct as_err *err)
+{
+    struct stopping_report report = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_stopping(run.tx, a, id, &report, err);
+    if (run.status == AS_OK)
+        *ret = report;
     return run.status;
 }
 

@@ -12,6 +12,7 @@
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/page.h"
+#include "scheduler/rows/rung_row.h"
 #include "scheduler/rows/sweep_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
@@ -52,6 +53,10 @@ AS_MUST_CHECK as_status sweep_request_create(struct store *db, struct arena *a,
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char *id,
                                   struct sweep_row *ret, struct as_err *err);
+
+/* What early stopping has done in it. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status sweep_stopping(struct store *db, struct arena *a, const char *id,
+                                       struct stopping_report *ret, struct as_err *err);
 
 /* Newest first. A page may have fewer sweeps than asked for: see PAGE_BYTES_MAX. AS_E_INVAL: the
  * cursor. */

@@ -9,7 +9,7 @@
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
-#include "scheduler/store/rung_near_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {

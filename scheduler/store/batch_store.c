@@ -15,7 +15,7 @@
 #include "scheduler/store/batch_claims_priv.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
-#include "scheduler/store/rung_near_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };

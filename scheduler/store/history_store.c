@@ -7,6 +7,7 @@
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/values_priv.h"
 
 enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
@@ -21,6 +22,7 @@ enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
     NEXT(bool, is_suggested, "origin = 'suggested'")                                               \
     NEXT(i64, finish_seq, "finish_seq")                                                            \
     NEXT(text, retries, "retries")                                                                 \
+    NEXT(text, rungs, SQL_RUNGS("trial"))                                                          \
     NEXT(text, params, "params")
 COLUMNS_READER(trial, struct history_trial, TRIAL_FIELDS)
 #define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
@@ -47,7 +49,11 @@ static const struct stmt stmts[] = {
                         " from trial where sweep_key = $1 "
                         "and finish_seq > $3 and number < $2 union all select " TRIAL_COLUMNS
                         ", " VALUES " from trial where sweep_key = $1 and retry_seq > $3 and "
-                        "finish_seq is null and number < $2 order by 1"},
+                        "finish_seq is null and number < $2 union all select " TRIAL_COLUMNS
+                        ", " VALUES " from trial where sweep_key = $1 and number < $2 and number "
+                        "in (select number from rung_result where sweep_key = $1 and seq > $3 "
+                        "union select number from rung_result where sweep_key = $1 and "
+                        "promoted_seq > $3) order by 1"},
     [HISTORY_VALUES] = {"history_values",
                         "select number, (select array_agg((metrics ->> u.name)::float8 order by "
                         "u.place) from unnest($2::text[]) with ordinality as u(name, place)) from "

@@ -25,14 +25,15 @@ struct history_trial {
     bool is_suggested;
     int64_t finish_seq;  /* 0: it has not ended */
     const char *retries; /* JSON, as trial_row.retries; NULL: none */
+    const char *rungs;   /* JSON, as trial_row.rungs; NULL: none */
     const char *params;  /* JSON */
     double *values;      /* of the requested metrics; NaN: none; all NaN unless the trial
                            completed */
 };
 
 /* What is new since a read that knew the trials below `known` and the ends up to `seq`: the trials
- * from `known` to below `total`, and earlier trials that ended or were retried after seq; ascending
- * by number. */
+ * from `known` to below `total`, and earlier trials that ended, were retried, reached a rung or were
+ * promoted after seq; ascending by number, perhaps several times. */
 AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                              int64_t known, int64_t seq, int64_t total,
                                              const char *const *metrics, size_t n_metrics,

@@ -17,16 +17,7 @@
 #include "scheduler/store/values_priv.h"
 #include "scheduler/sweep/doc_cache.h"
 
-enum {
-    RUNG_DOCUMENTS,
-    RUNG_SINCE,
-    RUNG_STORED,
-    RUNG_ADD,
-    RUNG_PROMOTE,
-    RUNG_LIST,
-    RUNG_STEPS,
-    RUNG_COUNTS
-};
+enum { RUNG_DOCUMENTS, RUNG_SINCE, RUNG_STORED, RUNG_ADD, RUNG_PROMOTE, RUNG_STEPS, RUNG_COUNTS };
 
 static const char *const verdict_words[] = {"go_on", "prune", "pause", NULL}; /* stop_verdict */
 
@@ -48,23 +39,6 @@ struct entry_row {
 COLUMNS_WHOLE_ROW(struct entry_row, ENTRY_FIELDS)
 COLUMNS_READER(entry, struct entry_row, ENTRY_FIELDS)
 #define ENTRY_COLUMNS COLUMNS_SQL(ENTRY_FIELDS)
-
-#define RUNG_FIELDS(FIRST, NEXT)                                                                   \
-    FIRST(i64, rung, "r.rung")                                                                     \
-    NEXT(i64, step, "r.step")                                                                      \
-    NEXT(i64, attempt, "r.attempt")                                                                \
-    NEXT(bool, has_value, "r.shown <> 'NaN'")                                                      \
-    NEXT(f64, value, "r.shown")                                                                    \
-    NEXT(i64, rank, "r.rank")                                                                      \
-    NEXT(i64, of, "r.among")                                                                       \
-    NEXT(text, decision, "r.decision")                                                             \
-    NEXT(text, reason, "r.reason")                                                                 \
-    NEXT(i64, seq, "r.seq")                                                                        \
-    NEXT(i64, promoted_seq, "r.promoted_seq")                                                      \
-    NEXT(text, promoted_why, "r.promoted_why")
-COLUMNS_WHOLE_ROW(struct rung_row, RUNG_FIELDS)
-COLUMNS_READER(rung, struct rung_row, RUNG_FIELDS)
-#define RUNG_COLUMNS COLUMNS_SQL(RUNG_FIELDS)
 
 #define COUNT_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, reached, "count(*)")                                                                \
@@ -111,24 +85,26 @@ static const struct stmt stmts[] = {
                      "join lateral (select value from measurement where sweep_key = u.key and "
                      "number = u.number and metric = u.metric and step = u.step order by attempt "
                      "desc limit 1) h"},
-    [RUNG_ADD] = {"rung_add",
-                  "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
-                  "$3::int[], $4::int[], $5::bool[], $6::int[], $7::bigint[], $8::text[], "
-                  "$9::bool[], $10::text[], $11::int[], $12::int[], $13::text[], $14::bigint[]) "
-                  "with ordinality as l(sweep_key, number, attempt, next, is_result, rung, step, "
-                  "objectives, feasible, decision, rank, among, reason, seq, place)), added as "
-                  "(insert into rung_result (sweep_key, number, rung, attempt, step, objectives, "
-                  "feasible, decision, rank, among, reason, seq) select sweep_key, number, rung, "
-                  "attempt, step, objectives::float8[], feasible, decision, rank, among, reason, "
-                  "seq from l where is_result), counted as (update sweep s set n_rung_results = "
-                  "s.n_rung_results + c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, "
-                  "count(*) as n from l where is_result group by sweep_key) c where " JOINED_SWEEP
-                  "), latest as (select distinct on (sweep_key, number) * from l "
-                  "order by sweep_key, number, place desc) update trial t set rung = l.next, "
-                  "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
-                  "('prune', 'pause') then l.reason else t.reason end, spent = case when "
-                  "l.is_result then greatest(t.spent, l.step) else t.spent end from latest l "
-                  "where " JOINED_TRIAL},
+    [RUNG_ADD] =
+        {"rung_add",
+         "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
+         "$3::int[], $4::int[], $5::bool[], $6::int[], $7::bigint[], $8::text[], "
+         "$9::bool[], $10::text[], $11::int[], $12::int[], $13::text[], $14::bigint[], "
+         "$15::float8[]) "
+         "with ordinality as l(sweep_key, number, attempt, next, is_result, rung, step, "
+         "objectives, feasible, decision, rank, among, reason, seq, value, place)), added as "
+         "(insert into rung_result (sweep_key, number, rung, attempt, step, value, objectives, "
+         "feasible, decision, rank, among, reason, seq) select sweep_key, number, rung, "
+         "attempt, step, value, objectives::float8[], feasible, decision, rank, among, reason, "
+         "seq from l where is_result), counted as (update sweep s set n_rung_results = "
+         "s.n_rung_results + c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, "
+         "count(*) as n from l where is_result group by sweep_key) c where " JOINED_SWEEP
+         "), latest as (select distinct on (sweep_key, number) * from l "
+         "order by sweep_key, number, place desc) update trial t set rung = l.next, "
+         "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
+         "('prune', 'pause') then l.reason else t.reason end, spent = case when "
+         "l.is_result then greatest(t.spent, l.step) else t.spent end from latest l "
+         "where " JOINED_TRIAL},
     [RUNG_PROMOTE] = {"rung_promote",
                       "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
                       "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
@@ -143,9 +119,6 @@ static const struct stmt stmts[] = {
                       "l.sweep_key and o.number = l.number limit 1) o where " JOINED_TRIAL
                       " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
                       "returning l.place - 1, o.state = 'paused', t.attempt"},
-    [RUNG_LIST] = {"rung_list",
-                   "select " RUNG_COLUMNS " from (select *, objectives[$3 + 1] as shown from "
-                   "rung_result where sweep_key = $1 and number = $2) r order by r.rung"},
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
@@ -381,6 +354,7 @@ static as_status put_result(struct arrays *x, const struct rung_new *r, struct a
     array_i64(&x->c[11], r->of);
     array_str(&x->c[12], r->reason);
     array_i64(&x->c[13], (int64_t)r->result.seq);
+    array_f64(&x->c[14], r->value);
     return st;
 }
 
@@ -401,7 +375,7 @@ as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t 
                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                           arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
-                          arg_array(&x, 12), arg_array(&x, 13)),
+                          arg_array(&x, 12), arg_array(&x, 13), arg_array(&x, 14)),
                      NULL, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         if (rows[i].is_result)
@@ -472,18 +446,6 @@ struct event_new rung_promotion_event(const struct rung_promoted *p)
 }
 
 /* ---- for people ---- */
-
-as_status store_rung_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
-                          int64_t shown, struct rung_list *ret, struct as_err *err)
-{
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNG_LIST],
-                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(shown)), &r, err);
-    if (st != AS_OK)
-        return st;
-    ret->n = (size_t)r.rows;
-    return read_rung_rows(&r, r.rows, a, &ret->rows, err);
-}
 
 static as_status read_counts(struct tx *t, struct arena *a, int64_t sweep_key,
                              struct rung_count *counts, size_t n, struct as_err *err)

@@ -87,11 +87,6 @@ struct event_new rung_promotion_event(const struct rung_promoted *p); /* if it i
 
 /* ---- read, for people ---- */
 
-/* The results of a trial. shown: the index of the objective whose value they have. */
-AS_MUST_CHECK as_status store_rung_list(struct tx *t, struct arena *a, int64_t sweep_key,
-                                        int64_t number, int64_t shown, struct rung_list *ret,
-                                        struct as_err *err);
-
 /* Without its warning. */
 AS_MUST_CHECK as_status store_rung_report(struct tx *t, struct arena *a, int64_t sweep_key,
                                           struct stopping_report *ret, struct as_err *err);

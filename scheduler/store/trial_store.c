@@ -14,6 +14,7 @@
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"
 
@@ -102,6 +103,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(i64, seen, "t.seen")                                                                      \
     NEXT(i64, finish_seq, "t.finish_seq")                                                          \
     NEXT(text, retries, "t.retries")                                                               \
+    NEXT(text, rungs, SQL_RUNGS("t"))                                                              \
     NEXT(bool, has_feasible, "t.feasible is not null")                                             \
     NEXT(bool, feasible, "t.feasible")                                                             \
     NEXT(bool, timed_out, "t.timed_out")                                                           \

@@ -13,6 +13,7 @@
 #include "scheduler/store/history_store.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "search/trial_past.h"
+#include "search/trial_rungs.h"
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
@@ -24,6 +25,8 @@ struct known {
     int64_t finish_seq;    /* 0: it had not ended when it was read */
     struct past_end *past; /* owned: the ends that retries took back */
     size_t n_past;
+    struct trial_rung *rungs; /* owned: its results at rungs */
+    size_t n_rungs;
     double values[SEARCH_MAX_OBJECTIVES];
     double outcomes[SEARCH_MAX_OUTCOMES];
 };
@@ -68,6 +71,7 @@ void sweep_history_free(struct sweep_history *h)
     for (size_t i = 0; i < h->n_known; i++) {
         config_free(h->known[i].config);
         free(h->known[i].past);
+        free(h->known[i].rungs);
     }
     free(h->supposed);
     free(h->known);
@@ -138,16 +142,39 @@ static as_status read_past(const struct history_trial *x, struct past_end **ret,
     return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number);
 }
 
+static as_status read_rungs(const struct sweep_history *h, const struct history_trial *x,
+                            struct trial_rung **ret, size_t *ret_n, struct as_err *err)
+{
+    JSON_AUTO tree = NULL;
+    *ret = NULL;
+    *ret_n = 0;
+    if (!x->rungs)
+        return AS_OK;
+    as_status st = json_parse(x->rungs, strlen(x->rungs), &tree, err);
+    if (st == AS_OK)
+        st = trial_rungs_read(tree, h->spec.n_objectives, h->doc->stopping.metric, "/rungs", ret,
+                              ret_n, err);
+    if (st == AS_OK || st == AS_E_NOMEM)
+        return st;
+    return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number);
+}
+
 static as_status take_result(struct sweep_history *h, struct known *k,
                              const struct history_trial *x, struct as_err *err)
 {
-    struct past_end *past = NULL;
-    size_t n_past = 0;
+    AS_AUTO(as_freep) struct past_end *past = NULL;
+    struct trial_rung *rungs = NULL;
+    size_t n_past = 0, n_rungs = 0;
     as_status st = read_past(x, &past, &n_past, err);
+    if (st == AS_OK)
+        st = read_rungs(h, x, &rungs, &n_rungs, err);
     if (st != AS_OK)
         return st;
+    free(k->rungs);
+    k->rungs = rungs;
+    k->n_rungs = n_rungs;
     free(k->past);
-    k->past = past;
+    k->past = as_steal(past);
     k->n_past = n_past;
     k->state = x->state;
     k->is_suggested = x->is_suggested;
@@ -190,6 +217,7 @@ static bool state_of(const struct known *k, int64_t seen, observation_state *ret
     trial_view view = trial_past_view(k->past, k->n_past, k->finish_seq, seen);
     *ret = view == TRIAL_SEEN_PENDING                                ? OBSERVED_PENDING
            : view == TRIAL_SEEN_ENDED && k->state == TRIAL_COMPLETED ? OBSERVED_COMPLETED
+           : view == TRIAL_SEEN_ENDED && k->state == TRIAL_PRUNED    ? OBSERVED_PARTIAL
                                                                      : OBSERVED_FAILED;
     return view != TRIAL_SEEN_CANCELLED &&
            !(view == TRIAL_SEEN_ENDED && k->state == TRIAL_CANCELLED);
@@ -216,6 +244,7 @@ static as_status build_rows(struct sweep_history *h, struct as_err *err)
             o->values[m] = has && m < h->spec.n_objectives ? k->values[m] : NAN;
         for (size_t m = 0; m < SEARCH_MAX_OUTCOMES; m++)
             o->outcomes[m] = has && m < h->spec.n_outcomes ? k->outcomes[m] : NAN;
+        trial_rungs_view(k->rungs, k->n_rungs, seen, o);
     }
     return AS_OK;
 }

@@ -348,14 +348,16 @@ static json_t *doc_to_json(const struct sweep_doc *d)
 
 void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
 {
-    *ret = (struct search_spec){.space = d->space,
-                                .method = d->method,
-                                .seed = d->seed,
-                                .n_objectives = d->n_objectives,
-                                .n_outcomes = d->n_outcomes,
-                                .initial_trials = d->initial_trials,
-                                .earlier = d->earlier,
-                                .prepared = d->prepared};
+    *ret = (struct search_spec){
+        .space = d->space,
+        .method = d->method,
+        .seed = d->seed,
+        .n_objectives = d->n_objectives,
+        .n_outcomes = d->n_outcomes,
+        .initial_trials = d->initial_trials,
+        .max_step = d->stopping.method == STOP_NONE ? 0 : (double)d->stopping.max_steps,
+        .earlier = d->earlier,
+        .prepared = d->prepared};
     for (size_t i = 0; i < d->n_objectives; i++)
         ret->maximize[i] = d->objectives[i].maximize;
     for (size_t i = 0; i < d->n_outcomes; i++)

@@ -51,7 +51,7 @@ static void fill_context(const struct sweep_doc *d, struct stop_context *ret)
     *ret = (struct stop_context){.n_objectives = d->n_objectives,
                                  .seed = d->seed,
                                  .first_step = 1,
-                                 .can_pause = d->trial.kind == TRIAL_TRAIN};
+                                 .can_pause = d->trial.kind == TRIAL_TRAIN || d->trial.checkpoints};
     for (size_t i = 0; i < d->n_objectives; i++) {
         ret->metrics[i] = d->objectives[i].name;
         ret->maximize[i] = d->objectives[i].maximize;

@@ -10,8 +10,8 @@
 #include "scheduler/sweep/sweep_doc.h"
 
 /* Parse `early_stopping` of `doc` into d->stopping, after the metrics and the trial. Metrics or a
- * trial at fault: only its fields are read. Errors as stop_spec_parse(); AS_E_INVAL also for a pause
- * of a command that leaves no checkpoints. Faults are noted in doc->faults. */
+ * trial at fault: only its fields are read. Errors as stop_spec_parse(); AS_E_INVAL also for a
+ * pause of a command that leaves no checkpoints. Faults are noted in doc->faults. */
 AS_MUST_CHECK as_status sweep_stopping_parse(struct json_fields *doc, struct sweep_doc *d,
                                              struct as_err *err);
 

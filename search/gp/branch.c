@@ -195,7 +195,7 @@ as_status branch_choose(const struct training_set *s, bool *ret_found, struct br
         return as_fail(err, AS_E_NOMEM, "out of memory for the branches of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++)
         encoding_active(s->enc, training_set_point(s, i), active + i * d);
-    struct branches t = {s, active, s->n_completed + s->n_failed};
+    struct branches t = {s, active, s->n_completed + s->n_failed + s->n_partial};
     *ret_found = choose(&t, curve, ret);
     return AS_OK;
 }

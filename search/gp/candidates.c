@@ -46,10 +46,20 @@ static bool is_dominated(const struct training_set *s, size_t i)
     return false;
 }
 
-/* Is trial i better than trial j? Compares feasibility, then the front, then the cost. */
-static bool trial_precedes(const struct training_set *s, size_t i, size_t j)
+/* A trial at a rung, which the model predicts at the last step. */
+static bool is_expected(const struct training_set *s, size_t i)
+{
+    return s->expected && training_set_rung(s, i);
+}
+
+/* Is trial i better than trial j? Compares feasibility, then the front, then the cost. With rungs:
+ * what the model expects, where whether a trial at a rung is feasible is not known and is ignored. */
+static bool trial_precedes(const struct training_set *s, bool with_rungs, size_t i, size_t j)
 {
     size_t m = s->spec->n_objectives;
+    if (with_rungs && s->expected && (s->feasible[i] || is_expected(s, i)) &&
+        (s->feasible[j] || is_expected(s, j)))
+        return s->expected[i] < s->expected[j];
     if (s->feasible[i] != s->feasible[j])
         return s->feasible[i];
     if (!s->feasible[i])
@@ -59,19 +69,20 @@ static bool trial_precedes(const struct training_set *s, size_t i, size_t j)
     return s->costs[i * m] < s->costs[j * m];
 }
 
-/* The best trials of the branch. */
-static size_t top_of_branch(const struct training_set *s, const struct branch *b, size_t max,
-                            size_t *ret)
+/* The best trials of the branch; with_rungs: also trials at rungs. */
+static size_t top_of_branch(const struct training_set *s, const struct branch *b, bool with_rungs,
+                            size_t max, size_t *ret)
 {
     size_t n = 0;
     bool several = s->spec->n_objectives > 1;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED ||
+        bool is_rung = with_rungs && is_expected(s, i);
+        if ((s->state[i] != OBSERVED_COMPLETED && !is_rung) ||
             (several && s->feasible[i] && is_dominated(s, i)) ||
             !branch_holds(s->enc, b, training_set_point(s, i)))
             continue;
         size_t at = n;
-        while (at > 0 && trial_precedes(s, i, ret[at - 1]))
+        while (at > 0 && trial_precedes(s, with_rungs, i, ret[at - 1]))
             at--;
         if (at == max)
             continue;
@@ -84,15 +95,15 @@ static size_t top_of_branch(const struct training_set *s, const struct branch *b
 
 size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
 {
-    return top_of_branch(s, NULL, max, ret);
+    return top_of_branch(s, NULL, false, max, ret);
 }
 
 /* The trials that local candidates start from: those of the region's branch, if it has some. */
 static size_t top_of_region(const struct training_set *s, const struct gp_region *region,
                             size_t *ret)
 {
-    size_t n = top_of_branch(s, region->branch, CANDIDATES_TOP, ret);
-    return n ? n : gp_candidates_top(s, CANDIDATES_TOP, ret);
+    size_t n = top_of_branch(s, region->branch, true, CANDIDATES_TOP, ret);
+    return n ? n : top_of_branch(s, NULL, true, CANDIDATES_TOP, ret);
 }
 
 /* ---- points ---- */

@@ -33,7 +33,8 @@ AS_MUST_CHECK as_status gp_candidates(const struct training_set *s, const struct
                                       size_t *ret_global, struct as_err *err);
 
 /* Trial indices, best first: feasible ones by cost (several objectives: those on the front first),
- * then completed ones by how far they are from feasible. At most `max`; returns how many. */
+ * then completed ones by how far they are from feasible. At most `max`; returns how many. Trials at
+ * rungs are not among them; candidates of gp_candidates() may start from these too. */
 size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret);
 
 #endif

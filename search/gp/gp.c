@@ -194,13 +194,16 @@ static as_status set_threshold(struct gp_ask *a, struct as_err *err)
 }
 
 /* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
- * does not determine it. The warp's values are those of the completed trials. */
+ * does not determine it. The warp's values are those of the completed trials; with rungs, of these
+ * too, and the worst of all is taken. */
 static double worst_of(const struct gp_ask *a, size_t k)
 {
     const struct training_set *s = a->set;
     const double *v = gp_warp_values(a->models[k].warp);
     double worst = -INFINITY;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; s->rungs && i < a->models[k].n_values; i++)
+        worst = fmax(worst, v[i]);
+    for (size_t i = 0; i < s->n && !s->rungs; i++) {
         if (s->state[i] != OBSERVED_COMPLETED)
             continue;
         if (s->feasible[i])
@@ -208,6 +211,43 @@ static double worst_of(const struct gp_ask *a, size_t k)
         v++;
     }
     return worst;
+}
+
+/* With rungs: predict every trial with a value at the last step, so that trials at different steps
+ * can be compared. */
+static as_status set_expected(struct gp_ask *a, struct as_err *err)
+{
+    struct training_set *s = a->set;
+    size_t some[LOOK];
+    double mean[LOOK], var[LOOK];
+    if (!s->n_rungs || s->spec->n_objectives > 1 || !a->acquisition.n_objectives)
+        return AS_OK;
+    s->expected = as_calloc(s->n, sizeof *s->expected);
+    if (!s->expected)
+        return out_of_memory(err);
+    for (size_t i = 0; i < s->n;) {
+        size_t n = 0;
+        for (; i < s->n && n < LOOK; i++) {
+            s->expected[i] = NAN;
+            if (s->state[i] == OBSERVED_COMPLETED || training_set_rung(s, i))
+                some[n++] = i;
+        }
+        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
+        if (st < 0)
+            return st;
+        for (size_t j = 0; j < n; j++)
+            s->expected[some[j]] = mean[j];
+    }
+    return AS_OK;
+}
+
+/* The lowest expected value at the last step; INFINITY: none. */
+static double lowest_expected(const struct training_set *s)
+{
+    double lowest = INFINITY;
+    for (size_t i = 0; s->expected && i < s->n; i++)
+        lowest = fmin(lowest, s->expected[i]);
+    return lowest;
 }
 
 /* Set the value that logEI improves on: the lowest of the best result and the pending trials'
@@ -219,6 +259,10 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
     size_t best = a->row->is_branch ? a->branch.best : s->best;
+    if (best == TRAINING_SET_NONE && !a->row->is_branch && s->expected && !s->spec->n_outcomes) {
+        a->acquisition.best = lowest_expected(s); /* no trial has completed yet */
+        return AS_OK;
+    }
     if (best == TRAINING_SET_NONE) { /* the branch has no value yet: any will do */
         a->acquisition.best = worst_of(a, 0);
         return AS_OK;
@@ -354,7 +398,9 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     if (st < 0)
         return st;
     shift_priors(a);
-    st = set_marks(a, err);
+    st = set_expected(a, err);
+    if (st == AS_OK)
+        st = set_marks(a, err);
     if (st < 0)
         return st;
     st = try_quadratic(a, err);
@@ -393,7 +439,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
 /* Priors that the first results confirm make the rest of the design superfluous. */
 static bool is_initial(const struct training_set *s)
 {
-    size_t size = design_size(s), results = s->n_completed + s->n_failed;
+    size_t size = design_size(s), results = training_set_results(s);
     if (s->n < size && !s->spec->initial_trials && trust_is_confirmed(s))
         return false;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
@@ -427,7 +473,7 @@ static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct
         return design_point(s, a->index, most_earlier(s), a->point, err);
     if (!s->enc->n_lengths) {
         snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
-    } else if (!s->n_completed) {
+    } else if (!s->n_completed && !s->n_rungs) {
         snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");
     } else {
         struct as_err model_err = {0};

@@ -131,6 +131,8 @@ as_status gp_reason_write(const struct gp_ask *a, const char *fallback, json_t *
                                  (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
                                  "failed", (json_int_t)s->n_failed);
     int rc = reason ? add_incumbent(a, reason) : -1;
+    if (rc == 0 && s->rungs)
+        rc = json_object_set_new(reason, "rungs", json_integer((json_int_t)s->n_rungs));
     if (rc == 0 && a->found.is_found)
         rc = describe_model(a, reason);
     else if (rc == 0)

@@ -21,12 +21,14 @@ static void fit_done(struct surrogate_fit *f)
 static void task_done(struct surrogate_task *t)
 {
     free(t->done);
+    free(t->rung);
     free(t->y);
     free(t->cost);
     free(t->order);
     free(t->row_y);
     free(t->x);
     free(t->z);
+    free(t->steps);
     fit_done(&t->fit);
     fit_done(&t->next);
 }
@@ -115,21 +117,31 @@ static bool has_value(const struct surrogate_task *t, size_t i)
            (t->s->avoided[i] && t->spec->target == SURROGATE_FAILURE);
 }
 
+static void add_value(struct surrogate_task *t, size_t trial, const struct training_rung *rung)
+{
+    size_t at = t->n_done++;
+    double first = rung ? rung->costs[0] : t->s->costs[trial * t->s->spec->n_objectives];
+    t->done[at] = trial;
+    t->rung[at] = rung;
+    t->y[at] = rung ? rung->costs[t->spec->k] : raw_value(t, trial);
+    t->cost[at] = isnan(first) ? INFINITY : first;
+}
+
 static as_status collect_values(struct surrogate_task *t, struct as_err *err)
 {
-    size_t n = t->s->n;
+    const struct training_set *s = t->s;
+    size_t n = s->n + (t->columns.has_steps ? s->rung_from[s->n] : 0);
     t->done = as_calloc(n, sizeof *t->done);
+    t->rung = as_calloc(n, sizeof *t->rung);
     t->y = as_calloc(n, sizeof *t->y);
     t->cost = as_calloc(n, sizeof *t->cost);
-    if (!t->done || !t->y || !t->cost)
+    if (!t->done || !t->rung || !t->y || !t->cost)
         return out_of_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        if (!has_value(t, i))
-            continue;
-        t->y[t->n_done] = raw_value(t, i);
-        double first = t->s->costs[i * t->s->spec->n_objectives];
-        t->cost[t->n_done] = isnan(first) ? INFINITY : first;
-        t->done[t->n_done++] = i;
+    for (size_t i = 0; i < s->n; i++) {
+        for (size_t r = 0; t->columns.has_steps && s->rung_from[i] + r < s->rung_from[i + 1]; r++)
+            add_value(t, i, &s->rungs[s->rung_from[i] + r]);
+        if (has_value(t, i))
+            add_value(t, i, NULL);
     }
     return AS_OK;
 }
@@ -188,6 +200,7 @@ void surrogate_rows_done(struct surrogate_rows *g)
     free(g->y);
     free(g->cost);
     free(g->z);
+    free(g->steps);
 }
 
 as_status surrogate_gather(const struct surrogate_task *t, const size_t *places, size_t n,
@@ -198,8 +211,9 @@ as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
                                .x = as_calloc(n, n_real * sizeof *g.x),
                                .y = as_calloc(n, sizeof *g.y),
                                .cost = as_calloc(n, sizeof *g.cost),
+                               .steps = t->columns.has_steps ? as_calloc(n, sizeof *g.steps) : NULL,
                                .z = as_calloc(n, n_cat * sizeof *g.z)};
-    if (!g.x || !g.y || !g.cost || !g.z) {
+    if (!g.x || !g.y || !g.cost || !g.z || (t->columns.has_steps && !g.steps)) {
         surrogate_rows_done(&g);
         return out_of_memory(err);
     }
@@ -207,6 +221,8 @@ as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
         copy_row(t, t->done[places[i]], g.x + i * n_real, g.z + i * n_cat);
         g.y[i] = t->y[places[i]];
         g.cost[i] = t->cost[places[i]];
+        if (g.steps)
+            g.steps[i] = surrogate_step(t, places[i]);
     }
     *ret = g;
     return AS_OK;
@@ -246,6 +262,11 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
         uint64_t bits;
         memcpy(&bits, &t->cost[places[i]], sizeof bits);
         h = rng_mix(rng_mix(h, surrogate_number(t, places[i])), bits);
+        if (!t->columns.has_steps)
+            continue;
+        double step = surrogate_step(t, places[i]);
+        memcpy(&bits, &step, sizeof bits);
+        h = rng_mix(h, bits);
     }
     return h;
 }
@@ -253,7 +274,10 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
 /* Every suggestion needs the chosen base, and it changes only with a fit, so it is kept. */
 static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, struct as_err *err)
 {
-    if (*n <= t->spec->max_rows)
+    size_t max = t->spec->max_rows;
+    if (t->columns.has_steps && max > SURROGATE_RUNG_ROWS)
+        max = SURROGATE_RUNG_ROWS;
+    if (*n <= max)
         return AS_OK;
     struct surrogate_subset *memo = &t->store->subset[t->slot];
     uint64_t digest = digest_of(t, places, *n);
@@ -263,7 +287,7 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
         return AS_OK;
     }
     size_t from = *n;
-    as_status st = surrogate_thin(t, places, n, t->spec->max_rows, err);
+    as_status st = surrogate_thin(t, places, n, max, err);
     if (st < 0)
         return st;
     size_t *keep = as_calloc(*n, sizeof *keep);
@@ -275,24 +299,44 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
     return AS_OK;
 }
 
+/* Room for the rows: of the trials with a value, and of the pending ones, some of which may have
+ * both. */
+static as_status reserve_rows(struct surrogate_task *t, struct as_err *err)
+{
+    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
+    size_t n = t->n_done + t->s->n_pending;
+    free(t->order);
+    t->order = as_calloc(n, sizeof *t->order);
+    t->row_y = t->row_y ? t->row_y : as_calloc(n, sizeof *t->row_y);
+    t->x = t->x ? t->x : as_calloc(n, n_real * sizeof *t->x);
+    t->z = t->z ? t->z : as_calloc(n, n_cat * sizeof *t->z);
+    if (t->columns.has_steps && !t->steps)
+        t->steps = as_calloc(n, sizeof *t->steps);
+    bool ok = t->order && t->row_y && t->x && t->z && (t->steps || !t->columns.has_steps);
+    return ok ? AS_OK : out_of_memory(err);
+}
+
+/* Set row r to a trial at a step. */
+static void set_row(struct surrogate_task *t, size_t r, size_t trial, double step)
+{
+    copy_row(t, trial, t->x + r * t->s->columns.n_real, t->z + r * t->s->columns.n_cat);
+    if (t->steps)
+        t->steps[r] = step;
+}
+
 /* Rows in their order: base, later ones, pending ones. */
 static as_status order_rows(struct surrogate_task *t, struct as_err *err)
 {
-    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat, n = 0;
-    free(t->order);
-    t->order = as_calloc(t->s->n, sizeof *t->order);
-    t->row_y = t->row_y ? t->row_y : as_calloc(t->s->n, sizeof *t->row_y);
-    t->x = t->x ? t->x : as_calloc(t->s->n, n_real * sizeof *t->x);
-    t->z = t->z ? t->z : as_calloc(t->s->n, n_cat * sizeof *t->z);
-    if (!t->order || !t->row_y || !t->x || !t->z)
-        return out_of_memory(err);
+    size_t n = 0;
+    as_status st = reserve_rows(t, err);
+    if (st < 0)
+        return st;
     for (size_t i = 0; i < t->n_done; i++) {
         if (t->fit.in_fit[i])
             t->order[n++] = i;
     }
     t->n_fit = n;
-    as_status st = thin_base(t, t->order, &n, err);
-    if (st < 0)
+    if ((st = thin_base(t, t->order, &n, err)) < 0)
         return st;
     t->n_base = n;
     for (size_t i = 0; i < t->n_done; i++) {
@@ -301,15 +345,12 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
     }
     for (size_t r = 0; r < n; r++) {
         t->row_y[r] = t->y[t->order[r]];
-        copy_row(t, t->done[t->order[r]], t->x + r * n_real, t->z + r * n_cat);
+        set_row(t, r, t->done[t->order[r]], surrogate_step(t, t->order[r]));
     }
     t->n_all = n;
-    for (size_t i = 0; i < t->s->n; i++) {
-        if (t->s->state[i] != OBSERVED_PENDING)
-            continue;
-        copy_row(t, i, t->x + t->n_all * n_real, t->z + t->n_all * n_cat);
-        t->n_all++;
-    }
+    for (size_t i = 0; i < t->s->n; i++)
+        if (t->s->state[i] == OBSERVED_PENDING)
+            set_row(t, t->n_all++, i, 1);
     return AS_OK;
 }
 
@@ -322,7 +363,7 @@ as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
     st = order_rows(t, err);
     if (st < 0)
         return st;
-    struct gp_rows rows = {t->n_all, t->x, t->z};
+    struct gp_rows rows = {t->n_all, t->x, t->z, t->steps};
     st = gp_model_build(*m, t->fit.theta, &rows, t->n_base, err);
     return st < 0 ? st : gp_model_observe(*m, t->row_y, surrogate_n_valued(t), err);
 }
@@ -336,16 +377,16 @@ static as_status list_trials(const struct surrogate_task *t, struct surrogate *r
     if (!ret->trials || !t->order)
         return out_of_memory(err);
     for (size_t r = 0; r < n; r++)
-        ret->trials[r] = t->done[t->order[r]];
+        ret->trials[r] = t->rung[t->order[r]] ? TRAINING_SET_NONE : t->done[t->order[r]];
     return AS_OK;
 }
 
-static as_status fit_reserve(struct surrogate_fit *f, const struct training_set *s,
+static as_status fit_reserve(const struct surrogate_task *t, struct surrogate_fit *f,
                              struct as_err *err)
 {
-    f->theta = as_calloc(gp_n_theta(&s->columns), sizeof *f->theta);
-    f->scale = as_calloc(gp_n_theta(&s->columns), sizeof *f->scale);
-    f->in_fit = as_calloc(s->n, sizeof *f->in_fit);
+    f->theta = as_calloc(gp_n_theta(&t->columns), sizeof *f->theta);
+    f->scale = as_calloc(gp_n_theta(&t->columns), sizeof *f->scale);
+    f->in_fit = as_calloc(t->n_done, sizeof *f->in_fit);
     return f->theta && f->scale && f->in_fit ? AS_OK : out_of_memory(err);
 }
 
@@ -358,8 +399,10 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
-    as_status st = fit_reserve(&t.fit, s, err);
-    if (st < 0 || (st = fit_reserve(&t.next, s, err)) < 0 || (st = collect_values(&t, err)) < 0)
+    t.columns.has_steps = s->rungs && surrogate_is_objective(spec->target);
+    as_status st = collect_values(&t, err);
+    if (st < 0 || (st = fit_reserve(&t, &t.fit, err)) < 0 ||
+        (st = fit_reserve(&t, &t.next, err)) < 0)
         return st;
     st = transform_values(&t, &made, err);
     if (st < 0)
@@ -375,6 +418,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     made.model = store->models[t.slot];
     made.fit_rows = t.n_fit;
     made.evals = t.evals;
+    made.n_values = t.n_done;
     *ret = made;
     made = (struct surrogate){0};
     return AS_OK;

@@ -1,7 +1,7 @@
 /* One Gaussian process of a sweep: its quantity, its trials and its hyperparameters.
  *
- *   WARPED   an objective, half-rank warped; completed trials only
- *   PLAIN    an objective, standardised and cut; completed trials only
+ *   WARPED   an objective, half-rank warped; completed trials, and rungs
+ *   PLAIN    an objective, standardised and cut; completed trials, and rungs
  *   SMOOTH   an objective, as PLAIN, under the squared exponential with long lengthscales (fit.h)
  *   OUTCOME  a constrained outcome, standardised; completed trials only
  *   FAILURE  1 for a failed trial, 0 for a completed one, standardised
@@ -9,6 +9,10 @@
  * Rows: those that the last fit saw (the base; a subset if they are too many), then the trials that
  * ended since, then the pending trials; by number within each. So the factor of the base stays
  * valid while trials come and go.
+ *
+ * With early stopping a model of an objective has steps (covariance.h): a trial has a row for each
+ * rung that it has reached, and one of the last step if it has completed; predictions are of the last
+ * step. The base of such a model has at most SURROGATE_RUNG_ROWS rows.
  *
  * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
  * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more
@@ -36,6 +40,7 @@
 /* A refit at n = 1000 took 570 ms with all rows and 130 to 175 ms with 640 (decision 4004). */
 #define SURROGATE_FIT_ROWS 640 /* a fit sees at most this many rows */
 #define SURROGATE_NEW_ROWS 256 /* and is repeated after this many new ones */
+#define SURROGATE_RUNG_ROWS 1024
 
 typedef enum surrogate_target {
     SURROGATE_WARPED,
@@ -84,7 +89,9 @@ struct surrogate {
     bool refitted;          /* a fit ended now */
     size_t evals;           /* values of the posterior that fits computed now */
     size_t fit_rows;        /* trials that the last finished fit saw */
-    size_t *trials; /* owned: the trial in the set of each row of the model that has a value */
+    size_t n_values;        /* of its quantity: those of the warp */
+    size_t *trials; /* owned: the trial in the set of each row of the model that has a value;
+                       TRAINING_SET_NONE for one of a rung */
     json_t *state;  /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */

@@ -142,11 +142,11 @@ static as_status fit_to(struct surrogate_task *t, struct surrogate_fit *f, const
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT,
                                .max_evals = limits->max_evals,
                                .f_tol = limits->f_tol};
-    st = gp_fit(&t->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, f->theta,
-                &result, err);
+    st = gp_fit(&t->columns, &(struct gp_rows){n, g.x, g.z, g.steps}, g.y, &opts, t->store->fit,
+                f->theta, &result, err);
     if (st < 0)
         return st;
-    memcpy(f->scale, gp_fit_scale(t->store->fit), gp_n_theta(&t->s->columns) * sizeof *f->scale);
+    memcpy(f->scale, gp_fit_scale(t->store->fit), gp_n_theta(&t->columns) * sizeof *f->scale);
     f->evals += result.evals;
     t->evals += result.evals;
     *ret_converged = result.converged;
@@ -174,7 +174,7 @@ static void mark_all(const struct surrogate_task *t, struct surrogate_fit *f)
 static void copy_point(const struct surrogate_task *t, const struct surrogate_fit *from,
                        struct surrogate_fit *to)
 {
-    size_t n = gp_n_theta(&t->s->columns);
+    size_t n = gp_n_theta(&t->columns);
     memcpy(to->theta, from->theta, n * sizeof *to->theta);
     memcpy(to->scale, from->scale, n * sizeof *to->scale);
 }

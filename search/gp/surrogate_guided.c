@@ -1,4 +1,5 @@
-/* A surrogate that earlier sweeps may guide. Two models compete: without guides, as if there were
+/* A surrogate that earlier sweeps may guide. They predict values of the last step, so a model with
+ * steps has no guides. Two models compete: without guides, as if there were
  * none, and with them. So an unrelated sweep changes nothing. The state is that of the first. */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 bool surrogate_is_guided(const struct surrogate_task *t)
 {
-    return t->s->spec->earlier && surrogate_is_objective(t->spec->target);
+    return t->s->spec->earlier && surrogate_is_objective(t->spec->target) && !t->columns.has_steps;
 }
 
 /* Fit to what the guides leave of the values y, from the defaults: the weights depend on the

@@ -23,13 +23,17 @@ struct surrogate_task {
     struct gp_columns columns; /* those of s, under the kernel of this target */
     /* trials that ended; those in the fit; rows of the base; all rows */
     size_t n_done, n_fit, n_base, n_all;
-    size_t *done;  /* [n_done] trials of the set that have a value for this quantity, ascending */
-    double *y;     /* [n_done] their values for the model */
-    double *cost;  /* [n_done] decides the best trial: small is good */
+    /* [n_done] the trials of the values for this quantity, ascending; a trial may have some at rungs,
+     * by step, and one of the last step */
+    size_t *done;
+    const struct training_rung **rung; /* [n_done] NULL: the last step */
+    double *y;                         /* [n_done] their values for the model */
+    double *cost;                      /* [n_done] decides the best trial: small is good */
     size_t *order; /* [n_all] rows as places in done, or n_done + i for pending trial i */
     double *row_y; /* [n_all] */
     double *x;     /* [n_all] rows */
     int32_t *z;
+    double *steps;             /* [n_all] of each row; NULL: columns have no steps */
     struct surrogate_fit fit;  /* the last one that was finished; the model is built from it */
     struct surrogate_fit next; /* the one that is under way */
     size_t evals;              /* of all fits now */
@@ -39,6 +43,12 @@ struct surrogate_task {
 static inline uint64_t surrogate_number(const struct surrogate_task *t, size_t place)
 {
     return t->s->trials[t->done[place]].number;
+}
+
+/* The place of its step. */
+static inline double surrogate_step(const struct surrogate_task *t, size_t place)
+{
+    return t->rung[place] ? t->rung[place]->place : 1;
 }
 
 /* Read what the last suggestion left (surrogate.h): fit and next. An invalid state leaves them
@@ -52,7 +62,7 @@ AS_MUST_CHECK as_status surrogate_write_state(const struct surrogate_task *t, js
 /* The rows of some places of `done`; owned by the caller. */
 struct surrogate_rows {
     size_t n;
-    double *x, *y, *cost;
+    double *x, *y, *cost, *steps; /* steps: NULL without */
     int32_t *z;
 };
 void surrogate_rows_done(struct surrogate_rows *g);

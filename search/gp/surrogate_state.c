@@ -48,7 +48,7 @@ static bool read_numbers(const json_t *list, size_t n, double least, double most
 static void read_fit(const struct surrogate_task *t, const json_t *state, struct surrogate_fit *ret)
 {
     const json_t *best = json_object_get(state, "best");
-    size_t n = gp_n_theta(&t->s->columns);
+    size_t n = gp_n_theta(&t->columns);
     if (!json_is_integer(best) ||
         !read_numbers(json_object_get(state, "theta"), n, -100, 100, ret->theta) ||
         !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, ret->scale) ||
@@ -74,7 +74,8 @@ static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct a
     return json_array_append_new(rows, range) < 0 ? out_of_memory(err) : AS_OK;
 }
 
-/* A range must not include a trial that may end later, so it joins only consecutive numbers. */
+/* A range must not include a trial that may end later, so it joins only consecutive numbers. All
+ * values of a trial are in the fit, or none: one that it gets later joins the base. */
 static as_status write_rows(const struct surrogate_task *t, const bool *in_fit, json_t *rows,
                             struct as_err *err)
 {
@@ -84,7 +85,7 @@ static as_status write_rows(const struct surrogate_task *t, const bool *in_fit, 
         if (!in_fit[i])
             continue;
         uint64_t number = surrogate_number(t, i);
-        if (open && number != last + 1) {
+        if (open && number > last + 1) {
             as_status st = add_range(rows, first, last, err);
             if (st < 0)
                 return st;
@@ -113,7 +114,7 @@ static as_status write_fit(const struct surrogate_task *t, const struct surrogat
 {
     JSON_AUTO state =
         json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best", (json_int_t)f->best);
-    size_t n = gp_n_theta(&t->s->columns);
+    size_t n = gp_n_theta(&t->columns);
     if (!state)
         return out_of_memory(err);
     as_status st = add_numbers(json_object_get(state, "theta"), f->theta, n, err);

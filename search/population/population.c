@@ -1,6 +1,6 @@
 /* The order of trials is computed anew for each suggestion: feasible by value, or by fronts and
  * crowding distance (Deb et al. 2002), then those that break bounds, by how much in units of the
- * observed range, then failures. A trial's number breaks ties, so the order does not depend on when
+ * observed range, then trials that stopped at a rung, then failures. A trial's number breaks ties, so the order does not depend on when
  * results arrived. */
 #include "search/population/population.h"
 
@@ -23,7 +23,7 @@ static as_status out_of_memory(struct as_err *err)
 /* By what a trial is ranked; small is good, the first difference decides. */
 struct place {
     size_t row;
-    int class; /* 0 feasible, 1 breaks bounds, 2 failed */
+    int class; /* 0 feasible, 1 breaks bounds, 2 partial, 3 failed */
     double key[2];
     uint64_t number;
 };
@@ -49,6 +49,24 @@ static double violation(const struct training_set *s, const double *range, size_
         sum += (fmax(0, o - b->max) + fmax(0, b->min - o)) / range[k];
     }
     return sum;
+}
+
+/* The place of a trial that has no values of the last step, or none within bounds. */
+static struct place place_of(const struct training_set *s, const double *range, size_t i)
+{
+    struct place p = {.row = i, .number = s->trials[i].number};
+    if (s->state[i] == OBSERVED_FAILED) {
+        p.class = 3;
+    } else if (s->state[i] == OBSERVED_PARTIAL) {
+        const struct training_rung *rung = training_set_rung(s, i);
+        p.class = 2;
+        p.key[0] = rung ? -rung->place : INFINITY;
+        p.key[1] = rung ? rung->costs[0] : 0;
+    } else {
+        p.class = 1;
+        p.key[0] = violation(s, range, i);
+    }
+    return p;
 }
 
 static void read_ranges(const struct training_set *s, double *range)
@@ -146,13 +164,8 @@ static as_status set_order(struct population *p, struct as_err *err)
                 .row = i, .key = {m == 1 ? s->costs[i] : 0}, .number = s->trials[i].number};
     as_status st = m > 1 && n > 0 ? set_fronts(s, places, n, err) : AS_OK;
     for (size_t i = 0; i < s->n && st == AS_OK; i++) {
-        bool failed = s->state[i] == OBSERVED_FAILED;
-        if (s->state[i] == OBSERVED_PENDING || s->feasible[i])
-            continue;
-        places[n++] = (struct place){.row = i,
-                                     .class = failed ? 2 : 1,
-                                     .key = {failed ? 0 : violation(s, range, i)},
-                                     .number = s->trials[i].number};
+        if (s->state[i] != OBSERVED_PENDING && !s->feasible[i])
+            places[n++] = place_of(s, range, i);
     }
     qsort(places, n, sizeof *places, compare_places);
     for (size_t i = 0; i < n; i++)
@@ -207,7 +220,8 @@ size_t population_cache_bytes(const struct search_method_cache *c)
 
 static bool is_initial(const struct population *p)
 {
-    return p->set->n < design_size(p->set) || p->set->n_completed == 0;
+    const struct training_set *s = p->set;
+    return s->n < design_size(s) || s->n_completed + s->n_partial == 0;
 }
 
 /* A proposal that is allowed and new. *ret_found: false if there was none. */

@@ -29,10 +29,14 @@ struct population {
     size_t n;
 };
 
-/* Best first: feasible trials, then completed ones that break bounds, then failed ones.
+/* Best first: feasible trials, then completed ones that break bounds, then partial ones, then failed
+ * ones. A pending trial is not in the order, whatever rung it has reached.
  *   feasible    one objective: by it. Several: by fronts, and in a front by crowding distance (K.
  *               Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002)
  *   infeasible  by the sum of what they are out of bounds, each outcome by its own range
+ *   partial     by the step of the highest rung, the higher the better, then by the first objective
+ *               there: trials that were stopped before others are worse than those
+ *   failed      all equal
  * Equal ones by number. spec and history are borrowed and must outlive it; places as in
  * training_set_create(). AS_E_NOMEM. ret: population_done(); untouched on failure. */
 AS_MUST_CHECK as_status population_read(const struct search_spec *spec,

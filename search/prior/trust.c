@@ -41,7 +41,7 @@ static size_t list_results(const struct training_set *s, size_t rows, size_t sou
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n && i < rows && n < TRUST_MOST; i++) {
-        if (s->state[i] == OBSERVED_PENDING)
+        if (s->state[i] == OBSERVED_PENDING || s->state[i] == OBSERVED_PARTIAL)
             continue;
         int class = s->feasible[i] ? 0 : s->state[i] == OBSERVED_COMPLETED ? 1 : 2;
         double distance = distance_of(s, source, shift, training_set_point(s, i));

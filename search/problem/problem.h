@@ -50,8 +50,16 @@ typedef enum observation_state {
     OBSERVED_PENDING,   /* queued or running: no result yet */
     OBSERVED_COMPLETED, /* values and outcomes count where they are finite */
     OBSERVED_FAILED,    /* ended without a result: has no values, but the search uses it */
-    OBSERVED_PARTIAL    /* paused or pruned at a rung: the values are those of `step`. Not failed */
+    OBSERVED_PARTIAL /* paused or pruned: it has the values of its rungs alone. It did not fail */
 } observation_state;
+
+/* The values of a trial at a rung. seq, promoted_seq and is_stopped are for trial_rungs.h. */
+struct trial_rung {
+    int64_t seq, promoted_seq; /* 0: it was not promoted */
+    double step;
+    bool is_stopped;                      /* it was decided to pause or to prune the trial */
+    double values[SEARCH_MAX_OBJECTIVES]; /* as below; one that is not finite is a bad one */
+};
 
 /* A trial that ended or is under way. */
 struct observation {
@@ -59,12 +67,12 @@ struct observation {
     const struct config *config; /* borrowed */
     observation_state state;
     bool is_suggested; /* by the method; false: enqueued or added by users */
-    /* The step of the highest rung that it reached, of a partial or pending trial; 0: it reached
-     * none, and has no values. A pending trial with a step goes on: its values are those of the
-     * rung. A value that is not finite is a bad one. The step of a completed trial does not count.
-     * Without spec.max_step no trial has a step. */
-    double step;
-    double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs */
+    /* The rungs that it has reached, as far as they are known, by ascending step; of any state, and
+     * none without spec.max_step. Borrowed. */
+    const struct trial_rung *rungs;
+    size_t n_rungs;
+    double values
+        [SEARCH_MAX_OBJECTIVES]; /* of a completed trial, in the metrics' own units and signs */
     double outcomes[SEARCH_MAX_OUTCOMES];
 };
 

@@ -24,7 +24,8 @@ enum search_purpose {
     SEARCH_DRAW_IMPORTANCE = 16,  /* posterior draws, point sets and resampling; trial number 0 */
     SEARCH_DRAW_LISTED = 24,      /* one of the allowed configurations of a finite space */
     SEARCH_DRAW_FEASIBLE = 25,    /* a walk over what narrow constraints allow */
-    SEARCH_DRAW_PRIOR = 26        /* does a draw of a random method come from the priors? */
+    SEARCH_DRAW_PRIOR = 26,       /* does a draw of a random method come from the priors? */
+    SEARCH_DRAW_BRACKET = 27      /* of hyperband: the rung where a trial is first compared */
 };
 
 #endif

@@ -25,6 +25,9 @@ as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows, 
             if (rows->z[i * c->n_cat + j] < GP_INACTIVE)
                 return as_fail(err, AS_E_INVAL, "row %zu, category %zu is %d, must be at least -1",
                                i, j, (int)rows->z[i * c->n_cat + j]);
+        if (c->has_steps && rows->s && !(rows->s[i] >= 0 && rows->s[i] <= 1))
+            return as_fail(err, AS_E_INVAL, "row %zu has a step at %g, must be within 0 and 1", i,
+                           rows->s[i]);
     }
     return AS_OK;
 }
@@ -38,6 +41,7 @@ void gp_kernel_set(struct gp_kernel *k, const double *theta)
         k->weight[j] = exp(-2 * theta[c->n_groups + j]);
     k->s2 = exp(theta[gp_n_lengths(c)]);
     k->noise = GP_NOISE_FLOOR + exp(theta[gp_n_lengths(c) + 1]);
+    k->inv_step = c->has_steps ? exp(-theta[gp_n_lengths(c) + 2]) : 0;
 }
 
 void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from,
@@ -53,6 +57,8 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
         }
         to[d] = 1;
         ret->norm[i] = sum;
+        if (ret->s)
+            ret->s[i] = rows->s ? rows->s[i] : 1;
         for (size_t j = 0; ret->z && j < n_cat; j++)
             ret->z[j * ret->stride + i] = rows->z[i * n_cat + j];
     }
@@ -92,9 +98,44 @@ CPU_CLONES static void squared_exponential(double *restrict k, const double *res
     }
 }
 
-/* A row of a block: n entries that hold -2 x'x, or squared distances and norms of 0. */
+/* The part of steps, for a row at `own`: factor and common course. */
+CPU_CLONES static void add_steps(double *restrict k, const double *restrict s, size_t n, double own,
+                                 double inv_step, double trend)
+{
+    for (size_t j = 0; j < n; j++) {
+        double gap = s[j] < own ? own - s[j] : s[j] - own, last = s[j] < own ? own : s[j];
+        k[j] = k[j] * vec_exp_nonpos(-gap * inv_step) + trend * (1 - last);
+    }
+}
+
+/* The factor alone, for c. */
+CPU_CLONES static void scale_by_steps(double *restrict c, const double *restrict s, size_t n,
+                                      double own, double inv_step)
+{
+    for (size_t j = 0; j < n; j++) {
+        double gap = s[j] < own ? own - s[j] : s[j] - own;
+        c[j] *= vec_exp_nonpos(-gap * inv_step);
+    }
+}
+
+void gp_step_slopes(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
+                    const double *gram, double *ret_d, size_t ld)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
+            double trend = k->s2 * GP_TREND * (1 - last);
+            ret_d[i * ld + j] = (gram[i * ld + j] - trend) * gap * k->inv_step;
+        }
+        ret_d[i * ld + i] = 0;
+    }
+}
+
+/* A row of a block: n entries that hold -2 x'x, or squared distances and norms of 0. `own` is the
+ * place of its step. */
 static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, const double *norms,
-                       size_t n, double norm, const int32_t *z, double *ret_k, double *ret_c)
+                       size_t n, double norm, double own, const int32_t *z, double *ret_k,
+                       double *ret_c)
 {
     struct gp_categories categories = gp_categories_of(k, rows);
     gp_category_add(&categories, z, k->weight, n, ret_k);
@@ -106,6 +147,16 @@ static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, 
         matern(ret_k, ret_c, norms, n, norm, k->s2);
     else
         matern_value(ret_k, norms, n, norm, k->s2);
+    if (!k->c->has_steps)
+        return;
+    add_steps(ret_k, rows->s, n, own, k->inv_step, k->s2 * GP_TREND);
+    if (ret_c)
+        scale_by_steps(ret_c, rows->s, n, own, k->inv_step);
+}
+
+static double step_of(const struct gp_scaled *rows, size_t i)
+{
+    return rows->s ? rows->s[i] : 1;
 }
 
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
@@ -119,9 +170,9 @@ void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int3
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j <= i; j++)
             row[j] = 0;
-        finish_row(k, rows, rows->norm, i + 1, rows->norm[i], z + i * k->c->n_cat, row,
-                   ret_c ? ret_c + i * ld : NULL);
-        row[i] = k->s2; /* exactly */
+        finish_row(k, rows, rows->norm, i + 1, rows->norm[i], step_of(rows, i), z + i * k->c->n_cat,
+                   row, ret_c ? ret_c + i * ld : NULL);
+        row[i] = gp_variance(k, rows, i); /* exactly */
     }
 }
 
@@ -133,9 +184,9 @@ void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
     assert(n <= GP_SMALL_ROWS);
     gp_square_gram(c, n, ret_k, ld);
     for (size_t i = 0; i < n; i++) {
-        finish_row(k, rows, zeros, i + 1, 0, z + i * k->c->n_cat, ret_k + i * ld,
+        finish_row(k, rows, zeros, i + 1, 0, step_of(rows, i), z + i * k->c->n_cat, ret_k + i * ld,
                    ret_c ? ret_c + i * ld : NULL);
-        ret_k[i * ld + i] = k->s2; /* exactly */
+        ret_k[i * ld + i] = gp_variance(k, rows, i); /* exactly */
     }
 }
 
@@ -151,7 +202,7 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j < n; j++)
             row[j] = 0;
-        finish_row(k, rows, rows->norm, n, p->norm[i], z + i * k->c->n_cat, row,
+        finish_row(k, rows, rows->norm, n, p->norm[i], step_of(p, i), z + i * k->c->n_cat, row,
                    ret_c ? ret_c + i * ld : NULL);
     }
 }
@@ -167,8 +218,11 @@ double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size
     }
     for (size_t q = 0; q < k->c->n_cat; q++)
         r2 += za[q] == zb[q] ? 0 : k->weight[q] * ((za[q] < 0) != (zb[q] < 0) ? 0.5 : 1);
-    if (k->c->is_smooth)
-        return k->s2 * exp(-0.5 * r2);
     double s = sqrt(5 * r2);
-    return k->s2 * (1 + s + s * s / 3) * exp(-s);
+    double value = k->s2 * (k->c->is_smooth ? exp(-0.5 * r2) : (1 + s + s * s / 3) * exp(-s));
+    if (!k->c->has_steps || !rows->s)
+        return value;
+    double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
+    double own = i == j ? GP_OWN_COURSE * (1 - last) : 0;
+    return value * exp(-gap * k->inv_step) + k->s2 * (GP_TREND * (1 - last) + own);
 }

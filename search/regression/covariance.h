@@ -9,8 +9,18 @@
  * processes for machine learning", 2006, eq. 4.17 and 4.9; the categorical part is a squared
  * distance of scaled one-hot vectors, so that k stays positive definite.)
  *
- * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], where the
- * noise variance is GP_NOISE_FLOOR + e^t. */
+ * Rows may be measured at different steps of a training. A step r of at most R has the place
+ * s = ln r / ln R (0 to 1), and with steps
+ *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + s2 GP_TREND min(1 - s_p, 1 - s_q)
+ *              + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
+ * The first factor is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
+ * at one step says of another. Of one configuration the highest step known says all. The second
+ * term is a random walk down from the last step, common to all configurations: the course that
+ * learning curves share. It is 0 at the last step, where predictions are made. The third is noise that
+ * an early value has and a final one has not.
+ *
+ * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], and then
+ * ln l_s with steps; the noise variance is GP_NOISE_FLOOR + e^t. */
 #ifndef ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 #define ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 
@@ -24,6 +34,10 @@
 
 #define GP_NOISE_FLOOR 1e-8
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
+/* In units of s2, from the first step to the last: the variance of the common course of curves, and
+ * of what a value at a step owes to its trial alone. */
+#define GP_TREND 1.0
+#define GP_OWN_COURSE 0.5
 
 /* What the columns of the inputs are. */
 struct gp_columns {
@@ -31,6 +45,7 @@ struct gp_columns {
     size_t n_groups;       /* lengthscales of real columns */
     const uint32_t *group; /* n_real numbers below n_groups; NULL: column j is group j. Borrowed */
     bool is_smooth;        /* the squared exponential, and the prior of lengthscales for it */
+    bool has_steps;        /* rows have steps; false: gp_rows.s is not read */
 };
 
 /* n rows of inputs, borrowed. */
@@ -38,6 +53,7 @@ struct gp_rows {
     size_t n;
     const double *x;  /* n x n_real, row-major, finite; the priors are made for [0,1] */
     const int32_t *z; /* n x n_cat, row-major, >= 0 or GP_INACTIVE */
+    const double *s;  /* n places of steps in [0,1]; NULL: all are 1, the last step */
 };
 
 static inline size_t gp_n_lengths(const struct gp_columns *c)
@@ -48,10 +64,11 @@ static inline size_t gp_n_lengths(const struct gp_columns *c)
 /* Entries of theta. */
 static inline size_t gp_n_theta(const struct gp_columns *c)
 {
-    return gp_n_lengths(c) + 2;
+    return gp_n_lengths(c) + 2 + c->has_steps;
 }
 
-/* AS_E_INVAL: a row has a number that is not finite, or a category below -1; says where. */
+/* AS_E_INVAL: a row has a number that is not finite, a category below -1, or a step outside [0,1];
+ * says where. */
 AS_MUST_CHECK as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows,
                                       struct as_err *err);
 
@@ -61,6 +78,7 @@ struct gp_kernel {
     double *inv_length;         /* n_real: 1 / l of each real column; the caller's memory */
     double *weight;             /* n_cat: 1 / l^2; the caller's memory */
     double s2, noise;
+    double inv_step; /* 1 / l_s */
 };
 
 /* Set all other fields, and the arrays behind inv_length and weight. c, inv_length and weight are
@@ -75,6 +93,7 @@ struct gp_scaled {
     double *z;         /* n_cat x stride: category columns, one after the other; NULL: not needed */
     size_t stride;     /* >= n */
     bool has_inactive; /* false promises that no category of the rows is inactive */
+    double *s;         /* n places of steps; NULL: all are 1. Not NULL for rows with steps */
 };
 
 /* Scale rows from..rows->n-1 of `rows` into the same places of ret. */
@@ -102,6 +121,18 @@ void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
 void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
               const struct gp_scaled *p, const int32_t *z, size_t m, double *ret_k, double *ret_c,
               size_t ld);
+
+/* The variance of row i before any observation, without noise. */
+static inline double gp_variance(const struct gp_kernel *k, const struct gp_scaled *rows, size_t i)
+{
+    return k->c->has_steps && rows->s ? k->s2 * (1 + (GP_TREND + GP_OWN_COURSE) * (1 - rows->s[i]))
+                                      : k->s2;
+}
+
+/* Lower triangle of dK / d ln l_s of n rows with steps, from their covariance: ret_d as ret_k of
+ * gp_gram; the diagonal is 0. */
+void gp_step_slopes(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
+                    const double *gram, double *ret_d, size_t ld);
 
 /* k between rows i and j of `rows`, without noise: the formula above, term by term. */
 double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size_t i, size_t j);

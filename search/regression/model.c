@@ -32,6 +32,7 @@ struct storage {
     struct gp_buf inverse;   /* of the diagonal blocks of lower (cholesky.h) */
     struct gp_buf alpha;     /* 3 x ld: alpha, and scratch for two vectors */
     struct gp_buf z_columns; /* n_cat x cap */
+    struct gp_buf steps;     /* cap places of steps; nothing without steps */
     int32_t *z;              /* cap x n_cat, as given */
     size_t cap, ld;
 };
@@ -105,6 +106,7 @@ static void storage_done(struct storage *s)
     gp_buf_done(&s->inverse);
     gp_buf_done(&s->alpha);
     gp_buf_done(&s->z_columns);
+    gp_buf_done(&s->steps);
     free(s->z);
     *s = (struct storage){0};
 }
@@ -123,7 +125,7 @@ size_t gp_model_bytes(const struct gp_model *m)
 {
     const struct storage *s = &m->s;
     size_t numbers = s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap +
-                     s->alpha.cap + s->z_columns.cap;
+                     s->alpha.cap + s->z_columns.cap + s->steps.cap;
     return sizeof(*m) + numbers * sizeof(double) + sizeof(int32_t) * s->cap * m->c.n_cat;
 }
 
@@ -138,7 +140,8 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
         (st = gp_buf_reserve(&s->lower, cap, s->ld, err)) < 0 ||
         (st = gp_buf_reserve(&s->inverse, 1, gp_inverse_size(cap), err)) < 0 ||
         (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0 ||
-        (st = gp_buf_reserve(&s->z_columns, cap, c->n_cat, err)) < 0)
+        (st = gp_buf_reserve(&s->z_columns, cap, c->n_cat, err)) < 0 ||
+        (c->has_steps && (st = gp_buf_reserve(&s->steps, cap, 1, err)) < 0))
         return st;
     s->z = as_calloc(cap, c->n_cat * sizeof(int32_t));
     if (!s->z)
@@ -158,6 +161,8 @@ static void storage_copy(struct storage *to, const struct storage *from, const s
     memcpy(to->norm.p, from->norm.p, n * sizeof(double));
     memcpy(to->inverse.p, from->inverse.p, n * GP_BLOCK * sizeof(double));
     memcpy(to->z, from->z, n * c->n_cat * sizeof(int32_t));
+    if (c->has_steps)
+        memcpy(to->steps.p, from->steps.p, n * sizeof(double));
     for (size_t i = 0; i < n; i++)
         memcpy(to->lower.p + i * to->ld, from->lower.p + i * from->ld, (i + 1) * sizeof(double));
     for (size_t j = 0; j < c->n_cat; j++)
@@ -184,7 +189,13 @@ static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
 static struct gp_scaled scaled_of(const struct gp_model *m)
 {
     return (struct gp_scaled){m->s.scaled.p, gp_ld(m->c.n_real + 1), m->s.norm.p, m->s.z_columns.p,
-                              m->s.cap,      m->has_inactive};
+                              m->s.cap,      m->has_inactive,        m->s.steps.p};
+}
+
+/* Is row i at the same step as before? */
+static bool is_same_step(const struct gp_model *m, const struct gp_rows *rows, size_t i)
+{
+    return !m->c.has_steps || m->s.steps.p[i] == (rows->s ? rows->s[i] : 1);
 }
 
 /* How many rows of the factor can stay: none, or at least the base. */
@@ -198,7 +209,8 @@ static size_t rows_in_common(const struct gp_model *m, const double *theta,
     while (same < m->n && same < rows->n &&
            (d == 0 || memcmp(rows->x + same * d, m->s.x.p + same * d, d * sizeof(double)) == 0) &&
            (n_cat == 0 ||
-            memcmp(rows->z + same * n_cat, m->s.z + same * n_cat, n_cat * sizeof(int32_t)) == 0))
+            memcmp(rows->z + same * n_cat, m->s.z + same * n_cat, n_cat * sizeof(int32_t)) == 0) &&
+           is_same_step(m, rows, same))
         same++;
     return same >= n_base ? same : 0;
 }
@@ -232,8 +244,11 @@ static void append_row(struct gp_model *m, size_t i)
     double *row = m->s.lower.p + i * m->s.ld;
     own.x += i * scaled.ld;
     own.norm += i;
+    if (own.s)
+        own.s += i;
     gp_cross(&m->k, &scaled, i, &own, m->s.z + i * m->c.n_cat, 1, row, NULL, m->s.ld);
-    gp_cholesky_append(m->s.lower.p, i, m->s.ld, m->s.inverse.p, m->k.s2 + m->noise, m->noise);
+    gp_cholesky_append(m->s.lower.p, i, m->s.ld, m->s.inverse.p,
+                       gp_variance(&m->k, &scaled, i) + m->noise, m->noise);
 }
 
 as_status gp_model_build(struct gp_model *m, const double *theta, const struct gp_rows *rows,
@@ -408,7 +423,8 @@ static size_t cross_covariances(const struct gp_model *m, struct gp_work *w,
                                 size_t ld)
 {
     struct gp_scaled rows = scaled_of(m),
-                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0, false};
+                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0, false, NULL};
+    assert(!p->s || !m->c.has_steps);                           /* at the last step */
     assert(p->n <= w->batch && p->n * gp_ld(m->n) <= w->k.cap); /* reserved since it was built */
     gp_scale(&m->k, p, 0, &points);
     if (n > 0)

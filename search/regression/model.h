@@ -82,7 +82,8 @@ AS_MUST_CHECK as_status gp_work_reserve(struct gp_work *w, const struct gp_model
                                         struct as_err *err);
 
 /* Posterior mean and variance (of the function: without noise; at least 1e-12) at each of `p` rows.
- *   p         p->n <= the reserved batch (asserted); a model without rows has mean 0, variance s2
+ *   p         p->n <= the reserved batch (asserted), at the last step (p->s NULL, asserted for a
+ *             model with steps); a model without rows has mean 0, variance s2
  *   ret_mean  p->n values
  *   ret_var   p->n values, or NULL: then only the mean is computed, without a solve
  * One dtrsm over the batch: O(n^2) a point. */

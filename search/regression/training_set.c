@@ -37,6 +37,9 @@ void training_set_free(struct training_set *s)
     free(s->x);
     free(s->z);
     free(s->costs);
+    free(s->rungs);
+    free(s->rung_from);
+    free(s->expected);
     free(s->feasible);
     free(s->avoided);
     free(s);
@@ -207,10 +210,45 @@ static void take_result(struct training_set *s, size_t i, const struct limits *l
     s->n_completed += s->state[i] == OBSERVED_COMPLETED;
     s->n_failed += s->state[i] == OBSERVED_FAILED;
     s->n_pending += s->state[i] == OBSERVED_PENDING;
+    s->n_partial += s->state[i] == OBSERVED_PARTIAL;
     s->feasible[i] = s->state[i] == OBSERVED_COMPLETED && is_feasible(s->spec, o);
     s->n_feasible += s->feasible[i];
     if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
         s->best = i;
+}
+
+/* Take the values of the rungs of a trial, after its result. A completed trial has a value of the
+ * last step already. */
+static void take_rungs(struct training_set *s, size_t i)
+{
+    const struct observation *o = &s->trials[i];
+    size_t n = s->rung_from[i], m = s->spec->n_objectives;
+    double last = log(s->spec->max_step);
+    for (size_t r = 0; r < o->n_rungs && s->state[i] != OBSERVED_FAILED; r++) {
+        const struct trial_rung *from = &o->rungs[r];
+        struct training_rung *to = &s->rungs[n];
+        if (s->state[i] == OBSERVED_COMPLETED && from->step >= s->spec->max_step)
+            continue;
+        to->place = last > 0 ? fmin(1, fmax(0, log(from->step) / last)) : 1;
+        for (size_t k = 0; k < m; k++) {
+            double v = s->spec->maximize[k] ? -from->values[k] : from->values[k];
+            to->costs[k] = isfinite(v) ? v : INFINITY;
+        }
+        n++;
+    }
+    s->rung_from[i + 1] = n;
+    s->n_rungs += training_set_rung(s, i) != NULL;
+}
+
+static as_status reserve_rungs(struct training_set *s, struct as_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->trials[i].n_rungs;
+    s->rungs = as_calloc(n, sizeof *s->rungs);
+    s->rung_from = as_calloc(s->n + 1, sizeof *s->rung_from);
+    return s->rungs && s->rung_from ? AS_OK
+                                    : as_fail(err, AS_E_NOMEM, "out of memory for %zu rungs", n);
 }
 
 /* Copy the features of trial i to row n. */
@@ -231,7 +269,7 @@ static as_status ask_scatter(const struct training_set *s, bool *ret, struct as_
     if (!x || !z || !marked)
         return as_fail(err, AS_E_NOMEM, "out of memory for the failures of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] == OBSERVED_PENDING || s->avoided[i])
+        if ((s->state[i] != OBSERVED_COMPLETED && s->state[i] != OBSERVED_FAILED) || s->avoided[i])
             continue;
         marked[n] = s->state[i] == OBSERVED_FAILED;
         take_row(s, i, n++, x, z);
@@ -320,12 +358,16 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
         if (st < 0)
             return st;
     }
+    if (spec->max_step > 0 && (st = reserve_rungs(s, err)) < 0)
+        return st;
     struct limits limits;
     if ((st = find_limits(s, &limits, err)) < 0)
         return st;
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
         take_result(s, i, &limits);
+        if (s->rungs)
+            take_rungs(s, i);
     }
     if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0)
         return st;

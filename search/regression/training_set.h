@@ -6,7 +6,10 @@
  *
  * Failures that came without a value are to be avoided: a model predicts where more would come.
  * Values that are not credible are, too, where they come in one region (neighbour_test.h), as those
- * of diverged runs do. If they come anywhere, they say nothing of a place. */
+ * of diverged runs do. If they come anywhere, they say nothing of a place.
+ *
+ * With early stopping trials have values at rungs. A trial that has some and none of the last step is
+ * neither completed nor failed: it is *at a rung*. Rungs of failed trials are left out. */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 
@@ -22,6 +25,12 @@
 
 #define TRAINING_SET_NONE SIZE_MAX
 
+/* The values of a trial at a rung. */
+struct training_rung {
+    double place;                        /* ln step / ln max_step, within 0 and 1 */
+    double costs[SEARCH_MAX_OBJECTIVES]; /* INFINITY where the value is not finite */
+};
+
 struct training_set {
     const struct search_spec *spec; /* borrowed */
     struct encoding *enc;
@@ -35,11 +44,16 @@ struct training_set {
     double *x;                        /* n x enc->n_real */
     int32_t *z;                       /* n x enc->n_category */
     double *costs;                    /* n x spec->n_objectives; NaN unless completed */
-    bool *feasible;                   /* completed, with all outcomes within their bounds */
-    bool *avoided;                    /* failed, and says so of its neighbours: below */
-    size_t n_completed, n_failed, n_pending, n_feasible, n_avoided;
-    size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
-    bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
+    struct training_rung *rungs;      /* of all trials, by trial and step. NULL: no max_step */
+    size_t *rung_from;                /* n + 1: those of trial i are rung_from[i].. of them */
+    double *expected; /* n: set by a method whose model predicts the last step: the prediction, in
+                           the model's unit; NaN: none. NULL: it has not */
+    bool *feasible;   /* completed, with all outcomes within their bounds */
+    bool *avoided;    /* failed, and says so of its neighbours: below */
+    size_t n_completed, n_failed, n_pending, n_partial, n_feasible, n_avoided;
+    size_t n_rungs; /* trials at a rung: partial or pending */
+    size_t best;    /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
+    bool stagnant;  /* the last 10 + d completed trials gained almost nothing (one objective) */
     bool
         crowded; /* a quarter of the trials lies very close to the best, and the newest 0.6 (10 + d)
                       gained almost nothing (one objective) */
@@ -66,6 +80,20 @@ AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
                                             struct training_set **ret, struct as_err *err);
 void training_set_free(struct training_set *s);
 AS_DEFINE_FREEP(struct training_set, training_set_free)
+
+/* The highest rung of a trial that is at one; NULL: it has completed, failed, or reached none. */
+static inline const struct training_rung *training_set_rung(const struct training_set *s, size_t i)
+{
+    bool is_at_rung =
+        s->rungs && s->state[i] != OBSERVED_COMPLETED && s->rung_from[i + 1] > s->rung_from[i];
+    return is_at_rung ? &s->rungs[s->rung_from[i + 1] - 1] : NULL;
+}
+
+/* Trials that say something: completed, failed, or at a rung. */
+static inline size_t training_set_results(const struct training_set *s)
+{
+    return s->n_completed + s->n_failed + s->n_rungs;
+}
 
 static inline const double *training_set_point(const struct training_set *s, size_t i)
 {

@@ -2,8 +2,13 @@
  *
  * A result is better than another if it is feasible and the other is not, then by value; NaN is
  * worst of all. With several metrics, of two feasible (or two infeasible) results the one that
- * fewer others dominate is better. Equal results have equal ranks; where one of them must be chosen,
- * the one with the lower trial number is. */
+ * fewer others dominate is better. Equal results have equal ranks; where one of them must be
+ * chosen, it is the one with the lower trial number.
+ *
+ * With one metric the rows are a treap (Seidel, Aragon, "Randomized search trees", Algorithmica 16,
+ * 1996) whose priorities are hashes of the trial numbers, so that its shape depends on its rows
+ * alone: every call costs O(log n). With several metrics one result changes the ranks of others,
+ * and a call costs O(n). */
 #ifndef ASSAY_SEARCH_STOPPING_STANDINGS_H
 #define ASSAY_SEARCH_STOPPING_STANDINGS_H
 
@@ -17,28 +22,36 @@
 /* One result. */
 struct standing {
     uint64_t number;
-    double costs[SEARCH_MAX_OBJECTIVES]; /* minimised; the values that count */
-    uint8_t kind;                        /* 0: feasible, 1: infeasible, 2: some value is NaN */
+    double costs[SEARCH_MAX_OBJECTIVES]; /* minimised; those that count */
+    uint8_t kind;                        /* 0: feasible, 1: infeasible, 2: a cost is NaN */
     bool waits;
-    size_t dominators; /* several metrics: results of this kind that dominate it */
 };
 
-/* Zeroed: empty. With one metric the rows are sorted; with several they are in order of arrival. */
+/* -1: a is better; 1: b is; 0: neither. Several costs are compared by dominance. */
+int standing_compare(const struct standing *a, const struct standing *b, size_t n_metrics);
+
+struct standings_row; /* standings.c */
+
+/* Zeroed, with n_metrics set: empty. */
 struct standings {
-    size_t n_metrics; /* set by the owner; 1..SEARCH_MAX_OBJECTIVES */
-    struct standing *rows;
+    size_t n_metrics; /* 1..SEARCH_MAX_OBJECTIVES */
+    struct standings_row *rows;
     size_t n, cap, n_waiting;
+    uint32_t root; /* of the treap: a row's index + 1; 0: none */
 };
 void standings_done(struct standings *s);
 
-/* Add a row; its `dominators` is not read. AS_E_NOMEM. */
-AS_MUST_CHECK as_status standings_add(struct standings *s, const struct standing *row,
-                                      struct as_err *err);
+/* Make room for one more row, so that the next standings_add() cannot fail. AS_E_NOMEM. */
+AS_MUST_CHECK as_status standings_reserve(struct standings *s, struct as_err *err);
 
-/* Row `number` with these costs waits no longer. */
+/* Add a row; there is room for it. */
+void standings_add(struct standings *s, const struct standing *row);
+
+/* This row, which was added, waits no longer. */
 void standings_leave(struct standings *s, const struct standing *row);
 
-/* The rank that `row` has, or would have if it was added: one more than those that are better. */
+/* The rank that `row` has, or would have if it was added: one more than the rows that are
+ * better. */
 size_t standings_rank(const struct standings *s, const struct standing *row, bool is_added);
 
 /* The best waiting row, a view until the next change; NULL: none waits. */

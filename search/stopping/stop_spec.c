@@ -1,7 +1,7 @@
 /* Reads and writes the section `early_stopping`, and makes the rungs from it.
  *
- * What needs the rest of the document (metrics, the trainer's steps) arrives in a stop_context; what
- * needs the trial's document itself is checked by scheduler/sweep/sweep_stopping.c. */
+ * What needs the rest of the document (metrics, the trainer's steps) arrives in a stop_context;
+ * what needs the trial's document itself is checked by scheduler/sweep/sweep_stopping.c. */
 #include "search/stopping/stop_spec.h"
 
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #define MIN_STEPS_AUTO "auto"
+#define DEFAULT_CHANCE 0.05
 
 /* In the order of stop_method, without STOP_NONE. */
 static const char *const method_words[] = {"asha",  "hyperband", "pasha", "median",
@@ -17,7 +18,11 @@ static const char *const method_words[] = {"asha",  "hyperband", "pasha", "media
 static const char *const mode_words[] = {"auto", "pause", "stop", NULL};
 enum { MODE_AUTO, MODE_PAUSE, MODE_STOP };
 
-static const bool is_offered[] = {[STOP_ASHA] = true, [STOP_PBT] = false};
+static const bool is_offered[] = {[STOP_ASHA] = true,
+                                  [STOP_HYPERBAND] = true,
+                                  [STOP_PASHA] = true,
+                                  [STOP_MEDIAN] = true,
+                                  [STOP_CURVE] = true};
 
 const char *stop_method_name(stop_method m)
 {
@@ -140,6 +145,33 @@ static as_status check_method(const struct json_fields *f, const struct stop_spe
     return AS_OK;
 }
 
+/* What needs more than one field. */
+static as_status check_together(const struct json_fields *f, const struct stop_spec *s,
+                                struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (s->method == STOP_PASHA && s->mode == STOP_MODE_STOP) {
+        json_pointer_child(f->pointer, "mode", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found stop with pasha, whose trials wait at its highest rung until "
+                          "it rises; expected pause, which needs checkpoints",
+                          at);
+    }
+    if (!json_fields_lack(f, "chance") && s->method != STOP_CURVE) {
+        json_pointer_child(f->pointer, "chance", at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s: only curve predicts a chance; found %s", at,
+                          stop_method_name(s->method));
+    }
+    if ((s->method == STOP_PASHA || s->method == STOP_CURVE) && !s->has_metric) {
+        json_pointer_child(f->pointer, "metric", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s is missing: %s compares differences of one metric, and the sweep "
+                          "has %zu",
+                          at, stop_method_name(s->method), s->n_objectives);
+    }
+    return AS_OK;
+}
+
 static as_status read_rules(struct json_fields *f, const struct stop_context *c,
                             struct stop_spec *s, struct as_err *err)
 {
@@ -156,7 +188,10 @@ static as_status read_rules(struct json_fields *f, const struct stop_context *c,
                                                                         : STOP_MODE_STOP;
     if ((st = json_fields_bool(f, "late", JSON_OPTIONAL, &s->late, err)) != AS_OK)
         return st;
-    return json_fields_bool(f, "strict", JSON_OPTIONAL, &s->strict, err);
+    if ((st = json_fields_bool(f, "strict", JSON_OPTIONAL, &s->strict, err)) != AS_OK)
+        return st;
+    s->chance = DEFAULT_CHANCE;
+    return json_fields_double(f, "chance", JSON_OPTIONAL, 0, 1, &s->chance, err);
 }
 
 as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
@@ -173,6 +208,8 @@ as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
     if ((st = read_steps(f, c, &s, err)) != AS_OK)
         return st;
     if ((st = json_fields_end(f, err)) != AS_OK)
+        return st;
+    if ((st = check_together(f, &s, err)) != AS_OK)
         return st;
     if ((st = make_rungs(&s, f->pointer, err)) != AS_OK)
         return st;
@@ -194,6 +231,8 @@ json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics)
     bad |= json_object_set_new(j, "eta", json_integer(s->eta));
     bad |= json_object_set_new(
         j, "mode", json_string(mode_words[s->mode == STOP_MODE_PAUSE ? MODE_PAUSE : MODE_STOP]));
+    if (s->method == STOP_CURVE)
+        bad |= json_object_set_new(j, "chance", json_real(s->chance));
     bad |= json_object_set_new(j, "late", json_boolean(s->late));
     bad |= json_object_set_new(j, "strict", json_boolean(s->strict));
     return bad ? NULL : as_steal(j);

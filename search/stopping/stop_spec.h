@@ -50,6 +50,7 @@ struct stop_spec {
     int64_t eta;       /* STOP_MIN_ETA..STOP_MAX_ETA: one in so many goes on */
     size_t n_rungs;    /* 2..STOP_RUNGS_MAX; 0 for STOP_NONE */
     int64_t steps[STOP_RUNGS_MAX]; /* strictly ascending; the last one decides nothing */
+    double chance; /* curve: a trial whose chance to beat the best is below it is behind */
     bool late;     /* the first report past a rung counts for it; else only one of the same step */
     bool strict;   /* a sweep fails when a trial ends without a value at any rung */
     uint64_t seed; /* of the sweep; hyperband draws the brackets of trials with it */

@@ -1,9 +1,21 @@
 /* The rules of early stopping, over the standings of each rung.
  *
- * asha: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020. With
- * STOP_MODE_PAUSE every trial waits at its rung, and a free place goes to the best waiting trial
- * that is among the best floor(n / eta) of the n at its rung, on the highest rung that has one. With
- * STOP_MODE_STOP a trial goes on if it is among the best max(1, floor(n / eta)) when it arrives. */
+ * Every rule says from which rung on a trial is compared, and which share of a rung goes on:
+ *
+ * asha       from the first rung, one in eta (Li et al., "A system for massively parallel
+ *            hyperparameter tuning", MLSys 2020). A free place goes to the best waiting trial that
+ *            is in the share of its rung, on the highest rung that has one
+ * hyperband  the same, but each trial draws the rung from which it is compared, with the weights of
+ *            the brackets of Hyperband (Li et al., JMLR 18, 2018); all trials share the rungs
+ * pasha      as asha below a cap, which rises while the ranks change (ranking_cap.h)
+ * median     the better half, once more than five trials have reached the rung
+ * curve      those whose chance to beat the best one is not too low (chance.h)
+ *
+ * With min_steps: auto trials are compared only from the rung on where ranks agree with those at
+ * the end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others
+ * run in full.
+ *
+ * A trial that would be promoted as soon as it waits goes on without a pause. */
 #include "search/stopping/stopping.h"
 
 #include <inttypes.h>
@@ -11,24 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "search/stopping/standings.h"
+#include "base/rng.h"
+#include "search/problem/random_stream.h"
+#include "search/stopping/stopping_priv.h"
 
-/* Where a trial stands; zeroed: no result. */
-struct place {
-    uint32_t reached;    /* a bit for each rung with a result */
-    bool waits;          /* at `row`'s rung */
-    uint32_t rung;       /* of `row` */
-    struct standing row; /* its latest result */
-};
-
-struct stopping {
-    struct stop_spec spec;
-    struct standings rungs[STOP_RUNGS_MAX];
-    struct stop_counts counts[STOP_RUNGS_MAX];
-    struct place *places; /* by number */
-    size_t n_places, cap_places;
-    uint64_t seq;
-};
+#define MEDIAN_FIRST 5   /* results of a rung that median lets go on */
+#define UNKNOWN_REACH 27 /* before agreements are known trials wait at max_steps / 27 or above */
 
 as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, struct as_err *err)
 {
@@ -36,9 +36,22 @@ as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, s
     if (!s)
         return as_fail_nomem(err);
     s->spec = *spec;
+    size_t n_metrics = spec->has_metric ? 1 : spec->n_objectives;
     for (size_t k = 0; k < spec->n_rungs; k++) {
-        s->rungs[k].n_metrics = spec->has_metric ? 1 : spec->n_objectives;
+        s->rungs[k].n_metrics = n_metrics;
         s->counts[k].step = spec->steps[k];
+    }
+    s->agreement.n_metrics = n_metrics;
+    s->agreement.n_rungs = spec->n_rungs;
+    s->cap.last = spec->n_rungs > 0 ? (uint32_t)spec->n_rungs - 1 : 0;
+    s->cap.rung = spec->method == STOP_PASHA ? 1 : s->cap.last;
+    s->best = INFINITY;
+    if (spec->method == STOP_CURVE) {
+        s->pairs = as_calloc(spec->n_rungs, sizeof *s->pairs);
+        if (!s->pairs) {
+            stopping_free(s);
+            return as_fail_nomem(err);
+        }
     }
     *ret = s;
     return AS_OK;
@@ -50,13 +63,90 @@ void stopping_free(struct stopping *s)
         return;
     for (size_t k = 0; k < STOP_RUNGS_MAX; k++)
         standings_done(&s->rungs[k]);
+    agreement_done(&s->agreement);
     free(s->places);
+    free(s->costs);
+    free(s->pairs);
     free(s);
 }
 
 uint64_t stopping_seq(const struct stopping *s)
 {
     return s->seq;
+}
+
+/* ---- where a trial is compared ---- */
+
+static uint32_t last_rung(const struct stopping *s)
+{
+    return (uint32_t)s->spec.n_rungs - 1;
+}
+
+/* The bracket of Hyperband with s + 1 rungs begins ceil((s_max + 1) / (s + 1) * eta^s) trials. */
+static uint32_t bracket_of(const struct stopping *s, uint64_t number)
+{
+    double weights[STOP_RUNGS_MAX], sum = 0;
+    struct rng r;
+    for (size_t k = 0; k < s->spec.n_rungs; k++) {
+        size_t above = s->spec.n_rungs - k; /* its rungs */
+        weights[k] = ceil((double)s->spec.n_rungs / (double)above *
+                          pow((double)s->spec.eta, (double)(above - 1)));
+        sum += weights[k];
+    }
+    rng_init(&r, s->spec.seed, number << 8 | SEARCH_DRAW_BRACKET);
+    double u = rng_uniform(&r) * sum;
+    uint32_t k = 0;
+    while (k < last_rung(s) && u >= weights[k])
+        u -= weights[k++];
+    return k;
+}
+
+/* Does the agreement of ranks say where comparing begins? Curve needs no rule for it: where a rung
+ * says nothing, its predictions are wide. */
+static bool is_measured(const struct stopping *s)
+{
+    return s->spec.is_min_auto && s->spec.method != STOP_CURVE;
+}
+
+/* Where trials wait until it is known at which rungs ranks agree; the last rung: nowhere. */
+static uint32_t unknown_rung(const struct stopping *s)
+{
+    uint32_t k = 0;
+    if (s->spec.mode == STOP_MODE_STOP)
+        return last_rung(s);
+    while (s->spec.steps[k] * UNKNOWN_REACH < s->spec.max_steps)
+        k++;
+    return k;
+}
+
+uint32_t stopping_lowest_rung(const struct stopping *s)
+{
+    if (!is_measured(s))
+        return 0;
+    return agreement_is_known(&s->agreement) ? agreement_first_rung(&s->agreement)
+                                             : unknown_rung(s);
+}
+
+/* From which rung on is this trial compared? */
+static uint32_t first_rung(const struct stopping *s, uint64_t number)
+{
+    uint32_t first = stopping_lowest_rung(s);
+    if (is_measured(s) && agreement_is_control(number))
+        return last_rung(s);
+    if (s->spec.method == STOP_HYPERBAND) {
+        uint32_t drawn = bracket_of(s, number);
+        first = drawn > first ? drawn : first;
+    }
+    return first;
+}
+
+/* How many of n results at a rung go on. */
+static size_t share(const struct stopping *s, size_t n, bool at_least_one)
+{
+    size_t go_on = s->spec.method != STOP_MEDIAN ? n / (size_t)s->spec.eta
+                   : n <= MEDIAN_FIRST           ? n
+                                                 : (n + 1) / 2;
+    return go_on == 0 && at_least_one ? 1 : go_on;
 }
 
 /* ---- results ---- */
@@ -100,11 +190,52 @@ static as_status make_place(struct stopping *s, uint64_t number, struct as_err *
             as_reserve_one(&s->places, s->n_places, &s->cap_places, sizeof *s->places, err);
         if (st != AS_OK)
             return st;
-        s->places[s->n_places++] = (struct place){0};
+        s->places[s->n_places++] = (struct place){.before = NAN};
     }
+    return s->pairs ? as_grow(&s->costs, s->cap_places * s->spec.n_rungs, sizeof *s->costs, err)
+                    : AS_OK;
+}
+
+/* What curve learns. */
+static void add_to_pairs(struct stopping *s, const struct place *p, const struct standing *row,
+                         uint32_t rung)
+{
+    if (!s->pairs)
+        return;
+    double *costs = s->costs + row->number * s->spec.n_rungs;
+    costs[rung] = row->costs[0];
+    if (rung != last_rung(s))
+        return;
+    for (uint32_t k = 0; k < rung; k++)
+        if (p->reached >> k & 1)
+            chance_add(&s->pairs[k], costs[k], costs[rung]);
+    if (row->kind == 0)
+        s->best = fmin(s->best, row->costs[0]);
+}
+
+/* What pasha learns from a result at its cap. */
+static void add_to_cap(struct stopping *s, const struct place *p, const struct standing *row,
+                       uint32_t rung)
+{
+    if (s->spec.method != STOP_PASHA || rung != s->cap.rung || rung == 0 ||
+        !(p->reached >> (rung - 1) & 1))
+        return;
+    ranking_cap_add(&s->cap, &(struct ranked_trial){p->before, p->row.costs[0], row->costs[0]});
+}
+
+/* Does the result say something of how ranks agree? Not if its trial was compared. */
+static as_status add_to_agreement(struct stopping *s, const struct rung_result *r,
+                                  const struct standing *row, bool is_compared, struct as_err *err)
+{
+    if (!is_measured(s) || s->places[r->number].is_compared)
+        return AS_OK;
+    if (!is_compared)
+        return agreement_add(&s->agreement, r->rung, row, err);
+    agreement_drop(&s->agreement, r->number);
     return AS_OK;
 }
 
+/* Everything that can fail comes first. */
 as_status stopping_add(struct stopping *s, const struct rung_result *r, struct as_err *err)
 {
     struct standing row = standing_of(&s->spec, r);
@@ -114,13 +245,22 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     row.waits = r->decision == STOP_PAUSE;
     if ((st = make_place(s, r->number, err)) != AS_OK)
         return st;
-    if ((st = standings_add(&s->rungs[r->rung], &row, err)) != AS_OK)
+    if ((st = standings_reserve(&s->rungs[r->rung], err)) != AS_OK)
+        return st;
+    bool is_compared = r->rung < last_rung(s) && r->rung >= first_rung(s, r->number);
+    if ((st = add_to_agreement(s, r, &row, is_compared, err)) != AS_OK)
         return st;
     struct place *p = &s->places[r->number];
-    p->reached |= UINT32_C(1) << r->rung;
-    p->rung = r->rung;
-    p->waits = row.waits;
-    p->row = row;
+    add_to_cap(s, p, &row, r->rung);
+    add_to_pairs(s, p, &row, r->rung);
+    standings_add(&s->rungs[r->rung], &row);
+    bool follows = r->rung > 0 && (p->reached >> (r->rung - 1) & 1);
+    *p = (struct place){.reached = p->reached | UINT32_C(1) << r->rung,
+                        .rung = r->rung,
+                        .waits = row.waits,
+                        .is_compared = p->is_compared || is_compared,
+                        .before = follows ? p->row.costs[0] : NAN,
+                        .row = row};
     struct stop_counts *c = &s->counts[r->rung];
     c->reached++;
     c->stopped += r->decision == STOP_PRUNE;
@@ -149,31 +289,154 @@ void stopping_counts(const struct stopping *s, uint32_t rung, struct stop_counts
     ret->waiting = s->rungs[rung].n_waiting;
 }
 
-/* ---- decisions ---- */
+/* ---- promotions ---- */
 
-/* How many of n results go on. */
-static size_t share(const struct stopping *s, size_t n, bool at_least_one)
+/* The best waiting trial of the rung, if it is in the share of n results. */
+static const struct standing *best_in_share(const struct stopping *s, uint32_t rung, size_t n,
+                                            bool at_least_one, size_t *ret_rank)
 {
-    size_t go_on = n / (size_t)s->spec.eta;
-    return go_on == 0 && at_least_one ? 1 : go_on;
+    const struct standings *all = &s->rungs[rung];
+    const struct standing *best = standings_best_waiting(all);
+    if (!best)
+        return NULL;
+    *ret_rank = standings_rank(all, best, true);
+    return *ret_rank <= share(s, n, at_least_one) ? best : NULL;
 }
 
-static void decide_asha(const struct stopping *s, const struct rung_result *now,
-                        struct stop_decision *d)
+/* Do waiting trials of this rung go on in the usual way? */
+static bool is_open(const struct stopping *s, uint32_t rung)
+{
+    return rung >= stopping_lowest_rung(s) && rung < s->cap.rung;
+}
+
+/* The chance of a trial at this rung to beat the best one. */
+static double chance_of(const struct stopping *s, uint32_t rung, const struct standing *row)
+{
+    return row->kind == 1 ? 0 : chance_below(&s->pairs[rung], row->costs[0], s->best);
+}
+
+/* The best waiting trial of the rung, if its chance is not too low. */
+static bool promote_by_chance(const struct stopping *s, uint32_t rung, struct stop_promotion *ret)
+{
+    const struct standings *all = &s->rungs[rung];
+    const struct standing *best = standings_best_waiting(all);
+    if (!best || chance_of(s, rung, best) < s->spec.chance)
+        return false;
+    *ret = (struct stop_promotion){.number = best->number,
+                                   .rung = rung,
+                                   .until = rung + 1,
+                                   .rank = standings_rank(all, best, true),
+                                   .of = all->n};
+    (void)snprintf(ret->reason, sizeof ret->reason,
+                   "its chance to beat the best trial is %.3f now, at least %g goes on",
+                   chance_of(s, rung, best), s->spec.chance);
+    return true;
+}
+
+static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_one,
+                         struct stop_promotion *ret)
+{
+    size_t rank = 0, of = s->rungs[rung].n;
+    const struct standing *best = best_in_share(s, rung, of, at_least_one, &rank);
+    if (!best)
+        return false;
+    *ret = (struct stop_promotion){
+        .number = best->number, .rung = rung, .until = rung + 1, .rank = rank, .of = of};
+    (void)snprintf(ret->reason, sizeof ret->reason,
+                   "rank %zu of %zu at step %" PRId64 ", where the best %zu go on", rank, of,
+                   s->spec.steps[rung], share(s, of, at_least_one));
+    return true;
+}
+
+bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_promotion *ret)
+{
+    if (s->spec.method == STOP_NONE || s->spec.mode != STOP_MODE_PAUSE)
+        return false;
+    for (uint32_t k = last_rung(s); k-- > 0;)
+        if (s->pairs ? promote_by_chance(s, k, ret)
+                     : is_open(s, k) && promote_from(s, k, false, ret))
+            return true;
+    uint32_t top = last_rung(s); /* the highest rung with a result */
+    while (top > 0 && s->rungs[top].n == 0)
+        top--;
+    return is_closing && top < last_rung(s) && promote_from(s, top, true, ret);
+}
+
+bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
+{
+    const struct place *p = place_of(s, number);
+    if (!p || !p->waits || s->pairs) /* a chance may rise */
+        return false;
+    size_t rank = standings_rank(&s->rungs[p->rung], &p->row, true);
+    return rank > share(s, (size_t)most, true);
+}
+
+/* ---- decisions ---- */
+
+/* Would this trial be promoted at once if it waited? Not if another one is promoted before it. */
+static bool is_next(const struct stopping *s, uint32_t rung, const struct standing *row,
+                    const struct stop_decision *d)
+{
+    size_t rank;
+    if (!is_open(s, rung) || d->rank > share(s, d->of, false))
+        return false;
+    for (uint32_t k = last_rung(s); k-- > rung + 1;)
+        if (is_open(s, k) && best_in_share(s, k, s->rungs[k].n, false, &rank))
+            return false;
+    const struct standings *all = &s->rungs[rung];
+    const struct standing *best = standings_best_waiting(all);
+    if (!best)
+        return true;
+    if (all->n_metrics > 1)
+        return standings_rank(all, best, true) > d->rank;
+    int c = standing_compare(row, best, 1);
+    return c < 0 || (c == 0 && row->number < best->number);
+}
+
+static void decide(const struct stopping *s, const struct rung_result *now,
+                   const struct standing *row, struct stop_decision *d)
 {
     int64_t step = s->spec.steps[now->rung];
-    if (s->spec.mode == STOP_MODE_PAUSE) {
-        d->verdict = STOP_PAUSE;
-        (void)snprintf(d->reason, sizeof d->reason,
-                       "rank %zu of %zu at step %" PRId64 ": it waits there for its turn", d->rank,
-                       d->of, step);
-        return;
-    }
-    size_t best = share(s, d->of, true);
-    d->verdict = d->rank <= best ? STOP_GO_ON : STOP_PRUNE;
+    bool pauses = s->spec.mode == STOP_MODE_PAUSE;
+    size_t best = share(s, d->of, !pauses);
+    bool goes_on = pauses ? is_next(s, now->rung, row, d) : d->rank <= best;
+    d->verdict = goes_on ? STOP_GO_ON : pauses ? STOP_PAUSE : STOP_PRUNE;
     (void)snprintf(d->reason, sizeof d->reason,
                    "rank %zu of %zu at step %" PRId64 ", where the best %zu go on", d->rank, d->of,
                    step, best);
+}
+
+static void decide_by_chance(const struct stopping *s, const struct rung_result *now,
+                             const struct standing *row, struct stop_decision *d)
+{
+    double chance = chance_of(s, now->rung, row);
+    d->verdict = chance >= s->spec.chance          ? STOP_GO_ON
+                 : s->spec.mode == STOP_MODE_PAUSE ? STOP_PAUSE
+                                                   : STOP_PRUNE;
+    (void)snprintf(d->reason, sizeof d->reason,
+                   "rank %zu of %zu at step %" PRId64
+                   "; its chance to beat the best trial is %.3f, at least %g goes on",
+                   d->rank, d->of, s->spec.steps[now->rung], chance, s->spec.chance);
+}
+
+static void pass(const struct stopping *s, const struct rung_result *now, uint32_t first,
+                 struct stop_decision *d)
+{
+    int64_t step = s->spec.steps[now->rung];
+    if (now->rung == last_rung(s))
+        (void)snprintf(d->reason, sizeof d->reason, "rank %zu of %zu at the last step", d->rank,
+                       d->of);
+    else if (is_measured(s) && agreement_is_control(now->number))
+        (void)snprintf(d->reason, sizeof d->reason,
+                       "it runs in full, to measure how well early ranks agree with the last ones");
+    else if (is_measured(s) && first == last_rung(s))
+        (void)snprintf(d->reason, sizeof d->reason,
+                       "no rung is known yet whose ranks agree with those at the end");
+    else
+        (void)snprintf(d->reason, sizeof d->reason,
+                       "rank %zu of %zu at step %" PRId64 ", and it is compared from step %" PRId64
+                       " on",
+                       d->rank, d->of, step, s->spec.steps[first]);
 }
 
 as_status stopping_decide(const struct stopping *s, const struct rung_result *now,
@@ -188,49 +451,13 @@ as_status stopping_decide(const struct stopping *s, const struct rung_result *no
     if (st != AS_OK)
         return st;
     const struct standing row = standing_of(&s->spec, now);
+    uint32_t first = first_rung(s, now->number);
     d.rank = standings_rank(&s->rungs[now->rung], &row, false);
     d.of = s->rungs[now->rung].n + 1;
-    if (now->rung + 1 == s->spec.n_rungs)
-        (void)snprintf(d.reason, sizeof d.reason, "rank %zu of %zu at the last step", d.rank, d.of);
+    if (now->rung < first || now->rung == last_rung(s))
+        pass(s, now, first, &d);
     else
-        decide_asha(s, now, &d);
+        (s->pairs ? decide_by_chance : decide)(s, now, &row, &d);
     *ret = d;
     return AS_OK;
-}
-
-static bool promote_from(const struct stopping *s, uint32_t rung, bool is_closing,
-                         struct stop_promotion *ret)
-{
-    const struct standings *all = &s->rungs[rung];
-    const struct standing *best = standings_best_waiting(all);
-    if (!best)
-        return false;
-    size_t rank = standings_rank(all, best, true), most = share(s, all->n, is_closing);
-    if (rank > most)
-        return false;
-    *ret = (struct stop_promotion){
-        .number = best->number, .rung = rung, .until = rung + 1, .rank = rank, .of = all->n};
-    (void)snprintf(ret->reason, sizeof ret->reason,
-                   "rank %zu of %zu at step %" PRId64 ", where the best %zu go on", rank, all->n,
-                   s->spec.steps[rung], most);
-    return true;
-}
-
-bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_promotion *ret)
-{
-    if (s->spec.mode != STOP_MODE_PAUSE)
-        return false;
-    for (size_t k = s->spec.n_rungs; k-- > 0;)
-        if (promote_from(s, (uint32_t)k, is_closing, ret))
-            return true;
-    return false;
-}
-
-bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
-{
-    const struct place *p = place_of(s, number);
-    if (!p || !p->waits)
-        return false;
-    size_t rank = standings_rank(&s->rungs[p->rung], &p->row, true);
-    return rank > share(s, (size_t)most, true);
 }

@@ -3,8 +3,8 @@
  *
  * All decisions are functions of the specification and of the rung results in their stored order
  * (`seq`): equal results give equal decisions on every server. A `struct stopping` is an index of
- * these results, so that a decision does not read all of them. Nothing in it depends on anything but
- * the calls of stopping_add(), stopping_promoted() and stopping_left(), in their order. */
+ * these results, so that a decision does not read all of them. Nothing in it depends on anything
+ * but the calls of stopping_add(), stopping_promoted() and stopping_left(), in their order. */
 #ifndef ASSAY_SEARCH_STOPPING_STOPPING_H
 #define ASSAY_SEARCH_STOPPING_STOPPING_H
 
@@ -90,6 +90,10 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
 /* Can this waiting trial never be promoted, so that its checkpoint may go? `most` is how many
  * trials the sweep has at most (limits.max_trials). False also for a trial that does not wait. */
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most);
+
+/* The lowest rung that decides anything now: with min_steps: auto it changes. The last rung: none
+ * does. */
+uint32_t stopping_lowest_rung(const struct stopping *s);
 
 /* What a sweep shows of a rung. */
 struct stop_counts {

@@ -1,228 +1,163 @@
 #!/usr/bin/env python3
-"""Early stopping with the real programs: programs that are pruned, and paused and resumed; one that does not obey;
-members of groups and gangs that end early, and those that go on with the bits that they have without it; a checkpoint
-that is lost; and trials in a shell. What is decided is tested in tests/search and tests/scheduler: here, that it
-happens."""
-import glob
-import json
-import os
+"""Early stopping with the real programs: a command that goes on from its checkpoint, the built-in trainer, and a client
+that asks and tells. Trials wait at rungs, are promoted and resumed, or end; a sweep ends with what waits; every decision
+can be made again from what is stored."""
 import sys
-import tempfile
-import urllib.request
+import time
 
-from harness import PATIENCE_S, SOURCE, Assay
+from harness import Assay
 
-STEPS = 9
-PROGRAM = r'''
-import json, os, signal, sys
-with open(os.environ["ASSAY_PARAMS"]) as f:
-    x = json.load(f)["x"]
-state = os.path.join(os.environ["ASSAY_CHECKPOINTS"], "state")
-step = 0
-if os.path.exists(state):
-    with open(state) as f:
-        step = int(f.read().split()[0])
-print("begins after", step, flush=True)
-
-
-def stop(*_):
-    with open(state + ".tmp", "w") as f:
-        f.write(f"{step} of {x}")
-    os.rename(state + ".tmp", state)
-    sys.exit(0)
+RUNGS = [1, 3, 9]
+# Reports nine steps, and goes on after the one in its checkpoint.
+PROGRAM = """
+at=0
+[ -s "$ASSAY_CHECKPOINTS/at" ] && at=$(cat "$ASSAY_CHECKPOINTS/at")
+[ "$at" -gt 0 ] && echo "goes on after $at"
+while [ "$at" -lt 9 ]; do
+    at=$((at + 1))
+    echo "$at" > "$ASSAY_CHECKPOINTS/at.new" && mv "$ASSAY_CHECKPOINTS/at.new" "$ASSAY_CHECKPOINTS/at"
+    echo "{\\"step\\": $at, \\"loss\\": $0}" >> "$ASSAY_REPORT"
+    sleep 0.3
+done
+"""
 
 
-signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1] == "deaf" and x > 0.1 else stop)
-while x > 0 and "GATE" in os.environ and not os.path.exists(os.environ["GATE"]):
-    signal.sigtimedwait([signal.SIGUSR1], 0.05)
-while step < 9:
-    step += 1
-    with open(os.environ["ASSAY_REPORT"], "a") as f:
-        f.write(json.dumps({"step": step, "loss": x + 1 / step}) + "\n")
-    if step in (1, 3):  # the server decides here; a trial that goes on gets no signal
-        signal.sigtimedwait([signal.SIGUSR1], 1.5)
-'''
+def command(name, trials, mode):
+    return {
+        "name": name, "metric": {"name": "loss", "goal": "minimize"},
+        "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random", "seed": 4},
+        "limits": {"max_trials": trials}, "ensemble": False,
+        "trial": {"command": ["sh", "-c", PROGRAM, "${x}"], "checkpoints": mode == "pause"},
+        "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3, "mode": mode}}
 
 
-def document(name, mode, how="obeys", **more):
-    path = os.path.join(more.pop("folder"), "trial.py")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(PROGRAM)
-    os.chmod(path, 0o644)
-    return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "ensemble": False,
-            "parameters": {"x": {"type": "categorical", "values": [0.0, 0.2, 0.4, 0.6, 0.8]}},
-            "search": {"method": "grid"}, "limits": {"grace": "30s", **more.pop("limits", {})},
-            "trial": {"command": [sys.executable, path, how], **({"checkpoints": True} if mode == "pause" else {})},
-            "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": STEPS, "eta": 3, "mode": mode}, **more}
+def trained(name, trials):
+    return {
+        "name": name, "metric": {"name": "val_error", "goal": "minimize"},
+        "parameters": {"lr": {"type": "float", "min": 0.001, "max": 0.5, "scale": "log"}},
+        "search": {"method": "random", "seed": 11}, "limits": {"max_trials": trials}, "ensemble": False,
+        "trial": {"train": {
+            "dataset": "digits", "model": {"kind": "mlp", "layers": [16]},
+            "optimizer": {"kind": "sgd", "lr": "${lr}"}, "epochs": 9, "batch_size": 64,
+            "validation": {"fraction": 0.3}}},
+        "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3}}
 
 
-def details(assay, sweep):
-    return [assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}") for t in assay.trials(sweep)]
+def results(trials):
+    """All rung results of a sweep in their order."""
+    return sorted((dict(r, number=t["number"]) for t in trials for r in t["rungs"] or []), key=lambda r: r["seq"])
 
 
-def log_of(assay, trial):
-    return assay.call("GET", f"/v1/sweeps/{trial['sweep']}/trials/{trial['number']}/log")["text"]
+def check_order(sweep, trials):
+    """Ends, rung results and promotions have one order, without holes."""
+    found = [r[k] for r in results(trials) for k in ("seq", "promoted_seq") if r[k]]
+    found += [t["finish_seq"] for t in trials if t["finish_seq"]]
+    assert sorted(found) == list(range(1, len(found) + 1)), found
 
 
-def outcomes(trial):
-    return [a["outcome"] for a in trial["attempts"]]
+def check_ranks(trials):
+    """Each rank is that among the results of its rung that were stored before."""
+    at = {}
+    for r in results(trials):
+        before = at.setdefault(r["rung"], [])
+        assert r["of"] == len(before) + 1, r
+        assert r["rank"] == 1 + sum(v < r["value"] for v in before), (r, before)
+        before.append(r["value"])
 
 
-def pruned(assay):
-    """The first trial has nobody to be compared with; those behind it end at the first rung."""
-    assay.call("POST", "/v1/sweeps", document("pruned", "stop", folder=assay.data))
-    assert assay.wait_ended("pruned")["counts"]["pruned"] >= 3
-    for t in details(assay, "pruned"):
-        assert t["restarts"] == 0 and len(t["attempts"]) == 1, t
-        if t["state"] == "pruned":
-            assert outcomes(t) == ["pruned"] and t["attempts"][0]["exit_code"] == 0, t
-            assert f"early stopping ends the trial: {t['attempts'][0]['reason']}" in log_of(assay, t), t
-            assert t["step"] < STEPS, t
-        else:
-            assert t["state"] == "completed" and t["step"] == STEPS, t
-
-
-def does_not_obey(assay):
-    doc = document("deaf", "stop", "deaf", folder=assay.data, limits={"grace": "200ms"})
-    assay.call("POST", "/v1/sweeps", doc)
-    assay.wait_ended("deaf")
-    found = [t for t in details(assay, "deaf") if t["state"] == "pruned"]
-    assert found, details(assay, "deaf")
-    for t in found:  # it went on to its end before, or was killed
-        if t["attempts"][0]["exit_code"] == -9:
-            assert "the trial did not obey: it went on for 0.2 s" in log_of(assay, t), log_of(assay, t)
-    assert any(t["attempts"][0]["exit_code"] == -9 for t in found), found
-
-
-def paused(assay):
-    """Each trial that goes on does so from its checkpoint. At the end none waits."""
-    assay.call("POST", "/v1/sweeps", document("paused", "pause", folder=assay.data))
-    s = assay.wait_ended("paused")
-    assert s["state"] == "completed" and s["counts"]["paused"] == 0 and s["counts"]["completed"] >= 1, s
-    resumed = 0
-    for t in details(assay, "paused"):
-        assert t["restarts"] == 0, t
-        assert set(outcomes(t)[:-1]) <= {"paused"}, t
-        if t["state"] == "pruned":
-            assert outcomes(t)[-1] == "paused" and t["reason"], t
-        if len(t["attempts"]) > 1:
-            resumed += 1
-            assert "begins after 0" not in log_of(assay, t), log_of(assay, t)
-    assert resumed > 0
-
-
-def reasons(assay, sweep):
-    """Those of its events so far, up to the end of the sweep."""
-    found = []
-    request = urllib.request.Request(f"{assay.url}/v1/sweeps/{sweep}/events?after=0",
-                                     headers={"Authorization": f"Bearer {assay.token}"})
-    with urllib.request.urlopen(request, timeout=PATIENCE_S) as stream:
-        for line in stream:
-            if line.startswith(b"data:"):
-                event = json.loads(line[5:])
-                found.append(event.get("reason") or "")
-                if event["type"] == "sweep.changed" and event["state"] == "completed":
-                    return found
-    raise AssertionError(found)
-
-
-def loses_checkpoint(assay):
-    """While a trial waits, its checkpoint is lost: on the server, and what the runners keep. It begins again when it is
-    promoted, and an event says so."""
-    go = os.path.join(assay.data, "go")
-    doc = document("loses", "pause", folder=assay.data)
-    doc["parameters"]["x"]["values"] = [0.0, 0.5, 0.75]
-    doc["trial"]["env"] = {"GATE": go}  # for all but the best
-    assay.call("POST", "/v1/sweeps", doc)
-    assay.wait(lambda: [t for t in assay.trials("loses") if t["state"] == "paused"], "a paused trial")
-    gone = 0
-    places = [assay.data, assay.env["ASSAY_BLOB_STORE"]]
-    for path in (p for place in places for p in glob.glob(os.path.join(place, "**", "*"), recursive=True)):
-        name = os.path.basename(path)
-        if os.path.isfile(path) and len(name) == 64 and set(name) <= set("0123456789abcdef"):
-            os.unlink(path)
-            gone += 1
-    assert gone > 0
-    with open(go, "w", encoding="utf-8"):
-        pass
-    s = assay.wait_ended("loses")
-    assert s["state"] == "completed" and s["counts"]["failed"] == 0, s
-    best = next(t for t in details(assay, "loses") if t["params"]["x"] == 0)
-    assert best["state"] == "completed" and best["restarts"] == 0 and len(best["attempts"]) > 1, best
-    assert any("checkpoint state: " in why for why in reasons(assay, "loses")), reasons(assay, "loses")
-
-
-def bits(assay, sweep):
-    """The files and values of completed trials, by their numbers."""
-    found = {}
-    for t in assay.trials(sweep):
-        if t["state"] == "completed":
-            files = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/artifacts")["items"]
-            found[t["number"]] = (t["params"], t["metrics"], {f["path"]: f["sha256"] for f in files})
-    return found
-
-
-def training(name, stops, ranks=0):
-    doc = {"name": name, "metric": {"name": "val_loss", "goal": "minimize"}, "ensemble": False,
-           "parameters": {"lr": {"type": "categorical", "values": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2]}},
-           "search": {"method": "grid", "seed": 11},
-           "trial": {"train": {"dataset": "digits", "model": {"kind": "mlp", "layers": [32]}, "epochs": 27,
-                               "optimizer": {"kind": "adamw", "lr": "${lr}"}, "batch_size": 128, "micro_batch": 16,
-                               "validation": {"fraction": 0.3}}}}
-    if stops:
-        doc["early_stopping"] = {"method": "asha", "min_steps": 1, "max_steps": 27, "eta": 3}
-    doc["resources"] = {"ranks": ranks} if ranks else {"group": 4}
-    return doc
-
-
-def trained(assay, name, ranks=0):
-    """The built-in trainer pauses. What completes has the bits that it has without early stopping."""
-    assay.call("POST", "/v1/sweeps", training(name, True, ranks))
+def check_ended(assay, name, trials):
     s = assay.wait_ended(name)
-    assert s["state"] == "completed" and s["counts"]["failed"] == s["counts"]["cancelled"] == 0, s
-    assert s["counts"]["pruned"] > 0 and s["counts"]["completed"] > 0, s
-    found = details(assay, name)
-    assert any(len(t["attempts"]) > 1 for t in found), found
-    assert all(t["restarts"] == 0 for t in found), found
-    whole = f"{name}-whole"
-    assay.call("POST", "/v1/sweeps", training(whole, False, ranks))
-    assay.wait_ended(whole)
-    mine, theirs = bits(assay, name), bits(assay, whole)
-    assert mine and all(theirs[key] == value for key, value in mine.items()), (mine, theirs)
-    return found
+    rows = assay.trials(name)
+    assert s["state"] == "completed", s
+    assert len(rows) == trials and all(t["state"] in ("completed", "pruned") for t in rows), s["counts"]
+    assert s["counts"]["completed"] >= 1 and s["counts"]["pruned"] >= 1, s["counts"]
+    check_order(s, rows)
+    check_ranks(rows)
+    for t in rows:
+        assert t["restarts"] == 0, t
+        rungs = t["rungs"] or []
+        assert [r["rung"] for r in rungs] == list(range(len(rungs))), t
+        assert all(r["step"] == RUNGS[r["rung"]] for r in rungs), t
+        if t["state"] == "completed":
+            assert len(rungs) == len(RUNGS) and rungs[-1]["decision"] == "go_on", t
+        else:
+            assert rungs[-1]["decision"] in ("pause", "prune") and t["reason"], t
+    return s, rows
 
 
-def in_a_shell(assay):
-    """assay report says what to do, and assay tell that it was done."""
-    doc = document("shell", "stop", folder=assay.data)
-    del doc["trial"]
-    assay.call("POST", "/v1/sweeps", doc)
-    said = []
-    for i in range(3):
-        number = str(json.loads(assay.cli("ask", "shell", "--json", "--client", "me").stdout)["items"][0]["number"])
-        word = assay.cli("report", "shell", number, "--step", "1", f"loss={i}", "--client", "me").stdout.strip()
-        said.append(word)
-        end = ["--pruned"] if word else [f"loss={i}"]
-        assay.cli("tell", "shell", number, *end, "--client", "me")
-    assert said == ["", "prune", "prune"], said
-    assert [t["state"] for t in assay.trials("shell")][:3] == ["completed", "pruned", "pruned"]
-    number = str(json.loads(assay.cli("ask", "shell", "--json", "--client", "me").stdout)["items"][0]["number"])
-    refused = assay.cli("tell", "shell", number, "--paused", "--client", "me", check=False)
-    assert refused.returncode != 0 and "paused" in refused.stderr, refused
+def test_command_pauses(assay):
+    name = assay.call("POST", "/v1/sweeps", command("pauses", 7, "pause"))["id"]
+    s, rows = check_ended(assay, name, 7)
+    resumed = [t for t in rows if t["attempt"] > 1]
+    assert resumed, "nobody was promoted after a pause"
+    for t in resumed:
+        detail = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}")
+        outcomes = [a["outcome"] for a in detail["attempts"]]
+        assert outcomes[:-1] == ["paused"] * (len(outcomes) - 1), detail["attempts"]
+        text = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}/log")["text"]
+        assert "goes on after" in text, text
+    report = s["early_stopping"]
+    assert [r["step"] for r in report["rungs"]] == RUNGS, report
+    assert report["rungs"][0]["reached"] == 7, report
+    assert sum(r["disobeyed"] for r in report["rungs"]) == 0 and report["rungs"][0]["obeyed"] >= 4, report
+    assert report["steps_saved"] > 0 and report["steps_spent"] > 0 and report["warning"] is None, report
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="assay-e2e-", dir="/var/tmp") as store, \
-            Assay(runners=2, slots=2, env={"ASSAY_BLOB_STORE": store}) as assay:
-        for part in (pruned, does_not_obey, paused, loses_checkpoint, in_a_shell):
-            part(assay)
-            print(part.__name__, flush=True)
-        assay.cli("data", "add", "digits", os.path.join(SOURCE, "examples", "digits.csv"), "--target", "class")
-        groups = {t["group"] for t in trained(assay, "members")}
-        assert groups != {None}, groups
-        print("members", flush=True)
-        trained(assay, "gang", 2)
-        print("gang", flush=True)
+def test_command_stops(assay):
+    name = assay.call("POST", "/v1/sweeps", command("stops", 6, "stop"))["id"]
+    _, rows = check_ended(assay, name, 6)
+    assert all(t["attempt"] == 1 for t in rows)
 
 
-main()
+def test_trainer(assay):
+    assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
+    name = assay.call("POST", "/v1/sweeps", trained("trained", 8))["id"]
+    _, rows = check_ended(assay, name, 8)
+    assert any(t["attempt"] > 1 and t["state"] == "completed" for t in rows), [t["attempt"] for t in rows]
+
+
+def run_client(assay, name):
+    while True:
+        asked = assay.call("POST", f"/v1/sweeps/{name}/suggestions", {"client": "me", "wait_ms": 10000})
+        if not asked["items"]:
+            break
+        trial = asked["items"][0]
+        path, told = f"/v1/sweeps/{name}/suggestions/{trial['number']}", None
+        for step in range(1, 10):
+            said = assay.call("POST", f"{path}/measurements", {
+                "client": "me", "items": [{"step": step, "metrics": {"loss": trial["params"]["x"]}}]})
+            if said["directives"]:
+                told = said["directives"][0]
+                break
+        if told:
+            assert told["action"] == "prune" and told["number"] == trial["number"] and told["reason"], told
+            row = assay.call("POST", f"{path}/complete", {"client": "me", "outcome": "pruned"})
+            assert row["state"] == "pruned" and row["reason"] == told["reason"], row
+        else:
+            assay.call("POST", f"{path}/complete", {"client": "me"})
+
+
+def test_client(assay):
+    document = {k: v for k, v in command("asked", 6, "stop").items() if k != "trial"}
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    run_client(assay, name)
+    check_ended(assay, name, 6)
+
+
+def test_replay(assay):
+    """The search learns from rung results, and the replay sees what each suggestion saw of them."""
+    document = dict(command("learns", 14, "pause"), search={"method": "gp", "seed": 4})
+    name = assay.call("POST", "/v1/sweeps", document)["id"]
+    check_ended(assay, name, 14)
+    said = assay.cli("replay", name).stdout
+    assert said.startswith("14 of 14 suggestions are the same"), said
+    seen = [t["seen"] for t in assay.trials(name)]
+    assert seen == sorted(seen) and seen[-1] > 14, seen
+
+
+if __name__ == "__main__":
+    with Assay(runners=2, slots=2) as assay:
+        for test in [v for k, v in list(globals().items()) if k.startswith("test_") and sys.argv[1:] in ([], [k])]:
+            began = time.monotonic()
+            test(assay)
+            print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

@@ -277,7 +277,7 @@ START_TEST(what_does_not_fit_together)
     } cases[] = {
         {12, "index", 11, "trial 12 has index 11, expected 10"},
         {12, "seen", 13, "trial 12 saw the results up to 13, and ended as number 13"},
-        {12, "finish_seq", 12, "trial 12 ended as number 12, as another trial did"},
+        {12, "finish_seq", 12, "trial 12 has the place 12 of the order, as another trial has"},
     };
     struct as_err err = {0};
     struct replay *r = NULL;

@@ -58,11 +58,12 @@ START_TEST(a_table)
                     "7,0.1,64,sgd,0.9,true,0.25,10,0.9,,\n"
                     "8,1e-2,32.0,2,,false,nan,10,,,\n"
                     "9,0.1,64,adamw,,true,,,,failed,\"out, of memory\"\n"
-                    "10,0.1,64,adamw,,true,,,,queued,\n",
+                    "10,0.1,64,adamw,,true,,,,queued,\n"
+                    "11,0.1,64,adamw,,true,0.7,10,,pruned,\n",
                     &f, &err),
           err);
     ck_assert_uint_eq(f.n, 3);
-    ck_assert_uint_eq(f.n_skipped, 1);
+    ck_assert_uint_eq(f.n_skipped, 2); /* a pruned one did not fail */
     check_body(&f, 0,
                "{\"params\":{\"lr\":0.1,\"width\":64,\"opt\":\"sgd\",\"mom\":0.9,\"nest\":true,"
                "\"epochs\":27},\"metrics\":{\"loss\":0.25,\"ms\":10.0,\"acc\":0.9}}");

@@ -53,7 +53,10 @@ enum {
     DO_TIMEOUT,
     DO_BAD_METRIC,
     DO_BAD_SWEEP,
-    KINDS
+    KINDS, /* of most schedules; those below are for early stopping */
+    DO_PAUSE = KINDS,
+    DO_PRUNE,
+    ALL_KINDS
 };
 
 static struct member *member_of(const struct action *x, char side)
@@ -61,10 +64,10 @@ static struct member *member_of(const struct action *x, char side)
     char id[8];
     (void)snprintf(id, sizeof id, "%c%d", side, x->sweep);
     const struct attempt_ref ref = {x->kind == DO_BAD_SWEEP ? "none" : id, x->number, x->attempt};
-    static const attempt_outcome outcomes[KINDS] = {[DO_FAIL] = OUTCOME_FAILED,
-                                                    [DO_RETRY] = OUTCOME_RETRY,
-                                                    [DO_RELEASE] = OUTCOME_RELEASED,
-                                                    [DO_TIMEOUT] = OUTCOME_TIMEOUT};
+    static const attempt_outcome outcomes[ALL_KINDS] = {
+        [DO_PAUSE] = OUTCOME_PAUSED,     [DO_PRUNE] = OUTCOME_PRUNED,
+        [DO_FAIL] = OUTCOME_FAILED,      [DO_RETRY] = OUTCOME_RETRY,
+        [DO_RELEASE] = OUTCOME_RELEASED, [DO_TIMEOUT] = OUTCOME_TIMEOUT};
     struct member *m = NULL;
     switch (x->kind) {
     case DO_RECORD:
@@ -113,6 +116,17 @@ static struct action draw(struct rng *rng)
     return x;
 }
 
+/* The same for early stopping, without what runs alone: then the order of decisions is that of the
+ * schedule. Steps are those of rungs, or beside them. */
+static struct action draw_stopping(struct rng *rng)
+{
+    static const int kinds[] = {DO_RECORD, DO_RECORD,  DO_RECORD_MANY, DO_PAUSE, DO_PAUSE,
+                                DO_PRUNE,  DO_RELEASE, DO_COMPLETE,    DO_RETRY, DO_COMPLETE_WITH};
+    struct action x = draw(rng);
+    x.kind = kinds[rng_below(rng, AS_ARRAY_LEN(kinds))];
+    return x;
+}
+
 /* ---- comparisons ---- */
 
 /* The message of one side says its sweep. */
@@ -132,10 +146,19 @@ static void same_answer(const struct action *x, const struct member *l, const st
     if (l->m.status != AS_OK)
         return;
     if (l->m.kind == COMMIT_RECORD) {
+        const struct directive_row *a = l->m.directive, *b = r->m.directive;
         ck_assert_int_eq(l->m.out.recorded, r->m.out.recorded);
+        ck_assert_int_eq(a != NULL, b != NULL);
+        if (a && b) {
+            ck_assert_int_eq(a->action, b->action);
+            ck_assert_str_eq(a->reason, b->reason);
+            ck_assert_int_eq(a->ref.attempt, b->ref.attempt);
+        }
         return;
     }
     const struct trial_row *a = &l->m.out.trial, *b = &r->m.out.trial;
+    if (a->state == TRIAL_QUEUED && b->state == TRIAL_PAUSED)
+        return; /* a later member of its batch promoted it */
     ck_assert_int_eq(a->state, b->state);
     ck_assert_int_eq(a->attempt, b->attempt);
     ck_assert_int_eq(a->restarts, b->restarts);
@@ -156,22 +179,27 @@ static void same_answer(const struct action *x, const struct member *l, const st
 static void same_tables(void)
 {
     static const char *const queries[] = {
-        BOTH("right(s.id, 1), number, x.state, attempt, restarts, value, step, metrics::text, "
-             "runner, client, x.reason, feasible, timed_out, missing, params::text, "
-             "x.finished_at is null",
-             "trial", ""),
+        BOTH(
+            "right(s.id, 1), number, x.state, attempt, restarts, value, step, metrics::text, "
+            "runner, client, x.reason, feasible, timed_out, missing, params::text, rung, decision, "
+            "spent, x.finished_at is null",
+            "trial", ""),
         BOTH("right(s.id, 1), number, attempt, runner, client, outcome, reported, x.reason, "
              "exit_code, phase, ran_ms, ended_at is null",
              "attempt", ""),
         BOTH("right(s.id, 1), number, attempt, x.metric, step, value", "measurement", ""),
         BOTH("right(s.id, 1), number, x.name, text", "trial_note", ""),
+        BOTH("right(s.id, 1), number, rung, attempt, step, x.objectives, feasible, decision, rank, "
+             "among, x.reason, seq, promoted_seq, promoted_why",
+             "rung_result", ""),
         BOTH("right(s.id, 1), type, number, x.state, attempt, case when type <> 'trial.measured' "
              "then value end, x.reason, runner",
              "event", ""),
         "select count(*) from ((select right(id, 1), state, n_total, n_queued, n_running, "
-        "n_completed, n_failed, n_cancelled, finish_seq from sweep where left(id, 1) = 'l') except "
-        "(select right(id, 1), state, n_total, n_queued, n_running, n_completed, n_failed, "
-        "n_cancelled, finish_seq from sweep where left(id, 1) = 'r')) d"};
+        "n_paused, n_completed, n_pruned, n_failed, n_cancelled, finish_seq, n_promoted, "
+        "steps_spent from sweep where left(id, 1) = 'l') except (select right(id, 1), state, "
+        "n_total, n_queued, n_running, n_paused, n_completed, n_pruned, n_failed, n_cancelled, "
+        "finish_seq, n_promoted, steps_spent from sweep where left(id, 1) = 'r')) d"};
     for (size_t i = 0; i < AS_ARRAY_LEN(queries); i++)
         ck_assert_msg(pg_fixture_i64(s.url, queries[i]) == 0, "query %zu", i);
 }
@@ -206,6 +234,80 @@ static void make_sides(const char *limits, const char *more)
 /* How often a round may name the same thing. */
 enum spread { MANY_OF_A_TRIAL, ONE_OF_A_TRIAL, ONE_OF_A_SWEEP };
 
+static bool is_there(const struct action *actions, size_t n, const struct action *x)
+{
+    for (size_t i = 0; i < n; i++)
+        if (actions[i].sweep == x->sweep && actions[i].number == x->number)
+            return true;
+    return false;
+}
+
+/* Run the actions on both sides. */
+static void run_round(const struct action *actions, size_t n)
+{
+    struct member *l[48], *r[48];
+    for (size_t i = 0; i < n; i++) {
+        l[i] = member_of(&actions[i], 'l');
+        r[i] = member_of(&actions[i], 'r');
+        commit_alone(s.db, NULL, &r[i]->m);
+    }
+    members_commit(committer, l, n);
+    for (size_t i = 0; i < n; i++) {
+        same_answer(&actions[i], l[i], r[i]);
+        member_free(l[i]);
+        member_free(r[i]);
+    }
+    claim_all();
+}
+
+/* As run_schedule(), with early stopping. */
+static void run_stopping(uint64_t seed, int rounds)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0);
+    for (int round = 0; round < rounds && n_running() > 0; round++) {
+        struct action actions[48];
+        size_t n = 0;
+        for (int tries = 0; tries < 200 && n < AS_ARRAY_LEN(actions); tries++) {
+            struct action x = draw_stopping(&rng);
+            if (!is_there(actions, n, &x))
+                actions[n++] = x;
+        }
+        run_round(actions, n);
+    }
+    same_tables();
+}
+
+/* Rounds in which trials report at a rung and end, both in one batch. */
+static void run_pairs(uint64_t seed)
+{
+    static const int ends[] = {DO_PAUSE, DO_PAUSE, DO_PAUSE, DO_PRUNE, DO_COMPLETE, DO_RELEASE};
+    struct rng rng;
+    rng_init(&rng, seed, 0);
+    for (int round = 0; round < 8; round++) {
+        struct action actions[48];
+        for (size_t i = 0; i < AS_ARRAY_LEN(actions); i += 2) {
+            struct action x = {.sweep = (int)(i / 2) % SWEEPS, .number = (int)i / 2 % 12 + round};
+            char sql[200];
+            (void)snprintf(sql, sizeof sql,
+                           "select greatest(t.attempt, 1) * 100 + (1 << rung) from trial t join "
+                           "sweep s on s.key = t.sweep_key where s.id = 'l%d' and number = %d",
+                           x.sweep, x.number);
+            int64_t at = pg_fixture_i64(s.url, sql);
+            x.attempt = at / 100;
+            x.step = at % 100;
+            if (x.step > 4) /* it was at the last rung: an end after a repeated step runs alone */
+                x.number = TRIALS;
+            x.loss = (double)rng_below(&rng, 100) / 100;
+            actions[i] = actions[i + 1] = x;
+            actions[i].kind = DO_RECORD;
+            actions[i + 1].kind = ends[rng_below(&rng, AS_ARRAY_LEN(ends))];
+        }
+        run_round(actions, AS_ARRAY_LEN(actions));
+    }
+    same_tables();
+}
+
 /* `rounds` rounds of actions, once in batches and once alone. */
 static void run_schedule(uint64_t seed, enum spread spread, int rounds)
 {
@@ -213,7 +315,6 @@ static void run_schedule(uint64_t seed, enum spread spread, int rounds)
     rng_init(&rng, seed, 0);
     for (int round = 0; round < rounds && n_running() > 0; round++) {
         struct action actions[48];
-        struct member *l[48], *r[48];
         size_t n = 0;
         while (n < AS_ARRAY_LEN(actions)) {
             struct action x = draw(&rng);
@@ -225,18 +326,7 @@ static void run_schedule(uint64_t seed, enum spread spread, int rounds)
                 break;
             actions[n++] = x;
         }
-        for (size_t i = 0; i < n; i++) {
-            l[i] = member_of(&actions[i], 'l');
-            r[i] = member_of(&actions[i], 'r');
-            commit_alone(s.db, NULL, &r[i]->m);
-        }
-        members_commit(committer, l, n);
-        for (size_t i = 0; i < n; i++) {
-            same_answer(&actions[i], l[i], r[i]);
-            member_free(l[i]);
-            member_free(r[i]);
-        }
-        claim_all();
+        run_round(actions, n);
     }
     same_tables();
 }
@@ -276,6 +366,48 @@ START_TEST(equal_with_a_target_and_few_failures)
 }
 END_TEST
 
+/* Sweeps of 24 trials with rungs at 1, 2 and 4. */
+static void make_stopping_sides(const char *mode)
+{
+    for (int i = 0; i < 2 * SWEEPS; i++) {
+        char text[1000];
+        struct sweep_row row;
+        (void)snprintf(text, sizeof text,
+                       "{'name': '%c%d', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                       "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                       "{'method': 'random', 'seed': 7}, 'limits': {'max_trials': 24, "
+                       "'max_restarts': 2}, 'ensemble': false, 'trial': {'command': ['true', "
+                       "'${x}'], 'checkpoints': true}, 'early_stopping': {'method': 'asha', "
+                       "'min_steps': 1, 'max_steps': 4, 'eta': 2, 'mode': '%s'}}",
+                       i % 2 ? 'r' : 'l', i / 2, mode);
+        json_t *doc = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+        json_decref(doc);
+    }
+    claim_all();
+}
+
+START_TEST(equal_with_early_stopping)
+{
+    make_stopping_sides(_i % 2 ? "stop" : "pause");
+    if (_i < 4)
+        run_stopping((uint64_t)_i + 400, 12);
+    else
+        run_pairs((uint64_t)_i + 400);
+    struct committer_figures f;
+    committer_figures_get(committer, &f);
+    ck_assert_int_eq(f.fallbacks, 0);
+    ck_assert_int_gt(f.members, f.alone);
+    if (_i < 4)
+        return; /* too random to say how much was decided */
+    ck_assert_int_gt(pg_fixture_i64(s.url, "select count(*) from rung_result where decision <> "
+                                           "'go_on'"),
+                     10);
+    if (_i % 2 == 0)
+        ck_assert_int_gt(pg_fixture_i64(s.url, "select min(n_promoted) from sweep"), 2);
+}
+END_TEST
+
 /* One statement for many: a round of ends is one batch, and the last one ends its sweep alone. */
 START_TEST(a_batch_has_a_fixed_number_of_transactions)
 {
@@ -311,6 +443,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, equal_with_several_of_a_trial, 0, 2);
     tcase_add_loop_test(t, equal_with_objectives_and_bounds, 0, 2);
     tcase_add_loop_test(t, equal_with_a_target_and_few_failures, 0, 2);
+    tcase_add_loop_test(t, equal_with_early_stopping, 0, 6);
     tcase_add_test(t, a_batch_has_a_fixed_number_of_transactions);
     return suite;
 }

@@ -61,6 +61,29 @@ START_TEST(reads_a_command_document)
 }
 END_TEST
 
+/* The search is asked at the last step, and knows that trials may stop before. */
+START_TEST(the_search_knows_the_last_step)
+{
+    static const char *const yaml = "name: early\n"
+                                    "metric: {name: loss, goal: minimize}\n"
+                                    "parameters:\n"
+                                    "  x: {type: float, min: 0, max: 1}\n"
+                                    "limits: {max_trials: 9}\n%s";
+    static const char *const sections[] = {
+        "", "early_stopping: {method: asha, min_steps: 3, max_steps: 81}\n"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(sections); i++) {
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        struct as_err err = {0};
+        struct search_spec spec;
+        char text[400];
+        (void)snprintf(text, sizeof text, yaml, sections[i]);
+        ck_ok(parse_text(text, &d, &err), err);
+        sweep_doc_search_spec(d, &spec);
+        ck_assert_double_eq(spec.max_step, i ? 81 : 0);
+    }
+}
+END_TEST
+
 /* Lists, switches, all arguments, and files; the canonical document is read as the same one. */
 START_TEST(reads_flags_and_files)
 {
@@ -364,6 +387,40 @@ START_TEST(lists_every_data_set)
 }
 END_TEST
 
+/* What a trial can do decides the mode, the trainer's steps decide the rungs. */
+START_TEST(settles_early_stopping)
+{
+    static const struct {
+        const char *base, *path, *edit, *early;
+        stop_mode mode;
+        int64_t first, last;
+    } cases[] = {
+        {"train", "trial/train/epochs", "20", "{}", STOP_MODE_PAUSE, 1, 20},
+        {"train", "trial/train/report_every", "4", "{max_steps: 16}", STOP_MODE_PAUSE, 4, 16},
+        {"train", "trial/train/model", "{kind: boosted_trees}", "{mode: stop}", STOP_MODE_STOP, 5,
+         100},
+        {"command", "trial/checkpoints", "false", "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
+        {"command", "trial/checkpoints", "true", "{max_steps: 9}", STOP_MODE_PAUSE, 1, 9},
+        {"command", "trial", NULL, "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO doc = edited(cases[i].base, cases[i].path, cases[i].edit);
+        JSON_AUTO early = NULL;
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL, *again = NULL;
+        struct as_err err = {0};
+        ck_ok(yaml_parse(cases[i].early, strlen(cases[i].early), &early, &err), err);
+        json_object_set(doc, "early_stopping", early);
+        ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+        ck_assert_int_eq(d->stopping.method, STOP_ASHA);
+        ck_assert_int_eq(d->stopping.mode, cases[i].mode);
+        ck_assert_int_eq(d->stopping.steps[0], cases[i].first);
+        ck_assert_int_eq(d->stopping.steps[d->stopping.n_rungs - 1], cases[i].last);
+        ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
+        ck_assert(json_equal(d->canonical, again->canonical));
+    }
+}
+END_TEST
+
 START_TEST(reads_the_shipped_example)
 {
     AS_AUTO(as_freep) char *path = file_join(source_root(), "examples/digits.yaml");
@@ -437,6 +494,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("document");
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
+    tcase_add_test(t, the_search_knows_the_last_step);
     tcase_add_test(t, reads_flags_and_files);
     tcase_add_test(t, one_rank_that_was_asked_for);
     tcase_add_test(t, groups_have_defaults);
@@ -449,6 +507,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_constrained_grid_counts_what_is_allowed);
     tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
     tcase_add_test(t, lists_every_data_set);
+    tcase_add_test(t, settles_early_stopping);
     tcase_add_test(t, reads_the_shipped_example);
     tcase_add_test(t, reads_the_documentation);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 3);

@@ -13,6 +13,16 @@
 #define PATTERNS_4 "'(?P<l>.)', '(?P<l>.)', '(?P<l>.)', '(?P<l>.)', "
 #define PATTERNS_16 PATTERNS_4 PATTERNS_4 PATTERNS_4 PATTERNS_4
 
+/* A sweep over trial.train with early stopping. */
+#define STOPPED(train, early)                                                                      \
+    "{name: any, metric: {name: val_error, goal: minimize}, parameters: {lr: {type: float, min: "  \
+    "0.001, max: 0.1}, e: {type: int, min: 5, max: 9}}, limits: {max_trials: 3}, "                 \
+    "early_stopping: {" early "}, trial: {train: {" train "dataset: d}}}"
+#define TWO_METRICS(early)                                                                         \
+    "{name: any, metrics: [{name: a, goal: minimize}, {name: b, goal: maximize}], parameters: "    \
+    "{x: "                                                                                         \
+    "{type: float, min: 0, max: 1}}, limits: {max_trials: 3}, early_stopping: {" early "}}"
+
 static const struct edit {
     const char *base, *path, *value;
     as_status want;
@@ -62,6 +72,59 @@ static const struct edit {
     {"train", "outcome_constraints", "[]", AS_E_INVAL, "/outcome_constraints", "not a known field"},
     {"train", "early_stopping", "{method: pbt}", AS_E_UNSUPPORTED, "/early_stopping/method",
      "not in this version"},
+    {"train", "early_stopping", "asha", AS_E_INVAL, "/early_stopping", "an object"},
+    {"train", "early_stopping", "{method: sha}", AS_E_INVAL, "/early_stopping/method",
+     "one of asha, hyperband"},
+    {"train", "early_stopping", "{grace: 3}", AS_E_INVAL, "/early_stopping/grace",
+     "not a known field"},
+    {"train", "early_stopping", "{eta: 1}", AS_E_INVAL, "/early_stopping/eta", "from 2"},
+    {"train", "early_stopping", "{min_steps: 0}", AS_E_INVAL, "/early_stopping/min_steps",
+     "from 1"},
+    {"train", "early_stopping", "{min_steps: some}", AS_E_INVAL, "/early_stopping/min_steps",
+     "expected auto or a whole number"},
+    {"train", "early_stopping", "{mode: wait}", AS_E_INVAL, "/early_stopping/mode",
+     "auto, pause, stop"},
+    {"train", "early_stopping", "{min_steps: 20}", AS_E_INVAL, "/early_stopping/max_steps",
+     "two rungs at least"},
+    {"train", "early_stopping", "{min_steps: 1, max_steps: 9007199254740992, eta: 2}",
+     AS_E_TOO_LARGE, "/early_stopping/max_steps", "more than 32 rungs"},
+    {"train", "early_stopping", "{metric: val_loss}", AS_E_INVAL, "/early_stopping/metric",
+     "expected a metric of the sweep, such as 'val_error'"},
+    {"train", "early_stopping", "{max_steps: 21}", AS_E_INVAL, "/early_stopping/max_steps",
+     "expected at most the 20 epochs of a trial"},
+    {"train", "early_stopping", "{method: pasha, mode: stop}", AS_E_INVAL, "/early_stopping/mode",
+     "found stop with pasha"},
+    {"train", "early_stopping", "{chance: 0.1}", AS_E_INVAL, "/early_stopping/chance",
+     "only curve predicts a chance; found asha"},
+    {"train", "early_stopping", "{method: curve, chance: 2}", AS_E_INVAL, "/early_stopping/chance",
+     "from 0 to 1"},
+    {"train", "-", TWO_METRICS("method: curve, max_steps: 9"), AS_E_INVAL, "/early_stopping/metric",
+     "curve compares differences of one metric"},
+    {"command", "early_stopping", "{method: asha}", AS_E_INVAL, "/early_stopping/max_steps",
+     "missing"},
+    {"command", "early_stopping", "{max_steps: 9, mode: pause}", AS_E_INVAL, "/early_stopping/mode",
+     "expected stop, or trial.checkpoints: true"},
+    {"command", "early_stopping", "{max_steps: 9, method: pasha}", AS_E_INVAL,
+     "/early_stopping/mode", "found stop with pasha"},
+    {"command", "trial/checkpoints", "3", AS_E_INVAL, "/trial/checkpoints", "true or false"},
+    {"train", "trial/checkpoints", "true", AS_E_INVAL, "/trial/checkpoints", "of trial.command"},
+    {"train", "-", STOPPED("epochs: 20, report_every: 3, ", "min_steps: 2, max_steps: 18"),
+     AS_E_INVAL, "/trial/train/report_every", "found 3, expected a divisor of 2"},
+    {"train", "-", STOPPED("epochs: 20, report_every: 3, ", "max_steps: 19"), AS_E_INVAL,
+     "/trial/train/report_every", "found 3, expected a divisor of 19"},
+    {"train", "-", STOPPED("epochs: '${e}', ", "method: asha"), AS_E_INVAL,
+     "/early_stopping/max_steps", "missing"},
+    {"train", "-", STOPPED("epochs: '${e}', ", "max_steps: 9"), AS_E_INVAL,
+     "/early_stopping/max_steps", "when e is 5: /early_stopping/max_steps: found 9, expected"},
+    {"train", "-", STOPPED("epochs: 20, validation: {folds: 3}, ", "method: asha"), AS_E_INVAL,
+     "/early_stopping", "are its folds"},
+    {"train", "-", STOPPED("epochs: 20, boost: {stage: 1}, ", "method: asha"), AS_E_INVAL,
+     "/early_stopping", "a stage of boosting"},
+    {"train", "-",
+     STOPPED("model: {kind: boosted_trees, n_estimators: 100}, ", "min_steps: 4, max_steps: 100"),
+     AS_E_INVAL, "/trial/train/report_every", "found 5, expected a divisor of 4"},
+    {"train", "-", TWO_METRICS("method: pasha, max_steps: 9, mode: pause"), AS_E_INVAL,
+     "/early_stopping/metric", "compares differences of one metric, and the sweep has 2"},
     {"train", "parameters", NULL, AS_E_INVAL, "/parameters", "missing"},
     {"train", "parameters/lr/min", "7", AS_E_INVAL, "/parameters/lr/min", "above max"},
     {"train", "parameters/momentum/when", "{o: sgd}", AS_E_INVAL, "/parameters/momentum/when/o",

@@ -53,6 +53,35 @@ START_TEST(one_objective)
 }
 END_TEST
 
+/* Trials that stopped at a rung come after the completed ones and before failures: the higher the
+ * step the better, then by the value there; a pending one that has reached a rung has no place. */
+START_TEST(rungs)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(LINE);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 1, false);
+    add_line(&w, s, 8);
+    w.spec.max_step = 27;
+    static const double values[] = {3, 1, NAN, 2, 1, 0, 5, NAN};
+    static const double steps[] = {3, 3, 3, 9, 0, 3, 0, 0};
+    struct trial_rung reached[8];
+    for (size_t i = 0; i < 8; i++) {
+        reached[i] = (struct trial_rung){.step = steps[i], .values = {values[i]}};
+        w.trials[i].rungs = &reached[i];
+        w.trials[i].n_rungs = steps[i] > 0;
+        w.trials[i].values[0] = NAN;
+        w.trials[i].state = OBSERVED_PARTIAL;
+    }
+    w.trials[4].state = OBSERVED_COMPLETED;
+    w.trials[4].values[0] = values[4];
+    w.trials[5].state = OBSERVED_PENDING;
+    w.trials[6].state = OBSERVED_FAILED;
+    check_order(&w, (size_t[]){4, 3, 1, 0, 2, 7, 6}, 7);
+    w.spec.maximize[0] = true;
+    check_order(&w, (size_t[]){4, 3, 0, 1, 2, 7, 6}, 7);
+}
+END_TEST
+
 /* Who breaks a bound comes after all who do not, by how much it is broken. */
 START_TEST(broken_bounds)
 {
@@ -180,6 +209,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("search/population");
     TCase *t = tcase_create("population");
     tcase_add_test(t, one_objective);
+    tcase_add_test(t, rungs);
     tcase_add_test(t, broken_bounds);
     tcase_add_test(t, fronts);
     tcase_add_loop_test(t, better_than_chance, 0, 3);

@@ -36,15 +36,30 @@ struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t s
         g->y[i] += 0.05 * rng_normal(&r);
     }
     g->rows = (struct gp_rows){n, g->x, g->z};
-    g->theta = calloc(gp_n_theta(&g->c), sizeof(double));
+    g->theta = calloc(gp_n_theta(&g->c) + 1, sizeof(double)); /* room for the length of steps */
     gp_theta_default(&g->c, g->theta);
     for (size_t j = 0; j < gp_n_theta(&g->c); j++)
         g->theta[j] += 0.4 * rng_normal(&r);
     return g;
 }
 
+void gp_case_set_kind(struct gp_case *g, int kind)
+{
+    static const double steps[] = {0.28, 1, 0.55, 0, 1, 0.83}; /* of rows 0, 1, … */
+    g->c.is_smooth = kind % 2;
+    g->c.has_steps = kind / 2 % 2;
+    if (!g->c.has_steps)
+        return;
+    g->steps = calloc(g->rows.n + 1, sizeof(double));
+    for (size_t i = 0; i < g->rows.n; i++)
+        g->steps[i] = steps[i % 6];
+    g->rows.s = g->steps;
+    g->theta[gp_n_theta(&g->c) - 1] = 0.3;
+}
+
 void gp_case_free(struct gp_case *g)
 {
+    free(g->steps);
     free(g->group);
     free(g->x);
     free(g->y);
@@ -73,11 +88,26 @@ static long double covariance(const struct gp_columns *c, const double *theta, c
     return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
 }
 
+/* The part of steps: one length for how they agree, the common course with s2, and a row's own with
+ * half of it. */
+static long double with_steps(const struct gp_columns *c, const double *theta, long double k,
+                              long double s, long double t, bool is_same)
+{
+    size_t n = gp_n_lengths(c);
+    long double later = s > t ? s : t;
+    long double course = expl(theta[n]) * (1 - later) * (is_same ? 1.5L : 1);
+    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + course;
+}
+
 static long double between(const struct gp_case *g, const double *theta, const struct gp_rows *p,
                            size_t i, const struct gp_rows *q, size_t j)
 {
-    return covariance(&g->c, theta, p->x + i * g->c.n_real, p->z + i * g->c.n_cat,
-                      q->x + j * g->c.n_real, q->z + j * g->c.n_cat);
+    long double k = covariance(&g->c, theta, p->x + i * g->c.n_real, p->z + i * g->c.n_cat,
+                               q->x + j * g->c.n_real, q->z + j * g->c.n_cat);
+    if (!g->c.has_steps)
+        return k;
+    bool is_same = p == q && i == j;
+    return with_steps(&g->c, theta, k, p->s ? p->s[i] : 1, q->s ? q->s[j] : 1, is_same);
 }
 
 /* Lower Cholesky factor of the noisy covariance of the first n rows. */
@@ -157,6 +187,8 @@ double reference_nll(const struct gp_case *g, const double *theta)
             value += -2 * t + 6 / lambda * expl(t);
     }
     long double v = 1e-8L + expl(theta[lengths + 1]);
+    if (g->c.has_steps)
+        value += (theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) / 18;
     value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
     free(l);
     free(w);

@@ -12,7 +12,7 @@ struct gp_case {
     struct gp_columns c;
     struct gp_rows rows;
     uint32_t *group;
-    double *x, *y, *theta;
+    double *x, *y, *theta, *steps;
     int32_t *z;
 };
 
@@ -20,6 +20,10 @@ struct gp_case {
  * three or more; categories of up to five values or inactive; y a smooth function with noise; theta
  * at random near the default. A test may set c.is_smooth. */
 struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed);
+
+/* Every kind of kernel, for loops of GP_CASE_KINDS: smooth or not, with steps or not. */
+#define GP_CASE_KINDS 4
+void gp_case_set_kind(struct gp_case *g, int kind);
 void gp_case_free(struct gp_case *g);
 
 /* Negative log posterior as in fit.h. */

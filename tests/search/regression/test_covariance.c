@@ -156,6 +156,49 @@ START_TEST(blocks_match_the_formula)
 }
 END_TEST
 
+/* Steps: the formula by hand, whole blocks, and the slope by its differences. */
+START_TEST(steps_match_the_formula)
+{
+    enum { N = 40 };
+    struct scaled_case c = scaled(N, 3, 1, _i % 2, 4);
+    double places[N], h = 1e-6;
+    gp_case_set_kind(c.g, 2 + _i % 2);
+    c.s.s = places;
+    double *theta = c.g->theta, kept = theta[gp_n_theta(&c.g->c) - 1];
+    AS_AUTO(as_freep) double *k = calloc(N * gp_ld(N), sizeof(double));
+    AS_AUTO(as_freep) double *up = calloc(N * gp_ld(N), sizeof(double));
+    AS_AUTO(as_freep) double *down = calloc(N * gp_ld(N), sizeof(double));
+    AS_AUTO(as_freep) double *slope = calloc(N * gp_ld(N), sizeof(double));
+    AS_AUTO(as_freep) double *cross = calloc(N * gp_ld(N), sizeof(double));
+    double *const grams[3] = {up, down, k};
+    for (int way = 0; way < 3; way++) {
+        theta[gp_n_theta(&c.g->c) - 1] = kept + (way == 0 ? h : way == 1 ? -h : 0);
+        gp_kernel_set(&c.k, theta);
+        gp_scale(&c.k, &c.g->rows, 0, &c.s);
+        gp_gram(&c.k, &c.s, c.g->z, N, grams[way], NULL, gp_ld(N));
+    }
+    gp_step_slopes(&c.k, &c.s, N, k, slope, gp_ld(N));
+    gp_cross(&c.k, &c.s, N, &c.s, c.g->z, N, cross, NULL, gp_ld(N));
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j <= i; j++) {
+            size_t at = i * gp_ld(N) + j;
+            double s = c.g->steps[i], t = c.g->steps[j];
+            struct gp_rows without = c.g->rows;
+            without.s = NULL;
+            double want = gp_covariance(&c.k, &without, i, j) * exp(-fabs(s - t) / exp(kept)) +
+                          c.k.s2 * (1 - fmax(s, t));
+            double own = i == j ? 0.5 * c.k.s2 * (1 - s) : 0;
+            near(k[at], want + own, "gram", i, j);
+            near(k[at], gp_covariance(&c.k, &c.g->rows, i, j), "formula", i, j);
+            near(cross[at], want, "cross", i, j);
+            if (i == j)
+                near(k[at], gp_variance(&c.k, &c.s, i), "variance", i, j);
+            ck_assert_double_eq_tol(slope[at], (up[at] - down[at]) / (2 * h), 1e-7);
+        }
+    scaled_done(&c);
+}
+END_TEST
+
 /* Equal, different, active against inactive, inactive twice: 0, 1, 1/2, 0. */
 START_TEST(distances_of_categories)
 {
@@ -223,6 +266,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("gp_covariance");
     TCase *t = tcase_create("covariance");
     tcase_add_loop_test(t, blocks_match_the_formula, 0, 2 * AS_ARRAY_LEN(shapes));
+    tcase_add_loop_test(t, steps_match_the_formula, 0, 2);
     tcase_add_test(t, distances_of_categories);
     tcase_add_loop_test(t, sums_of_categories, 0, 12);
     tcase_add_test(t, a_point_alone_is_inactive);

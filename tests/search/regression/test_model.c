@@ -44,10 +44,10 @@ static void near(double got, double want, double tolerance, const char *what, si
 START_TEST(posterior_matches_the_textbook)
 {
     struct as_err err = {0};
-    const size_t *s = shapes[_i / 2], points = 9;
+    const size_t *s = shapes[_i / GP_CASE_KINDS], points = 9;
     struct gp_case *g = gp_case_create(s[0], s[1], s[2], 1);
     struct gp_case *p = gp_case_create(points, s[1], s[2], 2);
-    g->c.is_smooth = _i % 2;
+    gp_case_set_kind(g, _i % GP_CASE_KINDS);
     for (int pending = 0; pending <= 3 && (size_t)pending < s[0]; pending += 3) {
         size_t observed = s[0] - (size_t)pending;
         struct gp_model *m = model_of(g, s[0] / 2, observed);
@@ -104,10 +104,10 @@ END_TEST
 
 START_TEST(gradients_match_differences)
 {
-    const size_t *s = shapes[_i / 2], points = 5;
+    const size_t *s = shapes[_i / GP_CASE_KINDS], points = 5;
     struct gp_case *g = gp_case_create(s[0], s[1], s[2], 5);
     struct gp_case *p = gp_case_create(points, s[1], s[2], 6);
-    g->c.is_smooth = _i % 2;
+    gp_case_set_kind(g, _i % GP_CASE_KINDS);
     size_t d = s[1], observed = s[0] > 4 ? s[0] - 2 : s[0];
     struct gp_model *m = model_of(g, s[0] / 3, observed);
     struct gp_work *w = work_for(m, points);
@@ -153,7 +153,8 @@ static void same_bits(const struct gp_model *a, const struct gp_model *b)
 }
 
 /* A model with a history of appends, pending rows that come and go, growth and changes of theta
- * equals a new model, bit for bit. */
+ * equals a new model, bit for bit; so does one with steps (_i), some rows of which go to a higher
+ * one. */
 START_TEST(cached_is_cold_bit_for_bit)
 {
     struct as_err err = {0};
@@ -162,6 +163,7 @@ START_TEST(cached_is_cold_bit_for_bit)
     struct gp_model *kept = NULL;
     struct rng r;
     rng_init(&r, 12, 0);
+    gp_case_set_kind(g, 2 * _i);
     ck_ok(gp_model_create(&g->c, &kept, &err), err);
     size_t base = 10;
     for (size_t round = 0; round < 60; round++) {
@@ -172,7 +174,9 @@ START_TEST(cached_is_cold_bit_for_bit)
             g->theta[1] += 0.1;
         /* The pending rows differ each time. */
         size_t d = g->c.n_real, from = observed * d;
-        struct gp_rows rows = {observed + pending, g->x, g->z};
+        if (g->steps && round % 3 == 0)
+            g->steps[rng_below(&r, observed)] = 1;
+        struct gp_rows rows = {observed + pending, g->x, g->z, g->steps};
         AS_AUTO(as_freep) double *x = malloc((rows.n + 1) * d * sizeof(double));
         memcpy(x, g->x, rows.n * d * sizeof(double));
         memcpy(x + from, other->x + rng_below(&r, 50) * d, pending * d * sizeof(double));
@@ -379,10 +383,10 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_model");
     TCase *t = tcase_create("model");
-    tcase_add_loop_test(t, posterior_matches_the_textbook, 0, 2 * AS_ARRAY_LEN(shapes));
-    tcase_add_loop_test(t, gradients_match_differences, 0, 2 * AS_ARRAY_LEN(shapes));
+    tcase_add_loop_test(t, posterior_matches_the_textbook, 0, GP_CASE_KINDS * AS_ARRAY_LEN(shapes));
+    tcase_add_loop_test(t, gradients_match_differences, 0, GP_CASE_KINDS * AS_ARRAY_LEN(shapes));
     tcase_add_test(t, pending_rows_shrink_the_deviation_alone);
-    tcase_add_test(t, cached_is_cold_bit_for_bit);
+    tcase_add_loop_test(t, cached_is_cold_bit_for_bit, 0, 2);
     tcase_add_test(t, cross_and_solve);
     tcase_add_test(t, leave_one_out);
     tcase_add_test(t, empty_and_any_batch);

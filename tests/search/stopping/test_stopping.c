@@ -2,7 +2,10 @@
 #include "search/stopping/stopping.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "search/stopping/agreement.h"
+#include "search/stopping/stop_warning.h"
 #include "tests/support/check_main.h"
 
 /* Rungs 1, 3, 9 and 27 of one minimised metric. */
@@ -58,35 +61,276 @@ START_TEST(test_asha_stops)
 }
 END_TEST
 
+/* Report a value and expect the verdict. */
+static void expect(struct stopping *s, uint64_t number, uint32_t rung, double value,
+                   stop_verdict want)
+{
+    struct stop_decision d = report(s, number, rung, value);
+    ck_assert_msg(d.verdict == want, "%d at %d: %d (%s)", (int)number, (int)rung, (int)d.verdict,
+                  d.reason);
+}
+
+static void expect_promotion(struct stopping *s, bool is_closing, uint64_t number, uint32_t rung)
+{
+    struct stop_promotion p = {0};
+    ck_assert(stopping_promote(s, is_closing, &p));
+    ck_assert_msg(p.number == number && p.rung == rung && p.until == rung + 1, "%d at %d",
+                  (int)p.number, (int)p.rung);
+    stopping_promoted(s, number);
+}
+
 START_TEST(test_asha_promotes)
 {
     const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
     struct stop_promotion p;
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
-    for (uint64_t i = 0; i < 9; i++) {
-        ck_assert_int_eq(report(s, i, 0, i == 4 || i == 7 ? 1 : 10 + (double)i).verdict,
-                         STOP_PAUSE);
-        ck_assert_int_eq(stopping_promote(s, false, &p), i >= 2);
-    }
-    static const uint64_t want[] = {4, 7, 0};
-    for (size_t i = 0; i < AS_ARRAY_LEN(want); i++) {
-        ck_assert(stopping_promote(s, false, &p));
-        ck_assert_uint_eq(p.number, want[i]);
-        ck_assert_uint_eq(p.until, 1);
-        stopping_promoted(s, p.number);
-        report(s, p.number, 1, (double)i);
-    }
-    ck_assert(stopping_promote(s, false, &p)); /* the highest rung first */
-    ck_assert_uint_eq(p.number, 4);
-    ck_assert_uint_eq(p.rung, 1);
-    stopping_promoted(s, 4);
+    expect(s, 0, 0, 10, STOP_PAUSE);
+    expect(s, 1, 0, 11, STOP_PAUSE);
     ck_assert(!stopping_promote(s, false, &p));
-    report(s, 4, 2, 1);
+    expect(s, 2, 0, 12, STOP_PAUSE);
+    expect(s, 3, 0, 1, STOP_GO_ON); /* it would be promoted at once: it is before trial 0 */
+    expect(s, 4, 0, 13, STOP_PAUSE);
+    ck_assert(!stopping_promote(s, false, &p)); /* one of five goes on: trial 3 did */
+    expect(s, 5, 0, 14, STOP_PAUSE);
+    expect_promotion(s, false, 0, 0); /* the second of six */
+    expect(s, 3, 1, 1, STOP_PAUSE);
+    expect(s, 0, 1, 2, STOP_PAUSE);
+    expect(s, 6, 0, 15, STOP_PAUSE);
+    expect(s, 7, 0, 16, STOP_PAUSE);
+    expect(s, 8, 0, 5, STOP_GO_ON);
+    expect(s, 8, 1, 3, STOP_PAUSE);
+    expect_promotion(s, false, 3, 1); /* the highest rung first */
+    ck_assert(!stopping_promote(s, false, &p));
+    expect(s, 3, 2, 1, STOP_PAUSE);
     ck_assert(!stopping_promote(s, false, &p)); /* one in three of one is none … */
-    ck_assert(stopping_promote(s, true, &p));   /* … unless nothing else will come */
-    ck_assert_uint_eq(p.number, 4);
-    ck_assert(stopping_is_over(s, 8, 9)); /* the last of nine, of which three go on */
-    ck_assert(!stopping_is_over(s, 8, 27));
+    expect_promotion(s, true, 3, 2);            /* … unless nothing else will come */
+    ck_assert(!stopping_promote(s, true, &p));
+    expect(s, 3, 3, 1, STOP_GO_ON);
+    ck_assert(stopping_is_over(s, 7, 9)); /* the last of nine, of which three go on */
+    ck_assert(!stopping_is_over(s, 7, 27));
+    ck_assert(!stopping_is_over(s, 3, 9)); /* it does not wait */
+}
+END_TEST
+
+START_TEST(test_ranks_of_several_metrics)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    struct stop_decision d;
+    spec.n_objectives = 2;
+    spec.has_metric = false;
+    spec.maximize[1] = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    static const struct {
+        double values[2];
+        bool feasible;
+        size_t rank;
+    } cases[] = {
+        {{5, 5}, true, 1},    {{4, 4}, true, 1}, /* neither dominates the other */
+        {{4, 6}, true, 1},                       /* dominates both */
+        {{9, 9}, true, 1},    {{9, 1}, true, 5}, /* dominated by all */
+        {{1, 99}, false, 6},                     /* out of its bounds */
+        {{NAN, 99}, true, 7},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        struct rung_result r = {.number = i,
+                                .values = {cases[i].values[0], cases[i].values[1]},
+                                .feasible = cases[i].feasible,
+                                .seq = i};
+        ck_assert_int_eq(stopping_decide(s, &r, &d, NULL), AS_OK);
+        ck_assert_msg(d.rank == cases[i].rank, "%zu: %zu of %zu", i, d.rank, d.of);
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+}
+END_TEST
+
+START_TEST(test_results_that_are_refused)
+{
+    const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    struct stop_decision d;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    struct rung_result r = {.number = 3, .rung = 4, .feasible = true};
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_E_INVAL);
+    r.rung = 1;
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_E_CONFLICT);
+    ck_assert_int_eq(stopping_decide(s, &r, &d, NULL), AS_E_CONFLICT);
+    r.rung = 0; /* a lower one later: steps out of order */
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+}
+END_TEST
+
+START_TEST(test_median)
+{
+    const struct stop_spec spec = spec_of(STOP_MEDIAN, STOP_MODE_STOP);
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 5; i++)
+        expect(s, i, 0, (double)i, STOP_GO_ON);
+    expect(s, 5, 0, 2.5, STOP_PRUNE); /* the fourth of six */
+    expect(s, 6, 0, 2.2, STOP_GO_ON); /* the fourth of seven */
+    expect(s, 7, 0, 1.5, STOP_GO_ON);
+}
+END_TEST
+
+/* How many of 1,000 trials are compared from each rung first. */
+START_TEST(test_hyperband_draws_brackets)
+{
+    struct stop_spec spec = spec_of(STOP_HYPERBAND, STOP_MODE_STOP);
+    size_t passed[4] = {0};
+    spec.seed = 5;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint32_t rung = 0; rung < 3; rung++)
+        expect(s, 5000, rung, 0, STOP_GO_ON); /* so that no other is the best */
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint32_t rung = 0;
+        struct stop_decision d = report(s, i, rung, 1 + (double)i);
+        while (d.verdict == STOP_GO_ON && strstr(d.reason, "it is compared from") && rung < 2)
+            d = report(s, i, ++rung, 1 + (double)i);
+        passed[strstr(d.reason, "it is compared from") ? 3 : rung]++;
+    }
+    static const double weights[] = {27, 12, 6, 4}; /* of 4 rungs, eta 3 */
+    for (size_t k = 0; k < 4; k++) {
+        double want = 1000 * weights[k] / 49;
+        ck_assert_msg(fabs((double)passed[k] - want) < 60, "rung %zu: %zu, about %.0f expected", k,
+                      passed[k], want);
+    }
+}
+END_TEST
+
+START_TEST(test_pasha_waits_below_its_cap)
+{
+    const struct stop_spec spec = spec_of(STOP_PASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 27; i++) {
+        stop_verdict v = report(s, i, 0, 30 - (double)i).verdict;
+        while (v == STOP_PAUSE && stopping_promote(s, false, &p)) {
+            stopping_promoted(s, p.number);
+            ck_assert_uint_eq(p.rung, 0);
+            report(s, p.number, 1, 30 - (double)p.number); /* the same ranking */
+        }
+        if (v == STOP_GO_ON)
+            expect(s, i, 1, 30 - (double)i, STOP_PAUSE);
+    }
+    ck_assert(!stopping_promote(s, false, &p)); /* nothing goes past the second rung */
+    expect(s, 27, 0, -1, STOP_GO_ON);
+    expect(s, 27, 1, 100, STOP_PAUSE); /* the best of the first rung is the worst of the second */
+    ck_assert(stopping_promote(s, false, &p));
+    ck_assert_uint_eq(p.rung, 1);
+    ck_assert_uint_eq(p.number, 26);
+}
+END_TEST
+
+/* Trials whose value at the end is `end`, and at the lower rungs `early`. */
+static void run_in_full(struct stopping *s, uint64_t number, double early, double end)
+{
+    for (uint32_t rung = 0; rung < 3; rung++)
+        expect(s, number, rung, rung == 2 ? end : early, STOP_GO_ON);
+    expect(s, number, 3, end, STOP_GO_ON);
+}
+
+START_TEST(test_auto_finds_the_first_rung)
+{
+    bool misleads = _i == 1;
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    expect(s, 9, 0, 50, STOP_PAUSE); /* nothing is known: it waits at max_steps / 27 */
+    for (uint64_t i = 0; i < 5; i++)
+        run_in_full(s, i * AGREEMENT_EVERY, misleads ? -(double)i : (double)i, (double)i);
+    ck_assert_uint_eq(stopping_lowest_rung(s), misleads ? 2 : 0);
+    ck_assert(!stopping_promote(s, false, &p));
+    expect(s, 10, 0, -10, STOP_GO_ON);
+    expect(s, 11, 0, 60, misleads ? STOP_GO_ON : STOP_PAUSE);
+    expect(s, 5 * AGREEMENT_EVERY, 0, 90, STOP_GO_ON); /* runs in full, to go on measuring */
+    if (!misleads)
+        return;
+    expect(s, 10, 1, -10, STOP_GO_ON);
+    expect(s, 10, 2, 9, STOP_PAUSE);
+}
+END_TEST
+
+/* A result that finds no memory changes nothing: it can be added again. */
+START_TEST(test_memory_runs_out)
+{
+    static const stop_method methods[] = {STOP_ASHA, STOP_CURVE, STOP_PASHA};
+    struct stop_spec spec = spec_of(methods[_i], STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = NULL;
+    as_status st = AS_E_NOMEM;
+    for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+        as_mem_fail_nth(nth);
+        st = stopping_create(&spec, &s, NULL);
+    }
+    as_mem_fail_nth(0);
+    for (uint64_t i = 0; i < 40; i++) {
+        struct rung_result r = {.number = i,
+                                .values = {(double)(i % 7)},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        st = AS_E_NOMEM;
+        for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+            as_mem_fail_nth(nth);
+            st = stopping_add(s, &r, NULL);
+        }
+        as_mem_fail_nth(0);
+        ck_assert_int_eq(st, AS_OK);
+    }
+    struct stop_counts c;
+    stopping_counts(s, 0, &c);
+    ck_assert_uint_eq(c.reached, 40);
+    for (size_t n = 40; n > 0; n--) { /* each waits once */
+        ck_assert(stopping_promote(s, true, &p) || n < 40);
+        stopping_counts(s, 0, &c);
+        ck_assert_uint_eq(c.waiting, n);
+        stopping_left(s, n - 1);
+    }
+}
+END_TEST
+
+static void check_warning(const struct stopping *s, const struct stop_progress *p, const char *part)
+{
+    char text[STOP_WARNING_MAX] = "";
+    bool warned = stop_warning(s, p, text);
+    ck_assert_msg(warned == (part != NULL) && (!part || strstr(text, part)), "%s", text);
+}
+
+START_TEST(test_warnings)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    static const int64_t reported[] = {2, 4, 6};
+    struct stop_progress p = {.metric = "loss"};
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    check_warning(s, &p, NULL);
+    p.n_ended = 1;
+    check_warning(s, &p, "a trial that ended had not reported it at any step");
+    p.reported = reported;
+    p.n_reported = 3;
+    check_warning(s, &p,
+                  "no trial has a value of loss at a rung (steps 1, 3, 9, 27); a trial that ended "
+                  "had reported it at 2, 4, 6; with late: true");
+    p.n_with_result = 1;
+    check_warning(s, &p, NULL);
+    p.n_ended = STOP_WARNING_AFTER;
+    check_warning(s, &p, "nothing about 20 trials: only 0 trials have reached the first rung");
+    report(s, 0, 0, 1);
+    check_warning(s, &p, NULL);
+}
+END_TEST
+
+START_TEST(test_warning_of_auto)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    const struct stop_progress p = {.metric = "loss", .n_ended = 20, .n_with_result = 20};
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    check_warning(s, &p, "fewer than 2 trials have run in full");
+    for (uint64_t i = 0; i < 5; i++)
+        for (uint32_t rung = 0; rung < 4; rung++)
+            expect(s, i * AGREEMENT_EVERY, rung, rung == 3 ? (double)i : -(double)i, STOP_GO_ON);
+    check_warning(s, &p, "Kendall's tau: -0.61 at step 1, -0.61 at step 3, -0.61 at step 9");
 }
 END_TEST
 
@@ -96,6 +340,15 @@ Suite *test_suite(void)
     TCase *t = tcase_create("stopping");
     tcase_add_test(t, test_asha_stops);
     tcase_add_test(t, test_asha_promotes);
+    tcase_add_test(t, test_ranks_of_several_metrics);
+    tcase_add_test(t, test_results_that_are_refused);
+    tcase_add_test(t, test_median);
+    tcase_add_test(t, test_hyperband_draws_brackets);
+    tcase_add_test(t, test_pasha_waits_below_its_cap);
+    tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
+    tcase_add_loop_test(t, test_memory_runs_out, 0, 3);
+    tcase_add_test(t, test_warnings);
+    tcase_add_test(t, test_warning_of_auto);
     suite_add_tcase(s, t);
     return s;
 }

@@ -72,6 +72,7 @@ export type SweepDocument = {
   forbidden?: Conditions[];
   search?: SearchOptions;
   limits?: SweepLimits;
+  early_stopping?: EarlyStopping;
   trial?: TrialProgram;
   resources?: TrialResources;
   priority?: Priority;
@@ -241,6 +242,28 @@ export type TrialResources = {
 /** Free slots go to sweeps of a higher priority first; among equals to the one with the fewest running trials, then to the one whose latest turn was longest ago. 0 when absent */
 export type Priority = number;
 
+/** Trials are compared at rungs: min_steps, min_steps * eta, min_steps * eta^2 … below max_steps. Those that are behind wait there or end. docs/sweep.md says how */
+export type EarlyStopping = {
+  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on. curve: a trial goes on whose chance to beat the best one, by its value at the rung, is not below `chance` */
+  method?: "asha" | "hyperband" | "pasha" | "median" | "curve";
+  /** One of the sweep's metrics, which alone decides. Absent: of several metrics, dominance decides */
+  metric?: string;
+  /** The lowest rung. auto: the lowest one from which ranks agree with those of trials that ran in full */
+  min_steps?: "auto" | number;
+  /** The steps of a full trial. Required, unless trial.train fixes them (epochs; of trees n_estimators) */
+  max_steps?: number;
+  /** 3 when absent, of median and curve 2 */
+  eta?: number;
+  /** pause: a trial that is behind waits and may be promoted; a command needs checkpoints. stop: it ends for good. auto: pause if the trials leave checkpoints (trial.train, or checkpoints: true of a command), else stop */
+  mode?: "auto" | "pause" | "stop";
+  /** Of curve alone; 0.05 when absent */
+  chance?: number;
+  /** The first report past a rung counts for it; else only a report of the same step */
+  late?: boolean;
+  /** The sweep fails when its first trial ends without a value at any rung */
+  strict?: boolean;
+};
+
 export type EnsembleOptions = {
   method?: EnsembleMethod;
   /** greedy: steps; stacking, average: the best trials that take part */
@@ -316,6 +339,8 @@ export type CommandTrial = {
     /** Options of the engine, before the image */
     options?: string[];
   };
+  /** The program goes on from what it left in $ASSAY_CHECKPOINTS, so that early_stopping may pause its trials */
+  checkpoints?: boolean;
   /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
   launch?: "all" | "first";
 };
@@ -1067,6 +1092,8 @@ export type RungResult = {
   step: number;
   /** Of the first metric that early stopping compares; null: it was not finite */
   value: null | Number;
+  /** Of the objectives, in their order; what the search sees. null: none, or not finite */
+  values?: (null | Number)[];
   /** 1 is the best of those that had reached the rung; null: not ranked */
   rank: number | null;
   /** How many had reached it, this one with them */
@@ -1074,8 +1101,10 @@ export type RungResult = {
   decision: "go_on" | "prune" | "pause";
   /** Why, in words */
   reason: string;
-  /** Its place in the order of rung results, ends and retries of the sweep (finish_seq) */
+  /** Its place in the order of rung results, promotions, ends and retries of the sweep (finish_seq) */
   seq: number;
+  /** That of the promotion that took its pause back; null: none */
+  promoted_seq?: number | null;
 };
 
 export type TrialTest = {

@@ -1,0 +1,35 @@
+/* What a sweep says when its early stopping does nothing.
+ *
+ * A rule that never compares anything is a mistake that nobody notices: the metric is reported at
+ * other steps, or too few trials reach a rung. These are functions of counts and of the index of
+ * rung results; the caller stores and shows the text. */
+#ifndef ASSAY_SEARCH_STOPPING_STOP_WARNING_H
+#define ASSAY_SEARCH_STOPPING_STOP_WARNING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "search/stopping/stopping.h"
+
+#define STOP_WARNING_MAX 400
+#define STOP_WARNING_AFTER 20 /* ended trials without a decision */
+#define STOP_STEPS_SHOWN 8
+
+struct stop_progress {
+    const char *metric;      /* the name of the one that decides, or of the first; borrowed */
+    uint64_t n_ended;        /* trials that completed, or were pruned or stopped; not failed ones */
+    uint64_t n_with_result;  /* of these, those with a result at some rung */
+    const int64_t *reported; /* the steps at which the first ended trial without a result reported
+                                the metric, ascending; borrowed */
+    size_t n_reported;
+};
+
+/* Is there something to say? ret_text is written if so: a sentence without a full stop.
+ *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the
+ *              sweep fails with this text)
+ *   nothing    STOP_WARNING_AFTER trials have ended, and no trial was paused or pruned at a rung */
+bool stop_warning(const struct stopping *s, const struct stop_progress *p,
+                  char ret_text[STOP_WARNING_MAX]);
+
+#endif

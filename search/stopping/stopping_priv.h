@@ -1,0 +1,37 @@
+/* The index of rung results, for the files of this folder. */
+#ifndef ASSAY_SEARCH_STOPPING_STOPPING_PRIV_H
+#define ASSAY_SEARCH_STOPPING_STOPPING_PRIV_H
+
+#include "search/stopping/agreement.h"
+#include "search/stopping/chance.h"
+#include "search/stopping/ranking_cap.h"
+#include "search/stopping/standings.h"
+#include "search/stopping/stopping.h"
+
+/* Where a trial stands; zeroed: no result. */
+struct place {
+    uint32_t reached;    /* a bit for each rung with a result */
+    uint32_t rung;       /* of `row` */
+    bool waits;          /* at that rung */
+    bool is_compared;    /* at some rung */
+    double before;       /* its cost at the rung before, NaN: none; for pasha */
+    struct standing row; /* its latest result */
+};
+
+struct stopping {
+    struct stop_spec spec;
+    struct standings rungs[STOP_RUNGS_MAX];
+    struct stop_counts counts[STOP_RUNGS_MAX];
+    struct place *places; /* by number */
+    size_t n_places, cap_places;
+    struct agreement agreement; /* of min_steps: auto */
+    struct ranking_cap cap;     /* of pasha */
+    /* Of curve: the costs of each trial at all rungs, n_places x n_rungs; its pairs at each rung,
+     * and the lowest feasible cost at the end. */
+    double *costs;
+    struct chance_pairs *pairs;
+    double best;
+    uint64_t seq;
+};
+
+#endif
