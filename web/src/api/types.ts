@@ -801,7 +801,9 @@ export type Trial = {
   runner?: string | null;
   /** The client that asked for the latest attempt; null if a runner ran it */
   client?: string | null;
-  /** Why it failed, was cancelled or was requeued */
+  /** Its results at the rungs of early stopping, from the lowest; null: it has none */
+  rungs?: null | RungResult[];
+  /** Why it failed, was cancelled or was requeued; of a running trial, what early stopping decided */
   reason?: string | null;
   created_at: Time;
   started_at?: null | Time;
@@ -1062,8 +1064,6 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
-  /** Its results at the rungs of early stopping, from the lowest; empty without early stopping */
-  rungs?: RungResult[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
