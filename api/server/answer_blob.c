@@ -150,9 +150,9 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
     return stream;
 }
 
-/* Is the piece there with which the answer begins? Once it has begun, an answer can only be cut, and
- * a client that is patient would ask again for ever. A client that asks for the rest after a cut
- * hears it too. AS_E_NOT_FOUND: the content is lost or altered in the blob store. */
+/* Is the piece there with which the answer begins? Once it has begun, an answer can only be cut,
+ * and a client that is patient would ask again for ever. A client that asks for the rest after a
+ * cut hears it too. AS_E_NOT_FOUND: the content is lost or altered in the blob store. */
 static as_status check_begin(struct call *c, const char *sha256, int64_t first, struct as_err *err)
 {
     char byte;
