@@ -248,7 +248,8 @@ static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes
 static bool is_repeated(struct tx *t, const struct batch_claimer *c)
 {
     for (int i = 0; i < SIM_SWEEPS * SIM_TRIALS; i++) {
-        const struct sim_trial *x = SIM_SEE(t, &sim_tables_of(t)->trials[0][i]);
+        const struct sim_trial *x =
+            SIM_SEE(t, &sim_tables_of(t)->trials[i / SIM_TRIALS][i % SIM_TRIALS]);
         for (int64_t k = 1; k <= x->attempt; k++)
             if (as_streq(x->attempts[k].runner, c->runner) &&
                 as_streq(x->attempts[k].claim_id, c->claim_id))

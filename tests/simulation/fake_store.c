@@ -311,7 +311,8 @@ as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t ep
     *ret_trials = 0;
     for (int i = 0; i < SIM_SWEEPS * SIM_TRIALS && st == AS_OK; i++)
         *ret_trials +=
-            is_claimed(SIM_SEE(t, &sim_tables_of(t)->trials[0][i]), runner, epoch, claim_id);
+            is_claimed(SIM_SEE(t, &sim_tables_of(t)->trials[i / SIM_TRIALS][i % SIM_TRIALS]),
+                       runner, epoch, claim_id);
     *ret_slots = *ret_trials;
     return st;
 }

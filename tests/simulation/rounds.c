@@ -83,7 +83,8 @@ static void draw_result(struct rng *rng, struct entry *e)
 static bool has_queued_again(const struct sim_tables *t)
 {
     for (int i = 0; i < SIM_SWEEPS * SIM_TRIALS; i++)
-        if (t->trials[0][i].state == TRIAL_QUEUED && t->trials[0][i].attempt > 0)
+        if (t->trials[i / SIM_TRIALS][i % SIM_TRIALS].state == TRIAL_QUEUED &&
+            t->trials[i / SIM_TRIALS][i % SIM_TRIALS].attempt > 0)
             return true;
     return false;
 }
