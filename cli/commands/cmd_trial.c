@@ -17,6 +17,7 @@
 #include "cli/view/gang_view.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
+#include "cli/view/rung_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
@@ -251,6 +252,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_group(&p, "test", json_object_get(test, "metrics"));
     add_group(&p, "note", json_object_get(trial, "notes"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
+    rung_view_rows(&p, json_object_get(trial, "rungs"));
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
     gang_view_rows(&p, gang);

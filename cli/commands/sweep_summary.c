@@ -15,6 +15,7 @@
 #include "cli/view/format.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/objectives.h"
+#include "cli/view/rung_view.h"
 #include "cli/view/test_view.h"
 #include "cli/view/text.h"
 #include "cli/view/trial_table.h"
@@ -178,6 +179,7 @@ static as_status print_report(const struct session *s, const json_t *sweep, cons
     test_view_trial(r->tested,
                     json_string_value(json_object_get(json_object_get(sweep, "metric"), "name")),
                     &b);
+    rung_view_report(json_object_get(sweep, "early_stopping"), &b);
     add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));

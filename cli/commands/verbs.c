@@ -125,7 +125,7 @@ static const struct verb table[] = {
     {"resume", "resume SWEEP", "go on with a paused or cancelled sweep", NULL, cmd_resume},
     {"set", "set SWEEP LIMIT=VALUE…", "change limits of a sweep, also after it has ended",
      "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, target,\n"
-     "trial_timeout, on_timeout, wall_time or grace; `none` removes it:\n"
+     "trial_timeout, on_timeout, wall_time, max_steps or grace; `none` removes it:\n"
      "    assay set digits max_trials=200 wall_time=6h\n"
      "A sweep that has ended runs on if its new limits leave it work. With a max_trials below the\n"
      "number of trials no more are made, and those that run go on.",

@@ -181,7 +181,7 @@ static bool on_event(void *arg, const char *id, const char *type, const json_t *
     (void)id;
     (void)data;
     struct watch *w = arg;
-    w->dirty = w->dirty || !as_streq(type, "trial.measured");
+    w->dirty = w->dirty || (!as_streq(type, "trial.measured") && !as_streq(type, "trial.rung"));
     w->urgent =
         w->urgent ||
         as_streq(type, "sweep.changed"); /* rare, and maybe the end of the sweep: fetch at once */

@@ -94,10 +94,16 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
 
 static as_status check_limit_name(const char *name, struct as_err *err)
 {
-    static const char *const names[] = {
-        "max_trials", "max_concurrent_trials", "max_failed_trials", "max_restarts",
-        "target",     "trial_timeout",         "on_timeout",        "wall_time",
-        "grace"};
+    static const char *const names[] = {"max_trials",
+                                        "max_concurrent_trials",
+                                        "max_failed_trials",
+                                        "max_restarts",
+                                        "target",
+                                        "trial_timeout",
+                                        "on_timeout",
+                                        "wall_time",
+                                        "max_steps",
+                                        "grace"};
     AS_AUTO(str_done) struct str list = {0};
     struct as_nearest near = {.given = name};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "scheduler/store/event_store.h"
+#include "search/stopping/stop_warning.h"
 
 /* ---- the plan ---- */
 
@@ -242,6 +243,30 @@ as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
     b->seq = seq;
     *ret_any = n > 0;
     return AS_OK;
+}
+
+as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key, const char **ret,
+                        struct as_err *err)
+{
+    AS_AUTO(rung_board_freep) struct rung_board *b = NULL;
+    struct rung_ended ended = {0};
+    char text[STOP_WARNING_MAX];
+    as_status st = store_rung_read(t, a, sweep_key, &b, err);
+    if (st != AS_OK)
+        return st;
+    const char *metric = b->metrics[b->spec.has_metric ? b->spec.metric : 0];
+    if ((st = store_rung_ended(t, a, sweep_key, metric, &ended, err)) != AS_OK)
+        return st;
+    const struct stop_progress p = {.metric = metric,
+                                    .n_ended = (uint64_t)ended.n,
+                                    .n_with_result = (uint64_t)ended.n_with_result,
+                                    .reported = ended.steps,
+                                    .n_reported = ended.n_steps};
+    *ret = NULL;
+    if (!stop_warning(b->index, &p, text))
+        return AS_OK;
+    *ret = arena_strdup(a, text);
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 as_status rungs_directive(struct arena *a, const struct attempt_ref *ref,

@@ -352,6 +352,8 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
 struct sweep_standing sweep_standing_of(const struct sweep_head *s)
 {
     const int64_t *n = s->counts.by_state;
+    /* known results report at no rung */
+    int64_t n_ended = n[TRIAL_COMPLETED] - (s->known - s->known_failed) + n[TRIAL_PRUNED];
     return (struct sweep_standing){.planned = s->planned,
                                    .total = s->counts.total,
                                    .live = n[TRIAL_QUEUED] + n[TRIAL_RUNNING],
@@ -359,6 +361,7 @@ struct sweep_standing sweep_standing_of(const struct sweep_head *s)
                                    .max_failed = s->max_failed,
                                    .wall_time_over = s->wall_time_over,
                                    .is_spent = s->is_spent,
+                                   .is_blind = s->is_strict && n_ended > 0,
                                    .target_reached = s->target_reached};
 }
 
@@ -393,11 +396,10 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         *ret_ended = false;
     if (st != AS_OK)
         return st;
-    static const sweep_event events[] = {[SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET,
-                                         [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
-                                         [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
-                                         [SWEEP_OUT_OF_STEPS] = SWEEP_EV_EXHAUST,
-                                         [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
+    static const sweep_event events[] = {
+        [SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET, [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
+        [SWEEP_IS_BLIND] = SWEEP_EV_FAIL,         [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
+        [SWEEP_OUT_OF_STEPS] = SWEEP_EV_EXHAUST,  [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
     const struct sweep_standing now = sweep_standing_of(&s);
     const sweep_end end = sweep_end_due(s.state, &now);
     const char *reason = NULL;
@@ -408,6 +410,8 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         return st;
     if (end == SWEEP_OUT_OF_STEPS)
         reason = "max_steps are spent";
+    if (end == SWEEP_IS_BLIND && (st = rungs_warning(t, a, s.key, &reason, err)) != AS_OK)
+        return st;
     if (end == SWEEP_TOO_MANY_FAILED)
         reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
                               (long long)now.failed, (long long)now.max_failed);

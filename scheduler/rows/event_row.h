@@ -9,7 +9,7 @@
 struct event_row {
     int64_t id;
     const char *type; /* sweep.created, sweep.changed, trial.changed, trial.measured,
-                         ensemble.ready, runner.changed, gang.changed, model.changed */
+                         trial.rung, ensemble.ready, runner.changed, gang.changed, model.changed */
     int64_t time_ms;
     const char *sweep; /* id, or NULL */
     bool has_number;

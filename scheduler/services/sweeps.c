@@ -26,6 +26,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/rung_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
@@ -180,6 +181,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .rungs = d->stopping.steps,
                               .n_rungs = d->stopping.n_rungs,
                               .rungs_late = d->stopping.late,
+                              .rungs_strict = d->stopping.strict,
                               .max_steps = d->limits.max_steps};
 }
 
@@ -403,12 +405,25 @@ as_status sweep_get(struct store *db, struct arena *a, const char *id, struct sw
     return run.status;
 }
 
+/* Was nobody stopped at any rung? */
+static bool has_no_effect(const struct stopping_report *r)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < r->n_rungs; i++)
+        n += r->rungs[i].stopped + r->rungs[i].waiting + r->rungs[i].obeyed + r->rungs[i].disobeyed;
+    return n == 0;
+}
+
 static as_status read_stopping(struct tx *t, struct arena *a, const char *id,
                                struct stopping_report *ret, struct as_err *err)
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, id, &key, err);
-    return st == AS_OK ? store_rung_report(t, a, key, ret, err) : st;
+    if (st == AS_OK)
+        st = store_rung_report(t, a, key, ret, err);
+    return st == AS_OK && ret->is_there && has_no_effect(ret)
+               ? rungs_warning(t, a, key, &ret->warning, err)
+               : st;
 }
 
 as_status sweep_stopping(struct store *db, struct arena *a, const char *id,

@@ -14,10 +14,21 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sweep_store.h"
 #include "scheduler/store/values_priv.h"
 #include "scheduler/sweep/doc_cache.h"
 
-enum { RUNG_DOCUMENTS, RUNG_SINCE, RUNG_STORED, RUNG_ADD, RUNG_PROMOTE, RUNG_STEPS, RUNG_COUNTS };
+enum {
+    RUNG_DOCUMENTS,
+    RUNG_SINCE,
+    RUNG_STORED,
+    RUNG_ADD,
+    RUNG_PROMOTE,
+    RUNG_ENDED,
+    RUNG_REPORTED,
+    RUNG_STEPS,
+    RUNG_COUNTS
+};
 
 static const char *const verdict_words[] = {"go_on", "prune", "pause", NULL}; /* stop_verdict */
 
@@ -119,6 +130,18 @@ static const struct stmt stmts[] = {
                       "l.sweep_key and o.number = l.number limit 1) o where " JOINED_TRIAL
                       " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
                       "returning l.place - 1, o.state = 'paused', t.attempt"},
+    [RUNG_ENDED] = {"rung_ended",
+                    "select count(*), count(*) filter (where h.has) from trial t cross join "
+                    "lateral (select exists (select from rung_result r where r.sweep_key = "
+                    "t.sweep_key and r.number = t.number) as has) h where t.sweep_key = $1 and "
+                    "t.state in ('completed', 'pruned') and t.origin <> 'known'"},
+    [RUNG_REPORTED] = {"rung_reported",
+                       "select distinct m.step from (select number from trial t where t.sweep_key "
+                       "= $1 and t.state in ('completed', 'pruned') and t.origin <> 'known' and "
+                       "not exists (select from rung_result r where r.sweep_key = t.sweep_key and "
+                       "r.number = t.number) order by t.finish_seq limit 1) f join measurement m "
+                       "on m.sweep_key = $1 and m.number = f.number and m.metric = $2 order by "
+                       "m.step limit $3"},
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
@@ -209,24 +232,19 @@ static as_status read_entry_of(const struct result *r, int k, size_t n_objective
     return read_values(&rd, n_objectives, ret->result.values, NULL, err);
 }
 
-as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
-                          struct as_err *err)
+/* Take the new events of these sweeps into their boards. */
+static as_status catch_up(struct tx *t, struct rung_opening *list, size_t n, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
-    bool has_news = false;
-    as_status st = make_boards(t, a, list, n, err);
     arrays_open(&x);
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
-        has_news |= list[i].board->seq < list[i].finish_seq;
+    for (size_t i = 0; i < n; i++) {
         array_i64(&x.c[0], list[i].sweep_key);
         array_i64(&x.c[1], list[i].board->seq);
     }
+    as_status st = arrays_close(&x, err);
     if (st == AS_OK)
-        st = arrays_close(&x, err);
-    if (st != AS_OK || !has_news)
-        return st;
-    st = tx_query(t, &stmts[RUNG_SINCE], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+        st = tx_query(t, &stmts[RUNG_SINCE], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
     for (int k = 0; k < r.rows && st == AS_OK; k++) {
         struct rung_board *b = list[result_i64(&r, k, 0)].board;
         struct rung_entry e;
@@ -234,8 +252,39 @@ as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *li
         if (st == AS_OK)
             st = rung_board_apply(b, &e, err);
     }
+    return st;
+}
+
+as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
+                          struct as_err *err)
+{
+    bool has_news = false;
+    as_status st = make_boards(t, a, list, n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        has_news |= list[i].board->seq < list[i].finish_seq;
+    if (st == AS_OK && has_news)
+        st = catch_up(t, list, n, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         list[i].board->seq = list[i].finish_seq;
+    return st;
+}
+
+as_status store_rung_read(struct tx *t, struct arena *a, int64_t sweep_key, struct rung_board **ret,
+                          struct as_err *err)
+{
+    AS_AUTO(rung_board_freep) struct rung_board *b = NULL;
+    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
+    const char *document = NULL;
+    as_status st = store_sweep_document(t, a, sweep_key, &document, err);
+    if (st == AS_OK)
+        st = doc_cache_read(store_docs(tx_store(t)), document, true, &doc, err);
+    if (st == AS_OK)
+        st = rung_board_create(doc.doc, &b, err);
+    struct rung_opening o = {.sweep_key = sweep_key, .board = b};
+    if (st == AS_OK)
+        st = catch_up(t, &o, 1, err);
+    if (st == AS_OK)
+        *ret = as_steal(b);
     return st;
 }
 
@@ -446,6 +495,30 @@ struct event_new rung_promotion_event(const struct rung_promoted *p)
 }
 
 /* ---- for people ---- */
+
+as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key, const char *metric,
+                           struct rung_ended *ret, struct as_err *err)
+{
+    RESULT_AUTO ended = {0};
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNG_ENDED], ARGS(arg_i64(sweep_key)), &ended, err);
+    if (st == AS_OK)
+        st =
+            tx_query(t, &stmts[RUNG_REPORTED],
+                     ARGS(arg_i64(sweep_key), arg_str(metric), arg_i64(RUNG_STEPS_SHOWN)), &r, err);
+    if (st != AS_OK)
+        return st;
+    int64_t *steps = arena_alloc(a, (size_t)r.rows + 1, sizeof *steps);
+    if (!steps)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r.rows; i++)
+        steps[i] = result_i64(&r, i, 0);
+    *ret = (struct rung_ended){.n = result_i64(&ended, 0, 0),
+                               .n_with_result = result_i64(&ended, 0, 1),
+                               .steps = steps,
+                               .n_steps = (size_t)r.rows};
+    return AS_OK;
+}
 
 static as_status read_counts(struct tx *t, struct arena *a, int64_t sweep_key,
                              struct rung_count *counts, size_t n, struct as_err *err)

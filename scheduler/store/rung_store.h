@@ -75,9 +75,9 @@ struct rung_changes {
 AS_MUST_CHECK as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t n,
                                             struct as_err *err);
 
-/* Write promotions, after the results and ends of the transaction: a trial that is paused is queued;
- * one whose attempt is still ending is queued when that has ended. AS_E_CONFLICT: one does not
- * wait. */
+/* Write promotions, after the results and ends of the transaction: a trial that is paused is
+ * queued; one whose attempt is still ending is queued when that has ended. AS_E_CONFLICT: one does
+ * not wait. */
 AS_MUST_CHECK as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size_t n,
                                                 struct as_err *err);
 
@@ -86,6 +86,23 @@ struct event_new rung_result_event(const struct rung_new *r);
 struct event_new rung_promotion_event(const struct rung_promoted *p); /* if it is queued */
 
 /* ---- read, for people ---- */
+
+/* The board of a sweep as it is now, apart from those that decide. Owned by the caller. */
+AS_MUST_CHECK as_status store_rung_read(struct tx *t, struct arena *a, int64_t sweep_key,
+                                        struct rung_board **ret, struct as_err *err);
+
+#define RUNG_STEPS_SHOWN 9 /* one more than a warning names */
+
+/* Trials that ended and did not fail. */
+struct rung_ended {
+    int64_t n, n_with_result; /* the latter have a value at some rung */
+    const int64_t *steps;     /* at which the first of the others reported the metric, ascending; at
+                                 most RUNG_STEPS_SHOWN */
+    size_t n_steps;
+};
+AS_MUST_CHECK as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         const char *metric, struct rung_ended *ret,
+                                         struct as_err *err);
 
 /* Without its warning. */
 AS_MUST_CHECK as_status store_rung_report(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -1,5 +1,5 @@
-/* What statements of several files say about rungs: struct rung_near of a trial, as columns, and the
- * results of a trial as JSON. `t` is the row of the trial, `s` that of its sweep. */
+/* What statements of several files say about rungs: struct rung_near of a trial, as columns, and
+ * the results of a trial as JSON. `t` is the row of the trial, `s` that of its sweep. */
 #ifndef ASSAY_SCHEDULER_STORE_SQL_RUNGS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_SQL_RUNGS_PRIV_H
 
@@ -17,7 +17,8 @@
     "" SQL_FINITE("r.value") ", 'values', (select json_agg(" SQL_FINITE(                           \
         "v.x") " order by v.place) from unnest(r.objectives) with ordinality as v(x, place)), "    \
                "'rank', r.rank, 'of', r.among, 'decision', r.decision, 'reason', r.reason, "       \
-               "'seq', r.seq, 'promoted_seq', r.promoted_seq) order by r.rung) from rung_result "  \
+               "'feasible', r.feasible, 'seq', r.seq, 'promoted_seq', r.promoted_seq) order by "   \
+               "r.rung) from rung_result "                                                         \
                "r where r.sweep_key = " t ".sweep_key and r.number = " t ".number) end"
 
 #endif

@@ -143,7 +143,8 @@ enum {
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
-    NEXT(bool, is_spent, STEPS_OVER)
+    NEXT(bool, is_spent, STEPS_OVER)                                                               \
+    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -227,10 +228,10 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, rungs, rungs_late, max_steps, tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, $37, $38, $39, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -334,7 +335,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_bool(s->keeps_timed_out), arg_i64(s->priority), arg_i64(s->cpus),
              arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
              arg_bool(s->ensemble_non_negative), arg_str(s->n_rungs > 0 ? str_cstr(&rungs) : NULL),
-             arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps)),
+             arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps),
+             arg_bool(s->rungs_strict)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

@@ -37,6 +37,7 @@ struct sweep_new {
     const int64_t *rungs;       /* the steps of its rungs */
     size_t n_rungs;             /* 0: no early stopping */
     bool rungs_late;            /* the first report past a rung counts for it */
+    bool rungs_strict;          /* it fails if a trial ends and none has a value at a rung */
     int64_t max_steps;
 };
 
@@ -67,8 +68,9 @@ struct sweep_head {
     int64_t priority;
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;
-    bool stops;    /* it has early stopping */
-    bool is_spent; /* its trials have had max_steps together */
+    bool stops;     /* it has early stopping */
+    bool is_spent;  /* its trials have had max_steps together */
+    bool is_strict; /* rungs_strict, and no trial has a value at a rung yet */
 };
 
 /* Insert a sweep, with its row for the ensemble. *ret_key is 0 if the id is taken. */

@@ -6,6 +6,8 @@ sweep_end sweep_end_of(const struct sweep_standing *s)
         return SWEEP_TARGET_REACHED;
     if (s->max_failed >= 0 && s->failed > s->max_failed)
         return SWEEP_TOO_MANY_FAILED;
+    if (s->is_blind)
+        return SWEEP_IS_BLIND;
     if (s->wall_time_over)
         return SWEEP_OUT_OF_TIME;
     if (s->is_spent)
@@ -23,6 +25,8 @@ const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sw
                             "%lld trials failed (max_failed_trials is %lld): raise it, or retry "
                             "the failed trials",
                             (long long)s->failed, (long long)s->max_failed);
+    if (end == SWEEP_IS_BLIND)
+        return arena_strdup(a, "no trial reports a value at a rung of early_stopping (strict)");
     if (end == SWEEP_OUT_OF_TIME)
         return arena_strdup(a, "wall_time is over: raise it");
     if (end == SWEEP_OUT_OF_STEPS)

@@ -543,6 +543,78 @@ START_TEST(a_budget_of_steps_ends_the_sweep)
 }
 END_TEST
 
+/* Early stopping that compares nothing says so; strict: the sweep fails. */
+START_TEST(nothing_is_never_silent)
+{
+    static const char *const more[] = {"", ", 'strict': true"};
+    begin();
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        struct stopping_report r;
+        struct sweep_row row;
+        (void)snprintf(text, sizeof text,
+                       "{'name': '%c', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                       "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                       "{'method': 'random', 'seed': 7}, 'limits': {'max_trials': 4}, 'trial': "
+                       "{'command': ['true', '${x}']}, 'early_stopping': {'method': 'asha', "
+                       "'min_steps': 3, 'max_steps': 27, 'eta': 3%s}}",
+                       'a' + i, more[i]);
+        json_t *doc = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+        json_decref(doc);
+        ck_ok(sweep_stopping(s.db, &s.a, row.id, &r, &err), err);
+        ck_assert(r.is_there && r.n_rungs == 3 && r.steps[2] == 27);
+        ck_assert_ptr_null(r.warning);
+        struct claimed_row c = claim_one(&s, "r", epoch);
+        ck_assert_str_eq(c.sweep, row.id);
+        measure(&s, ref_of(&c), "loss", 5, 0.5);
+        finish(&s, ref_of(&c), 0.25); /* at step 1 */
+        ck_ok(sweep_stopping(s.db, &s.a, row.id, &r, &err), err);
+        ck_assert_ptr_nonnull(r.warning);
+        ck_assert_msg(strstr(r.warning, "1, 5") != NULL, "%s", r.warning);
+        row = sweep_of_id(&s, row.id);
+        ck_assert_int_eq(row.state, i == 0 ? SWEEP_RUNNING : SWEEP_FAILED);
+        if (i == 1)
+            ck_assert_str_eq(row.reason, r.warning);
+        const sweep_state cancelled = SWEEP_CANCELLED;
+        struct sweep_changed w;
+        if (i == 0)
+            ck_ok(sweep_change(s.db, &s.a, row.id, &(struct sweep_patch){.state = &cancelled}, NULL,
+                               &w, &err),
+                  err);
+    }
+}
+END_TEST
+
+/* Two servers decide about trials of one sweep in turn: each knows what the other one stored. */
+START_TEST(two_servers_decide_as_one)
+{
+    struct store *other = NULL;
+    struct store_opts opts = {.url = s.url, .max_connections = 2};
+    begin();
+    ck_ok(store_open(&opts, &other, &err), err);
+    make_stopping("a", "pause", "'max_trials': 30", "");
+    make_stopping("b", "pause", "'max_trials': 30", "");
+    struct claim_list l = claim(&s, "r", epoch, 60);
+    ck_assert_uint_eq(l.n, 60);
+    for (size_t i = 0; i < l.n; i++) {
+        struct store *first = s.db;
+        struct attempt_ref ref = ref_of(&l.rows[i]);
+        if (ref.sweep[0] == 'a' && ref.number % 3 == 1)
+            s.db = other;
+        (void)report_at(ref, 3, 0.1 * (double)((ref.number * 7) % 30), NULL);
+        s.db = first;
+    }
+    store_close(other);
+#define OF(sweep)                                                                                  \
+    "(select r.number, rung, r.objectives, decision, rank, among, seq, promoted_seq from "         \
+    "rung_result r join sweep w on w.key = r.sweep_key where w.id = '" sweep "')"
+    ck_assert_int_eq(count("select count(*) from (" OF("a") " except " OF("b") ") d"), 0);
+    ck_assert_int_eq(count("select min(n_rung_results) from sweep"), 30);
+    ck_assert_int_ge(count("select min(n_promoted) from sweep"), 3);
+}
+END_TEST
+
 /* Checkpoints of trials that end early go. */
 START_TEST(checkpoints_go_with_the_hope)
 {
@@ -589,6 +661,8 @@ Suite *test_suite(void)
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
+    tcase_add_test(c, nothing_is_never_silent);
+    tcase_add_test(c, two_servers_decide_as_one);
     tcase_add_test(c, checkpoints_go_with_the_hope);
     return suite;
 }

@@ -220,6 +220,8 @@ export type SweepLimits = {
   /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
   on_timeout?: "fail" | "keep";
   wall_time?: Duration;
+  /** With early_stopping: a budget of steps for all trials together. They are counted when a trial reaches a rung and when it ends; the sweep ends when so many are spent, as at the end of wall_time */
+  max_steps?: number;
   grace?: Duration;
 };
 
@@ -620,6 +622,7 @@ export type SweepPatch = {
     max_trials?: number;
     max_concurrent_trials?: number | null;
     max_failed_trials?: number | null;
+    max_steps?: number | null;
     /** null: the default */
     max_restarts?: number | null;
     target?: number | null;
@@ -1105,6 +1108,8 @@ export type RungResult = {
   seq: number;
   /** That of the promotion that took its pause back; null: none */
   promoted_seq?: number | null;
+  /** No constrained metric that was reported at the step was out of its bounds */
+  feasible?: boolean;
 };
 
 export type TrialTest = {
@@ -1374,7 +1379,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
   time: Time;
   sweep?: string;
   number?: number;

@@ -23,7 +23,7 @@ export class SweepsModel extends Model {
   }
 
   protected event(event: Api.Event): void {
-    if (!event.sweep || event.type === "trial.measured") return;
+    if (!event.sweep || event.type === "trial.measured" || event.type === "trial.rung") return;
     this.#changed.add(event.sweep);
     this.refresher.ask();
   }

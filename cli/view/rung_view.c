@@ -1,0 +1,68 @@
+#include "cli/view/rung_view.h"
+
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/view/format.h"
+
+static json_int_t number_of(const json_t *j, const char *name)
+{
+    return json_integer_value(json_object_get(j, name));
+}
+
+void rung_view_rows(struct pairs *p, const json_t *rungs)
+{
+    size_t i;
+    json_t *r;
+    json_array_foreach((json_t *)rungs, i, r)
+    {
+        struct str b = {0};
+        char label[40];
+        const char *decision = json_string_value(json_object_get(r, "decision"));
+        const char *reason = json_string_value(json_object_get(r, "reason"));
+        const json_t *value = json_object_get(r, "value");
+        if (json_is_number(value))
+            format_value(&b, value, FORMAT_SHORT);
+        else
+            str_puts(&b, "no number");
+        str_printf(&b, ", %s: %s",
+                   as_streq(decision, "go_on")   ? "goes on"
+                   : as_streq(decision, "prune") ? "pruned"
+                                                 : "paused",
+                   reason ? reason : "");
+        if (json_is_integer(json_object_get(r, "promoted_seq")))
+            str_puts(&b, "; promoted");
+        (void)snprintf(label, sizeof label, "rung %" JSON_INTEGER_FORMAT, number_of(r, "step"));
+        pairs_add(p, label, STYLE_PLAIN, str_cstr(&b));
+        str_done(&b);
+    }
+}
+
+void rung_view_report(const json_t *report, struct str *b)
+{
+    size_t i;
+    json_t *r;
+    const char *warning = json_string_value(json_object_get(report, "warning"));
+    if (!json_is_object(report))
+        return;
+    json_array_foreach(json_object_get(report, "rungs"), i, r)
+    {
+        if (number_of(r, "reached") == 0)
+            continue;
+        str_printf(b,
+                   "Rung %-13" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT
+                   " reached it, %" JSON_INTEGER_FORMAT " stopped, %" JSON_INTEGER_FORMAT " wait",
+                   number_of(r, "step"), number_of(r, "reached"), number_of(r, "stopped"),
+                   number_of(r, "paused"));
+        if (number_of(r, "disobeyed") > 0)
+            str_printf(b, "; %" JSON_INTEGER_FORMAT " did not end as they were told",
+                       number_of(r, "disobeyed"));
+        str_putc(b, '\n');
+    }
+    str_printf(b,
+               "Steps              %" JSON_INTEGER_FORMAT " spent, %" JSON_INTEGER_FORMAT
+               " saved by early stopping\n",
+               number_of(report, "steps_spent"), number_of(report, "steps_saved"));
+    if (warning)
+        str_printf(b, "Warning            %s\n", warning);
+}
