@@ -150,6 +150,17 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
     return stream;
 }
 
+/* Is the piece there with which the answer begins? Once it has begun, an answer can only be cut,
+ * and a client that is patient would ask again for ever. A client that asks for the rest after a
+ * cut hears it too. AS_E_NOT_FOUND: the content is lost or altered in the blob store. */
+static as_status check_begin(struct call *c, const char *sha256, int64_t first, struct as_err *err)
+{
+    char byte;
+    size_t len = 0;
+    as_status st = blob_read(c->server->store, sha256, first, &byte, 1, &len, err);
+    return st == AS_E_IO ? err->code = AS_E_NOT_FOUND : st;
+}
+
 as_status answer_blob(struct call *c, const char *sha256, struct as_err *err)
 {
     const struct http_head *h = &c->x->head;
@@ -169,6 +180,9 @@ as_status answer_blob(struct call *c, const char *sha256, struct as_err *err)
     if (size == 0)
         return call_bytes(c, TYPE, "", 0);
     bool is_part = range == HTTP_RANGE_PART;
+    st = check_begin(c, sha256, is_part ? first : 0, err);
+    if (st < 0)
+        return st;
     struct http_stream *stream =
         is_part ? open_download(c, sha256, first, last + 1) : open_download(c, sha256, 0, size);
     if (!stream)

@@ -67,7 +67,7 @@ const struct route routes[] = {
 
     {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
     {"putBlobParts", "PUT", "/v1/blobs/{sha256}/parts", WRITERS | RUNNERS, JSON, ROUTE_SLOW, "", h_blob_parts},
-    {"getBlob", "GET", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_get},
+    {"getBlob", "GET", "/v1/blobs/{sha256}", ALL_ROLES, NONE, ROUTE_SLOW, "", h_blob_get},
     {"hasBlob", "HEAD", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_has},
 
     {"listDatasets", "GET", "/v1/datasets", ALL_ROLES, NONE, 0, "cursor page_size", h_dataset_list},
@@ -82,7 +82,7 @@ const struct route routes[] = {
     {"addModelVersion", "POST", MODEL "/versions", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_SLOW | ROUTE_REFERS, "", h_model_version_add},
     {"getModelVersion", "GET", VERSION, READERS, NONE, 0, "", h_model_version_get},
     {"deleteModelVersion", "DELETE", VERSION, WRITERS, NONE, 0, "", h_model_version_delete},
-    {"getModelContent", "GET", VERSION "/content", READERS, NONE, 0, "", h_model_content},
+    {"getModelContent", "GET", VERSION "/content", READERS, NONE, ROUTE_SLOW, "", h_model_content},
     {"setModelAlias", "PUT", ALIAS, WRITERS, JSON, 0, "", h_model_alias_set},
     {"deleteModelAlias", "DELETE", ALIAS, WRITERS, NONE, 0, "", h_model_alias_delete},
 

@@ -161,8 +161,8 @@ static as_status post_measurement(const struct tell *t, json_t **ret, struct as_
     return post_to_suggestion(t, "measurements", body, ret, err);
 }
 
-/* What early stopping decided about the trial: a word for scripts on standard output, and the reason
- * for people. */
+/* What early stopping decided about the trial: a word for scripts on standard output, and the
+ * reason for people. */
 static void print_directives(const struct tell *t, const json_t *report)
 {
     size_t i;

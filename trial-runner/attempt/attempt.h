@@ -173,8 +173,8 @@ void attempt_ref_heard(struct attempt *a, const json_t *ref);
 void attempt_say_again(struct attempt *a);
 
 /* Set the result and the phase `ended`. The log is copied from the tail. reason is cut to
- * VERDICT_REASON_MAX; an outcome paused or pruned has the reason of the directive instead. If memory
- * is out, the result lacks the reason or the log. */
+ * VERDICT_REASON_MAX; an outcome paused or pruned has the reason of the directive instead. If
+ * memory is out, the result lacks the reason or the log. */
 void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char *reason);
 /* If a decision of early stopping stands, it is the outcome, whatever the process did. For the
  * delivery thread, in phase `ended`: a directive may come with the answer to the last

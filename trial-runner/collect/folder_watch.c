@@ -1,6 +1,6 @@
 /* The kernel's queue of writes, read by a thread of its own: the main loop would look at all
- * attempts after each line that a trial writes, and a thread for each attempt would need an instance
- * for each.
+ * attempts after each line that a trial writes, and a thread for each attempt would need an
+ * instance for each.
  *
  * The thread rests a moment after each reading, so that a trial that writes without a pause costs a
  * bounded number of wake-ups: equal events in the queue are one. */

@@ -1,5 +1,5 @@
-/* Tells when files in folders are written: one thread, and one inotify instance, for all attempts of
- * a runner (a user may have few of them).
+/* Tells when files in folders are written: one thread, and one inotify instance, for all attempts
+ * of a runner (a user may have few of them).
  *
  * It hears what processes of this machine write, and neither what is written through a memory map,
  * nor what other machines write to a shared folder. So whoever listens looks at intervals too. */

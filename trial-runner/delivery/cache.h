@@ -21,8 +21,8 @@ AS_MUST_CHECK as_status cache_get(const char *cache_dir, int64_t max_bytes, stru
                                   const char *sha256, int64_t size, const char *dest,
                                   const struct client_opts *opts, struct as_err *err);
 
-/* Keep a checkpoint: the file `path`, which nobody changes any more, and whose digest is `sha256`. It
- * may be kept as a hard link, and is readable by this user alone then. Then shrink the cache.
+/* Keep a checkpoint: the file `path`, which nobody changes any more, and whose digest is `sha256`.
+ * It may be kept as a hard link, and is readable by this user alone then. Then shrink the cache.
  * AS_E_INVAL: sha256 is not a digest; AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status cache_keep(const char *cache_dir, int64_t max_bytes, const char *sha256,
                                    const char *path, struct as_err *err);

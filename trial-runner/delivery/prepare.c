@@ -45,8 +45,8 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
     return AS_OK;
 }
 
-/* A file of the checkpoint, which this runner may have kept. *ret_lost: the server does not have it,
- * or another content, and never will: no other attempt would get it either. */
+/* A file of the checkpoint, which this runner may have kept. *ret_lost: the server does not have
+ * it, or another content, and never will: no other attempt would get it either. */
 static as_status fetch_checkpoint(struct attempt *a, const json_t *file, const char *path,
                                   bool *ret_lost, struct as_err *err)
 {

@@ -14,9 +14,9 @@ AS_MUST_CHECK as_status checkpoint_write(struct lockstep *ls, size_t slot, struc
 
 /* Restore the member in a slot, which has just joined, from its file: the state, the position and
  * the last report. If there is no file, *ret_found is false and nothing changes. AS_E_INVAL naming
- * the file: it is cut short, malformed or damaged (checksum), and nothing has changed. AS_E_CONFLICT
- * naming the file: it is of another job (fingerprint). After this and other errors the member's
- * state is undefined and it must leave the lockstep. */
+ * the file: it is cut short, malformed or damaged (checksum), and nothing has changed.
+ * AS_E_CONFLICT naming the file: it is of another job (fingerprint). After this and other errors
+ * the member's state is undefined and it must leave the lockstep. */
 AS_MUST_CHECK as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found,
                                         struct as_err *err);
 

@@ -14,8 +14,8 @@
 #include "trial-runner/train/group_priv.h"
 #include "trial-runner/train/report_file.h"
 
-/* Restore the checkpoint if there is one that is not damaged. The last report is written again, because the attempt
- * that wrote it may have died before the runner sent that line. */
+/* Restore the checkpoint if there is one that is not damaged. The last report is written again,
+ * because the attempt that wrote it may have died before the runner sent that line. */
 static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     bool found = false;

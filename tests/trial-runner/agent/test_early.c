@@ -120,8 +120,8 @@ START_TEST(a_decision_stands_after_the_end)
 }
 END_TEST
 
-/* The runner is killed before the server has its result. The next one delivers what was on disk, and
- * obeys the decision that answers its measurements. */
+/* The runner is killed before the server has its result. The next one delivers what was on disk,
+ * and obeys the decision that answers its measurements. */
 START_TEST(a_decision_about_a_result_on_disk)
 {
     AS_AUTO(as_freep) char *journaled = file_join(fx.work, "trials/s/0/1/result.json");
