@@ -100,6 +100,7 @@ static as_status read_stopping(struct study *s, struct as_err *err)
         if ((st = stop_spec_parse(&f, &c, &s->stop, err)) != AS_OK)
             return st;
         s->spec.max_step = (double)s->stop.max_steps;
+        s->spec.initial_trials = STOP_DESIGN;
     }
     return stopping_create(&s->stop, &s->stopping, err);
 }

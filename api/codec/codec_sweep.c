@@ -219,3 +219,15 @@ json_t *importance_encode(const struct importance_row *r)
     out_str(&o, "reason", r->reason);
     return out_end(&o);
 }
+
+json_t *regret_encode(const struct regret_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "metric", r->metric);
+    out_i64(&o, "finish_seq", r->finish_seq);
+    out_bool(&o, "stale", r->is_stale);
+    out_bool(&o, "enough", r->is_enough);
+    out_real_or_null(&o, "bound", r->bound);
+    out_real_or_null(&o, "relative", r->relative);
+    return out_end(&o);
+}

@@ -31,6 +31,7 @@
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
@@ -50,6 +51,7 @@ json_t *ensemble_asked_list_encode(const struct ensemble_asked_list *l);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
+json_t *regret_encode(const struct regret_row *r);
 
 json_t *trial_encode(const struct trial_row *r);
 json_t *trials_added_encode(const struct trials_added *r);

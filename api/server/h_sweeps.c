@@ -9,6 +9,7 @@
 #include "api/codec/wire.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_retry.h"
@@ -128,6 +129,13 @@ as_status h_sweep_pareto(struct call *c, struct as_err *err)
     as_status st =
         sweep_pareto(c->db, c->arena, call_param(c, "sweep"), call_query(c, "cursor"), &row, err);
     return st < 0 ? st : call_ok(c, pareto_encode(&row), err);
+}
+
+as_status h_sweep_regret(struct call *c, struct as_err *err)
+{
+    struct regret_row row;
+    as_status st = sweep_regret(c->db, c->results, c->arena, call_param(c, "sweep"), &row, err);
+    return st < 0 ? st : call_ok(c, regret_encode(&row), err);
 }
 
 as_status h_sweep_importance(struct call *c, struct as_err *err)

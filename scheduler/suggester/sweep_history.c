@@ -91,6 +91,11 @@ const struct search_spec *sweep_history_spec(const struct sweep_history *h)
     return &h->spec;
 }
 
+const char *sweep_history_metric(const struct sweep_history *h)
+{
+    return h->metrics[0];
+}
+
 struct history sweep_history_view(const struct sweep_history *h)
 {
     return (struct history){h->rows, h->n_rows};

@@ -48,6 +48,8 @@ struct history_place {
 const struct history_place *sweep_history_place(const struct sweep_history *h);
 
 /* The search's input; a view of h. Only after a first load. */
+/* The name of the first objective; a view of h. After a load. */
+const char *sweep_history_metric(const struct sweep_history *h);
 const struct search_spec *sweep_history_spec(const struct sweep_history *h);
 
 /* Suppose that the next trial was suggested with this configuration and runs. Takes `c`.

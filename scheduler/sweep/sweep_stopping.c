@@ -15,6 +15,7 @@
 #define TRAIN_AT "/trial/train"
 #define TREE_REPORTS 20 /* as the trainer's default of report_every */
 #define DEFAULT_TREES 100
+#define LEAST_DESIGN 10
 
 /* ---- what the train document fixes ---- */
 
@@ -73,6 +74,16 @@ static as_status check_pause(const struct sweep_doc *d, const struct stop_spec *
                                   "what it left in $ASSAY_CHECKPOINTS");
 }
 
+/* The design of a sweep that leaves its size open: STOP_DESIGN, or a quarter of a small sweep. Below
+ * LEAST_DESIGN the space decides, as without early stopping. The number is written into the
+ * document, because limits may change later, and suggestions must not. */
+static void settle_design(struct sweep_doc *d)
+{
+    uint64_t quarter = (uint64_t)d->limits.max_trials / 4;
+    if (d->initial_trials == 0 && d->method->is_model_based && quarter >= LEAST_DESIGN)
+        d->initial_trials = quarter < STOP_DESIGN ? quarter : STOP_DESIGN;
+}
+
 as_status sweep_stopping_parse(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
@@ -92,6 +103,7 @@ as_status sweep_stopping_parse(struct json_fields *doc, struct sweep_doc *d, str
     if ((st = check_pause(d, &spec, err)) != AS_OK)
         return st;
     d->stopping = spec;
+    settle_design(d);
     return AS_OK;
 }
 

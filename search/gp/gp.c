@@ -241,17 +241,18 @@ static as_status set_expected(struct gp_ask *a, struct as_err *err)
     return AS_OK;
 }
 
-/* The lowest expected value at the last step; INFINITY: none. */
+/* The lowest expected value at the last step of a trial at a rung; INFINITY: none. */
 static double lowest_expected(const struct training_set *s)
 {
     double lowest = INFINITY;
     for (size_t i = 0; s->expected && i < s->n; i++)
-        lowest = fmin(lowest, s->expected[i]);
+        if (training_set_rung(s, i))
+            lowest = fmin(lowest, s->expected[i]);
     return lowest;
 }
 
-/* Set the value that logEI improves on: the lowest of the best result and the pending trials'
- * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
+/* Set the value that logEI improves on: the lowest of the best result and the means of the pending
+ * trials and of those at a rung. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
  * Whether it meets the bounds is unknown and is ignored. */
 static as_status set_best(struct gp_ask *a, struct as_err *err)
 {
@@ -259,8 +260,9 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
     size_t best = a->row->is_branch ? a->branch.best : s->best;
-    if (best == TRAINING_SET_NONE && !a->row->is_branch && s->expected && !s->spec->n_outcomes) {
-        a->acquisition.best = lowest_expected(s); /* no trial has completed yet */
+    double expected = s->spec->n_outcomes ? INFINITY : lowest_expected(s);
+    if (best == TRAINING_SET_NONE && !a->row->is_branch && isfinite(expected)) {
+        a->acquisition.best = expected; /* no trial has completed yet */
         return AS_OK;
     }
     if (best == TRAINING_SET_NONE) { /* the branch has no value yet: any will do */
@@ -270,6 +272,7 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[best]);
     if (a->row->is_branch)
         return AS_OK;
+    a->acquisition.best = fmin(a->acquisition.best, expected);
     for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
         size_t n = 0;
         for (; i < s->n && n < LOOK; i++) {

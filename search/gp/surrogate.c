@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -299,12 +300,12 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
     return AS_OK;
 }
 
-/* Room for the rows: of the trials with a value, and of the pending ones, some of which may have
- * both. */
+/* Room for the rows: of the trials with a value, and of the pending and stopped ones, some of which
+ * may have both. */
 static as_status reserve_rows(struct surrogate_task *t, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
-    size_t n = t->n_done + t->s->n_pending;
+    size_t n = t->n_done + t->s->n_pending + t->s->n_partial;
     free(t->order);
     t->order = as_calloc(n, sizeof *t->order);
     t->row_y = t->row_y ? t->row_y : as_calloc(n, sizeof *t->row_y);
@@ -322,6 +323,54 @@ static void set_row(struct surrogate_task *t, size_t r, size_t trial, double ste
     copy_row(t, trial, t->x + r * t->s->columns.n_real, t->z + r * t->s->columns.n_cat);
     if (t->steps)
         t->steps[r] = step;
+}
+
+/* A trial that stopped at a rung. */
+struct stopped {
+    double place, cost; /* at its highest rung */
+    size_t trial;
+};
+
+/* The higher the rung the better, then by the cost there. */
+static int by_rung(const void *a, const void *b)
+{
+    const struct stopped *p = a, *q = b;
+    if (p->place != q->place)
+        return p->place > q->place ? -1 : 1;
+    if (p->cost != q->cost)
+        return p->cost < q->cost ? -1 : 1;
+    return (p->trial > q->trial) - (p->trial < q->trial);
+}
+
+static int by_trial(const void *a, const void *b)
+{
+    const struct stopped *p = a, *q = b;
+    return (p->trial > q->trial) - (p->trial < q->trial);
+}
+
+/* Add the rows of stopped trials, which count as pending at the last step: what is not known there
+ * would not be found out by another trial of the same configuration, which would stop too. Without
+ * these rows suggestions repeat the best of them. */
+static as_status add_stopped(struct surrogate_task *t, struct as_err *err)
+{
+    const struct training_set *s = t->s;
+    size_t n = 0;
+    if (!t->columns.has_steps || !s->n_partial)
+        return AS_OK;
+    AS_AUTO(as_freep) struct stopped *list = as_calloc(s->n_partial, sizeof *list);
+    if (!list)
+        return out_of_memory(err);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct training_rung *rung = training_set_rung(s, i);
+        if (rung && s->state[i] == OBSERVED_PARTIAL)
+            list[n++] = (struct stopped){rung->place, rung->costs[0], i};
+    }
+    qsort(list, n, sizeof *list, by_rung);
+    n = n < SURROGATE_STOPPED_ROWS ? n : SURROGATE_STOPPED_ROWS;
+    qsort(list, n, sizeof *list, by_trial);
+    for (size_t k = 0; k < n; k++)
+        set_row(t, t->n_all++, list[k].trial, 1);
+    return AS_OK;
 }
 
 /* Rows in their order: base, later ones, pending ones. */
@@ -351,7 +400,7 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
     for (size_t i = 0; i < t->s->n; i++)
         if (t->s->state[i] == OBSERVED_PENDING)
             set_row(t, t->n_all++, i, 1);
-    return AS_OK;
+    return add_stopped(t, err);
 }
 
 as_status surrogate_build(struct surrogate_task *t, struct as_err *err)

@@ -16,7 +16,7 @@
 #include "search/stopping/standings.h"
 #include "search/stopping/stop_spec.h"
 
-#define AGREEMENT_EVERY 4   /* one trial in so many runs in full, the first one included */
+#define AGREEMENT_EVERY 8   /* one trial in so many runs in full, the first one included */
 #define AGREEMENT_ENOUGH 2  /* complete runs, before anything is known */
 #define AGREEMENT_OPEN 1024 /* runs that are not complete; failed ones never will be */
 #define AGREEMENT_LATEST 64 /* complete runs that are looked at */

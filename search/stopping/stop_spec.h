@@ -36,6 +36,10 @@ typedef enum stop_mode {
     STOP_MODE_STOP   /* it ends for good */
 } stop_mode;
 
+/* How many trials a method that learns spreads over the space first: with early stopping most of
+ * them cost little, and a wide design finds the right region more often. */
+#define STOP_DESIGN 24
+
 struct stop_spec {
     stop_method method;
     stop_mode mode;      /* `auto` is resolved */

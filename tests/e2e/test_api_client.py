@@ -224,6 +224,7 @@ def ask_and_tell(c):
     first_of, second_of = c.getImportance(**at), c.getImportance(metric="speed", **at)
     assert first_of["reason"] and first_of["metric"] == "loss" and second_of["metric"] == "speed", second_of
     assert "'heat'" in c.getImportance(metric="heat", expect=400, **at)["detail"]
+    assert c.getRegret(**at)["bound"] is None  # there are two metrics
     last = c.askSuggestions({"client": "me"}, **at)["items"][0]
     assert last["reason"]["method"] == "gp" and c.askSuggestions({"client": "you", "wait_ms": 100}, **at)["items"] == []
     c.completeSuggestion({"client": "me", "outcome": "failed", "reason": "no room"}, **at, number=last["number"])

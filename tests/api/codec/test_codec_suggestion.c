@@ -338,6 +338,21 @@ START_TEST(test_pareto)
 }
 END_TEST
 
+START_TEST(test_regret)
+{
+    struct regret_row r = {
+        .metric = "loss", .finish_seq = 60, .is_enough = true, .bound = 0.25, .relative = 0.5};
+    JSON_AUTO full = ck_schema("RegretBound", regret_encode(&r));
+    ck_assert(json_real_value(json_object_get(full, "bound")) == 0.25);
+    ck_assert(json_real_value(json_object_get(full, "relative")) == 0.5);
+    ck_assert(json_is_true(json_object_get(full, "enough")));
+    r = (struct regret_row){.metric = "loss", .is_stale = true, .bound = NAN, .relative = NAN};
+    JSON_AUTO none = ck_schema("RegretBound", regret_encode(&r));
+    ck_assert(json_is_null(json_object_get(none, "bound")));
+    ck_assert(json_is_true(json_object_get(none, "stale")));
+}
+END_TEST
+
 START_TEST(test_importance)
 {
     struct importance_param params[] = {{"lr", 0.7, 0.6, 0.8, 0.9, 0.8, 1.0, 0.75, false},
@@ -377,6 +392,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_trial_fields);
     tcase_add_test(tc, test_sweep_fields);
     tcase_add_test(tc, test_pareto);
+    tcase_add_test(tc, test_regret);
     tcase_add_test(tc, test_importance);
     suite_add_tcase(s, tc);
     return s;

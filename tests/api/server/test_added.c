@@ -166,6 +166,43 @@ START_TEST(test_front)
 }
 END_TEST
 
+/* The bound of what is left: none without results, of several metrics or of a sweep that is not
+ * there; then one, which is kept until there are more results. */
+START_TEST(test_regret)
+{
+    struct rest viewer = as_viewer();
+    static const char doc[] =
+        "{\"name\":\"left\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},\"parameters\":"
+        "{\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},\"search\":{\"method\":\"sobol\"},"
+        "\"limits\":{\"max_trials\":4}}";
+    REPLY_AUTO made = post_to_sweep(doc, "/v1/sweeps");
+    ck_status(made, 201);
+    REPLY_AUTO none = rest_get(&viewer, "/v1/sweeps/left/regret");
+    ck_status(none, 200);
+    ck_assert(json_is_null(reply_get(&none, "bound")));
+    ck_assert_str_eq(reply_str(&none, "metric"), "loss");
+    for (int i = 0; i < 12; i++) {
+        char body[120];
+        double x = i / 11.0;
+        (void)snprintf(body, sizeof body, "{\"params\":{\"x\":%g},\"metrics\":{\"loss\":%g}}", x,
+                       (x - 0.4) * (x - 0.4));
+        REPLY_AUTO known = post_to_sweep(body, "/v1/sweeps/left/trials");
+        ck_status(known, 201);
+    }
+    REPLY_AUTO some = rest_get(&viewer, "/v1/sweeps/left/regret");
+    REPLY_AUTO again = rest_get(&viewer, "/v1/sweeps/left/regret");
+    ck_status(some, 200);
+    double bound = json_number_value(reply_get(&some, "bound"));
+    ck_assert_msg(bound >= 0 && bound < 0.05, "%g", bound);
+    ck_assert(json_is_true(reply_get(&some, "enough")));
+    ck_assert_int_eq(reply_int(&some, "finish_seq"), 12);
+    ck_assert(json_number_value(reply_get(&again, "bound")) == bound);
+    REPLY_AUTO nowhere = rest_get(&viewer, "/v1/sweeps/nothing/regret");
+    ck_status(nowhere, 404);
+    drop_sweep("left");
+}
+END_TEST
+
 /* An ask with parameters, and a name that only one of two programs gets. */
 START_TEST(test_begun)
 {
@@ -236,6 +273,7 @@ Suite *test_suite(void)
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_added);
     tcase_add_test(tc, test_added_badly);
+    tcase_add_test(tc, test_regret);
     tcase_add_test(tc, test_begun);
     tcase_add_test(tc, test_key_covers_query);
     tcase_add_test(tc, test_front);

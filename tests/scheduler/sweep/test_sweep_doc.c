@@ -394,11 +394,15 @@ START_TEST(settles_early_stopping)
         const char *base, *path, *edit, *early;
         stop_mode mode;
         int64_t first, last;
+        uint64_t design;
     } cases[] = {
-        {"train", "trial/train/epochs", "20", "{}", STOP_MODE_PAUSE, 1, 20},
-        {"train", "trial/train/report_every", "4", "{max_steps: 16}", STOP_MODE_PAUSE, 4, 16},
+        {"train", "trial/train/epochs", "20", "{}", STOP_MODE_PAUSE, 1, 20, 10},
+        {"train", "limits/max_trials", "39", "{}", STOP_MODE_PAUSE, 1, 20, 0},
+        {"train", "limits/max_trials", "500", "{}", STOP_MODE_PAUSE, 1, 20, STOP_DESIGN},
+        {"train", "search", "{initial_trials: 7}", "{}", STOP_MODE_PAUSE, 1, 20, 7},
+        {"train", "trial/train/report_every", "4", "{max_steps: 16}", STOP_MODE_PAUSE, 4, 16, 10},
         {"train", "trial/train/model", "{kind: boosted_trees}", "{mode: stop}", STOP_MODE_STOP, 5,
-         100},
+         100, 10},
         {"command", "trial/checkpoints", "false", "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
         {"command", "trial/checkpoints", "true", "{max_steps: 9}", STOP_MODE_PAUSE, 1, 9},
         {"command", "trial", NULL, "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
@@ -413,6 +417,7 @@ START_TEST(settles_early_stopping)
         ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
         ck_assert_int_eq(d->stopping.method, STOP_ASHA);
         ck_assert_int_eq(d->stopping.mode, cases[i].mode);
+        ck_assert_uint_eq(d->initial_trials, cases[i].design);
         ck_assert_int_eq(d->stopping.steps[0], cases[i].first);
         ck_assert_int_eq(d->stopping.steps[d->stopping.n_rungs - 1], cases[i].last);
         ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
