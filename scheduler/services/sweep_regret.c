@@ -1,3 +1,6 @@
+/* The bound is computed from the history of a sweep, on the request's thread with a history of its
+ * own, and kept as text in the result cache, as importance is. The text is bound to the number of
+ * trials that had ended; while a newer one is computed, a request gets the older text. */
 #include "scheduler/services/sweep_regret.h"
 
 #include <math.h>
@@ -9,7 +12,7 @@
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester/sweep_history.h"
-#include "search/gp/regret_bound.h"
+#include "search/regret_bound.h"
 
 #define SUBJECT SEARCH_MAX_OBJECTIVES /* of the cache: after the importances of the objectives */
 

@@ -14,9 +14,9 @@ struct regret_row {
     const char *metric;
     int64_t finish_seq; /* the last place of the sweep's order that it knows */
     bool is_stale;      /* a newer answer is being computed */
-    bool is_enough;  /* so many trials that the bound says something (search/gp/regret_bound.h) */
-    double bound;    /* in the metric's unit; NaN: none, as with several metrics */
-    double relative; /* share of it in median - best of the completed trials; NaN: none */
+    bool is_enough;     /* so many trials that the bound says something (search/regret_bound.h) */
+    double bound;       /* in the metric's unit; NaN: none, as with several metrics */
+    double relative;    /* share of it in median - best of the completed trials; NaN: none */
 };
 
 /* The bound for the sweep's one metric. Computed in the calling thread, which takes up to seconds

@@ -53,7 +53,7 @@ static bool is_expected(const struct training_set *s, size_t i)
 }
 
 /* Is trial i better than trial j? Compares feasibility, then the front, then the cost. With rungs:
- * what the model expects, where whether a trial at a rung is feasible is not known and is ignored. */
+ * what the model expects; whether a trial at a rung is feasible is not known and is ignored. */
 static bool trial_precedes(const struct training_set *s, bool with_rungs, size_t i, size_t j)
 {
     size_t m = s->spec->n_objectives;

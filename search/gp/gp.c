@@ -252,8 +252,8 @@ static double lowest_expected(const struct training_set *s)
 }
 
 /* Set the value that logEI improves on: the lowest of the best result and the means of the pending
- * trials and of those at a rung. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
- * Whether it meets the bounds is unknown and is ignored. */
+ * trials and of those at a rung. A pending trial counts as observed at its mean, so reaching that
+ * mean is no improvement. Whether it meets the bounds is unknown and is ignored. */
 static as_status set_best(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;

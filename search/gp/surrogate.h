@@ -11,9 +11,9 @@
  * valid while trials come and go.
  *
  * With early stopping a model of an objective has steps (covariance.h): a trial has a row for each
- * rung that it has reached, and one of the last step if it has completed; predictions are of the last
- * step. The base of such a model has at most SURROGATE_RUNG_ROWS rows. The best stopped trials have
- * a row among the pending ones, too: their value at the last step counts as known.
+ * rung that it has reached, and one of the last step if it has completed; predictions are of the
+ * last step. The base of such a model has at most SURROGATE_RUNG_ROWS rows. The best stopped trials
+ * have a row among the pending ones, too: their value at the last step counts as known.
  *
  * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
  * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more

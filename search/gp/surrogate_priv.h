@@ -23,8 +23,8 @@ struct surrogate_task {
     struct gp_columns columns; /* those of s, under the kernel of this target */
     /* trials that ended; those in the fit; rows of the base; all rows */
     size_t n_done, n_fit, n_base, n_all;
-    /* [n_done] the trials of the values for this quantity, ascending; a trial may have some at rungs,
-     * by step, and one of the last step */
+    /* [n_done] the trials of the values for this quantity, ascending; a trial may have some at
+     * rungs, by step, and one of the last step */
     size_t *done;
     const struct training_rung **rung; /* [n_done] NULL: the last step */
     double *y;                         /* [n_done] their values for the model */

@@ -1,7 +1,7 @@
 /* The order of trials is computed anew for each suggestion: feasible by value, or by fronts and
  * crowding distance (Deb et al. 2002), then those that break bounds, by how much in units of the
- * observed range, then trials that stopped at a rung, then failures. A trial's number breaks ties, so the order does not depend on when
- * results arrived. */
+ * observed range, then trials that stopped at a rung, then failures. A trial's number breaks ties,
+ * so the order does not depend on when results arrived. */
 #include "search/population/population.h"
 
 #include <math.h>

@@ -29,8 +29,8 @@ struct population {
     size_t n;
 };
 
-/* Best first: feasible trials, then completed ones that break bounds, then partial ones, then failed
- * ones. A pending trial is not in the order, whatever rung it has reached.
+/* Best first: feasible trials, then completed ones that break bounds, then partial ones, then
+ * failed ones. A pending trial is not in the order, whatever rung it has reached.
  *   feasible    one objective: by it. Several: by fronts, and in a front by crowding distance (K.
  *               Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002)
  *   infeasible  by the sum of what they are out of bounds, each outcome by its own range

@@ -14,10 +14,10 @@
  *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + s2 GP_TREND min(1 - s_p, 1 - s_q)
  *              + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
  * The first factor is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
- * at one step says of another. Of one configuration the highest step known says all. The second
+ * at one step says of another; of one configuration the highest step known says all. The second
  * term is a random walk down from the last step, common to all configurations: the course that
- * learning curves share. It is 0 at the last step, where predictions are made. The third is noise that
- * an early value has and a final one has not.
+ * learning curves share. It is 0 at the last step, where predictions are made. The third is noise
+ * that an early value has and a final one has not.
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], and then
  * ln l_s with steps; the noise variance is GP_NOISE_FLOOR + e^t. */

@@ -11,8 +11,8 @@
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
  *   l_s of steps      LogNormal(ln 2, 3)     (ln l - ln 2)^2 / 18, by ln l
  * The last is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization performs great
- * in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100, e^t 1e-9..1. The other priors
- * were chosen by measurement: bench/search-quality. */
+ * in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100, e^t 1e-9..1. The other
+ * priors were chosen by measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 
@@ -42,8 +42,8 @@ struct gp_fit_result {
     bool converged; /* false: it reached max_iters or max_evals. Not an error */
 };
 
-/* Scratch of fits, kept between them: grows to 2 n^2 doubles (3 n^2 with steps) and stays there. One thread at a time.
- */
+/* Scratch of fits, kept between them: grows to 2 n^2 doubles (3 n^2 with steps) and stays there.
+ * One thread at a time. */
 struct gp_fit_work;
 struct gp_fit_work *gp_fit_work_create(void); /* NULL: out of memory. Owned by the caller */
 void gp_fit_work_free(struct gp_fit_work *w);

@@ -8,8 +8,8 @@
  * Values that are not credible are, too, where they come in one region (neighbour_test.h), as those
  * of diverged runs do. If they come anywhere, they say nothing of a place.
  *
- * With early stopping trials have values at rungs. A trial that has some and none of the last step is
- * neither completed nor failed: it is *at a rung*. Rungs of failed trials are left out. */
+ * With early stopping trials have values at rungs. A trial that has some and none of the last step
+ * is neither completed nor failed: it is *at a rung*. Rungs of failed trials are left out. */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 

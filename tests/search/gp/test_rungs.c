@@ -232,8 +232,8 @@ START_TEST(the_best_trials_have_completed)
 }
 END_TEST
 
-/* Where early ranks are the reverse of those at the end, early values must not lead the model: trials
- * that ran to the end show it. */
+/* Where early ranks are the reverse of those at the end, early values must not lead the model:
+ * trials that ran to the end show it. */
 START_TEST(misleading_rungs_say_nothing)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(LINE);

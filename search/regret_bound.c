@@ -1,4 +1,10 @@
-#include "search/gp/regret_bound.h"
+/* The bound by a plain model of the sweep, which is fitted for this question alone: no state and no
+ * cache of the suggestions takes part, so that the answer depends on the trials only. The plain
+ * model, because its transform is affine: ends of intervals keep their distances in the metric's
+ * unit. The lowest lower end over the space is the maximum of the acquisition UCB with the bound's
+ * own width, which the optimizer of suggestions finds; it never looks at tried configurations, so
+ * these are predicted apart. */
+#include "search/regret_bound.h"
 
 #include <math.h>
 #include <stdlib.h>

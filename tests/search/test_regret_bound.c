@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/gp/regret_bound.h"
+#include "search/regret_bound.h"
 #include "search/gp/surrogate.h"
 #include "search/sampling/sampler.h"
 #include "tests/search/regression/gp_reference.h"

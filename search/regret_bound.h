@@ -13,8 +13,8 @@
  * so keeps it one.
  *
  * It is as good as the model: with few trials this may be too certain. */
-#ifndef ASSAY_SEARCH_GP_REGRET_BOUND_H
-#define ASSAY_SEARCH_GP_REGRET_BOUND_H
+#ifndef ASSAY_SEARCH_REGRET_BOUND_H
+#define ASSAY_SEARCH_REGRET_BOUND_H
 
 #include <stdbool.h>
 #include <stddef.h>
