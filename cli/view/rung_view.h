@@ -12,8 +12,8 @@
  * null. */
 void rung_view_rows(struct pairs *p, const json_t *rungs);
 
-/* Append a line for each rung that a trial has reached, one about steps, and the warning if there is
- * one. Nothing when report is NULL or null. */
+/* Append a line for each rung that a trial has reached, one about steps, and the warning if there
+ * is one. Nothing when report is NULL or null. */
 void rung_view_report(const json_t *report, struct str *b);
 
 #endif

@@ -107,8 +107,8 @@ AS_MUST_CHECK as_status ask_check_held(const struct ask_ref *ref, const struct t
 /* The rule of ask_complete() for the outcome. Pure. */
 AS_MUST_CHECK as_status ask_check_outcome(const struct completion *c, struct as_err *err);
 
-/* As attempt_record(); extends the client's lease. AS_E_STALE: the client does not hold it. Here and
- * below AS_E_DENIED: it asked for the trial with another token. */
+/* As attempt_record(); extends the client's lease. AS_E_STALE: the client does not hold it. Here
+ * and below AS_E_DENIED: it asked for the trial with another token. */
 AS_MUST_CHECK as_status ask_measure(struct store *db, struct arena *a, const struct ask_ref *ref,
                                     const struct measurement *points, size_t n,
                                     struct attempt_recorded *ret, struct as_err *err);

@@ -6,7 +6,8 @@
  * write while the trial is in the queue, because its success counts if no other attempt has begun.
  * The end may arrive twice: a repeat gets the answer of the first.
  *
- * Values that reach a rung of early stopping are decided about where they are recorded (rungs.h). */
+ * Values that reach a rung of early stopping are decided about where they are recorded
+ * (rungs.h). */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -185,19 +186,6 @@ as_status attempt_record(struct store *db, struct arena *a, const struct attempt
     atomic_fetch_add(&store_counters(db)->measurements, got.points);
     *ret = got;
     return AS_OK;
-}
-
-as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
-                          const struct attempt_writer *by, const struct measurement *points,
-                          size_t n, int64_t *ret_recorded, struct as_err *err)
-{
-    AS_AUTO(arena_done) struct arena a = {0};
-    struct attempt_recorded got;
-    as_status st = attempt_record(
-        db, &a, ref, by, &(struct attempt_report){.points = points, .n_points = n}, &got, err);
-    if (st == AS_OK)
-        *ret_recorded = got.points;
-    return st;
 }
 
 /* Log. */

@@ -39,11 +39,22 @@ AS_MUST_CHECK as_status attempt_record(struct store *db, struct arena *a,
                                        const struct attempt_report *report,
                                        struct attempt_recorded *ret, struct as_err *err);
 
-/* Record a report that has points alone, without what is asked for. */
-AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
-                                        const struct attempt_writer *by,
-                                        const struct measurement *points, size_t n,
-                                        int64_t *ret_recorded, struct as_err *err);
+/* Record a report that has points alone, for a caller that early stopping never asks for anything:
+ * *ret_recorded is the number of new points. */
+AS_MUST_CHECK static inline as_status attempt_measure(struct store *db,
+                                                      const struct attempt_ref *ref,
+                                                      const struct attempt_writer *by,
+                                                      const struct measurement *points, size_t n,
+                                                      int64_t *ret_recorded, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    const struct attempt_report report = {.points = points, .n_points = n};
+    struct attempt_recorded got;
+    as_status st = attempt_record(db, &a, ref, by, &report, &got, err);
+    if (st == AS_OK)
+        *ret_recorded = got.points;
+    return st;
+}
 
 /* Replace the stored tail of the output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
 AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,

@@ -13,6 +13,7 @@
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_repair.h"
+#include "scheduler/lifecycle/rungs.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
@@ -278,12 +279,38 @@ static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *e
     return AS_OK;
 }
 
+/* Trials that wait at a rung for nothing. */
+static as_status prune_hopeless(struct round *r, struct as_err *err)
+{
+    struct store *db = r->reaper->db;
+    int64_t *keys = NULL;
+    size_t n = 0;
+    struct tx_run look = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_sweep_waiting(look.tx, r->a, &keys, &n, err);
+    if (look.status != AS_OK)
+        return look.status;
+    for (size_t i = 0; i < n; i++) {
+        int64_t pruned = 0;
+        struct tx_run run = tx_run_start(db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = rungs_prune(run.tx, r->a, keys[i], &pruned, err);
+        if (run.status != AS_OK)
+            return run.status;
+        r->report->hopeless += pruned;
+    }
+    return AS_OK;
+}
+
 static as_status prune_old_rows(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
     int64_t removed = 0;
     if (!lease_clock_prunes(&r->reaper->clock, store_config(db)->prune_ms, clock_mono_ns()))
         return AS_OK;
+    as_status st = prune_hopeless(r, err);
+    if (st != AS_OK)
+        return st;
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
         run.status = prune_some(run.tx, &removed, err);

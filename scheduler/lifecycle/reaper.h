@@ -21,6 +21,7 @@ struct reaper_report {
     int64_t sweeps_ended;  /* failed by wall time or failures, or moved to finishing */
     int64_t ensembles;     /* sweeps finished, and ensembles made on request */
     int64_t removed;       /* old keys and events */
+    int64_t hopeless;      /* trials that waited and could not be promoted any more */
     bool more_to_finish;   /* reaper_finish() has more sweeps to finish */
 };
 

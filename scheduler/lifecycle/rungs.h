@@ -1,8 +1,8 @@
 /* Early stopping in the service: which rungs a report reaches, what follows, and what is written.
  *
- * The rules are those of search/stopping, on the board of the sweep (sweep/rung_board.h). A decision
- * is made once, in the transaction that holds the sweep's row and records the values. It stands:
- * however the attempt ends then, the trial is pruned or paused (transition.h). */
+ * The rules are those of search/stopping, on the board of the sweep (sweep/rung_board.h). A
+ * decision is made once, in the transaction that holds the sweep's row and records the values. It
+ * stands: however the attempt ends then, the trial is pruned or paused (transition.h). */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_RUNGS_H
 #define ASSAY_SCHEDULER_LIFECYCLE_RUNGS_H
 
@@ -46,13 +46,18 @@ AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_
                                     struct trial_head *x, const struct measurement *points,
                                     size_t n, bool ends, struct as_err *err);
 
-/* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that go on
- * all the same. *ret_any: there are some. */
+/* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that go
+ * on all the same. *ret_any: there are some. */
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     bool *ret_any, struct as_err *err);
 
-/* What is to be said about early stopping that has no effect (search/stopping/stop_warning.h); NULL:
- * nothing. Reads the whole board, so ask only when nothing was decided. */
+/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their checkpoints go.
+ * *ret_n counts them. A sweep that has ended or was deleted: none. */
+AS_MUST_CHECK as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key,
+                                    int64_t *ret_n, struct as_err *err);
+
+/* What is to be said about early stopping that has no effect (search/stopping/stop_warning.h);
+ * NULL: nothing. Reads the whole board, so ask only when nothing was decided. */
 AS_MUST_CHECK as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key,
                                       const char **ret, struct as_err *err);
 

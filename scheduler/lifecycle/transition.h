@@ -55,10 +55,10 @@ AS_MUST_CHECK as_status trials_lose(struct tx *t, struct arena *a,
                                     const struct trial_list_heads *heads, const char *outcome,
                                     const char *reason, int64_t *ret_n, struct as_err *err);
 
-/* Change the state of a sweep. Its live trials are cancelled when it ends; those that early stopping
- * told to wait are pruned if it finishes. A sweep that runs on
- * after its end gets a new ensemble at its next end. reason NULL: the table's. AS_E_CONFLICT: the
- * table has no such step, or a sweep that is to run on has lost a data set. */
+/* Change the state of a sweep. Its live trials are cancelled when it ends; those that early
+ * stopping told to wait are pruned if it finishes. A sweep that runs on after its end gets a new
+ * ensemble at its next end. reason NULL: the table's. AS_E_CONFLICT: the table has no such step, or
+ * a sweep that is to run on has lost a data set. */
 AS_MUST_CHECK as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
                                          sweep_event ev, const char *reason, struct as_err *err);
 

@@ -32,8 +32,8 @@ struct history_trial {
 };
 
 /* What is new since a read that knew the trials below `known` and the ends up to `seq`: the trials
- * from `known` to below `total`, and earlier trials that ended, were retried, reached a rung or were
- * promoted after seq; ascending by number, perhaps several times. */
+ * from `known` to below `total`, and earlier trials that ended, were retried, reached a rung or
+ * were promoted after seq; ascending by number, perhaps several times. */
 AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                              int64_t known, int64_t seq, int64_t total,
                                              const char *const *metrics, size_t n_metrics,

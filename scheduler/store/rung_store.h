@@ -75,9 +75,9 @@ struct rung_changes {
 AS_MUST_CHECK as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t n,
                                             struct as_err *err);
 
-/* Write promotions, after the results and ends of the transaction: a trial that is paused is queued;
- * one whose attempt is still ending is queued when that has ended. AS_E_CONFLICT: one does not
- * wait. */
+/* Write promotions, after the results and ends of the transaction: a trial that is paused is
+ * queued; one whose attempt is still ending is queued when that has ended. AS_E_CONFLICT: one does
+ * not wait. */
 AS_MUST_CHECK as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size_t n,
                                                 struct as_err *err);
 

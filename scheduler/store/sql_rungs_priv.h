@@ -1,5 +1,5 @@
-/* What statements of several files say about rungs: struct rung_near of a trial, as columns, and the
- * results of a trial as JSON. `t` is the row of the trial, `s` that of its sweep. */
+/* What statements of several files say about rungs: struct rung_near of a trial, as columns, and
+ * the results of a trial as JSON. `t` is the row of the trial, `s` that of its sweep. */
 #ifndef ASSAY_SCHEDULER_STORE_SQL_RUNGS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_SQL_RUNGS_PRIV_H
 

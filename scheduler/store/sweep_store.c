@@ -43,6 +43,7 @@ enum {
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
     SWEEP_TARGET,
+    SWEEP_WAITING,
     SWEEP_DUE
 };
 
@@ -298,6 +299,8 @@ static const struct stmt stmts[] = {
                       "t.sweep_key where t.sweep_key = $1 and case when s.goal = 'maximize' then "
                       "t.result >= s.target else t.result <= s.target end order by t.finish_seq "
                       "limit 1"},
+    [SWEEP_WAITING] = {"sweep_waiting", "select key from sweep where state in ('running', "
+                                        "'paused') and n_paused > 0 order by key limit 100"},
     [SWEEP_DUE] = {"sweep_due",
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0) or " STEPS_OVER " or n_failed - "
@@ -615,6 +618,14 @@ as_status store_sweep_target(struct tx *t, int64_t key, struct sweep_target *ret
     RESULT_AUTO r = {0};
     as_status st = query_sweep(t, SWEEP_TARGET, key, &r, err);
     return st == AS_OK ? read_target_row(&r, 0, NULL, ret, err) : st;
+}
+
+as_status store_sweep_waiting(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
+                              struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_WAITING], NULL, &r, err);
+    return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
 }
 
 as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,

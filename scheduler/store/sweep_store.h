@@ -178,6 +178,10 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
 /* Delete it with everything that belongs to it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
 
+/* Sweeps in which trials wait for a promotion. At most 100. */
+AS_MUST_CHECK as_status store_sweep_waiting(struct tx *t, struct arena *a, int64_t **ret,
+                                            size_t *ret_n, struct as_err *err);
+
 /* Sweeps whose time or trials are over, and that still run or are paused. At most 100. */
 AS_MUST_CHECK as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
                                         struct as_err *err);

@@ -76,8 +76,9 @@ struct trial_moved {
                                    (struct trial_points); else empty */
 };
 /* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
- * end get the next finish_seq of their sweep in the order of the list, or the one that they name, so
- * the caller must hold the rows of the sweeps. The checkpoints of pruned trials go. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
+ * end get the next finish_seq of their sweep in the order of the list, or the one that they name,
+ * so the caller must hold the rows of the sweeps. The checkpoints of pruned trials go.
+ * AS_E_CONFLICT: a trial is not in `from` at that attempt. */
 AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
                                               size_t n, struct as_err *err);
 

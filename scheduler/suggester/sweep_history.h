@@ -4,8 +4,9 @@
  *
  * Two numbers of the sweep's row, which a load reads first, determine what is visible: the trials
  * with a number below `total`, and of them the ends, retries, rung results and promotions with a
- * place up to `finish_seq` (search/trial_past.h, search/trial_rungs.h). A trial that ended later counts as running. So the same two numbers give
- * the same history on any server, cached or not. One thread at a time. */
+ * place up to `finish_seq` (search/trial_past.h, search/trial_rungs.h). A trial that ended later
+ * counts as running. So the same two numbers give the same history on any server, cached or not.
+ * One thread at a time. */
 #ifndef ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 #define ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 

@@ -30,7 +30,8 @@ typedef enum sweep_end {
     SWEEP_ALL_ENDED /* no trial is live, and no other will begin */
 } sweep_end;
 
-/* The first of them, in this order of importance: target, failures, early stopping, time, steps, trials. */
+/* The first of them, in this order of importance: target, failures, early stopping, time, steps,
+ * trials. */
 sweep_end sweep_end_of(const struct sweep_standing *s);
 
 /* Why a sweep stays as it is and what would make it run on, for people: "wall_time is over: raise

@@ -76,6 +76,18 @@ class Names(unittest.TestCase):
         for path in (CLIENT, MODULES):
             subprocess.run([sys.executable, "-W", "error", "-B", "-c", code], env=dict(os.environ, PYTHONPATH=path), check=True)
 
+    def test_pruners(self):
+        """One that says the steps of a full trial is early_stopping; early_stopping goes before it."""
+        def stopping(**named):
+            with contextlib.redirect_stderr(None):
+                return assay.create_study(**named)._options.get("early_stopping")
+
+        hyperband = assay.pruners.HyperbandPruner(2, 54, reduction_factor=3)
+        self.assertEqual(stopping(pruner=hyperband), {"method": "hyperband", "min_steps": 2, "max_steps": 54, "eta": 3})
+        self.assertEqual(stopping(pruner=hyperband, early_stopping={"method": "asha"}), {"method": "asha"})
+        for pruner in (assay.pruners.HyperbandPruner(), assay.pruners.MedianPruner(), assay.pruners.NopPruner(), None):
+            self.assertIsNone(stopping(pruner=pruner))
+
     def test_states(self):
         study = assay.create_study()
         for number, state in enumerate(["completed", "failed", "pruned"]):

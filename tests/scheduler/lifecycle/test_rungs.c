@@ -543,6 +543,28 @@ START_TEST(a_budget_of_steps_ends_the_sweep)
 }
 END_TEST
 
+/* Of at most nine trials three go on from the first rung: whoever is behind four others is pruned while
+ * the sweep runs. */
+START_TEST(who_cannot_be_promoted_waits_no_longer)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 5);
+    for (size_t i = 0; i < 5; i++) {
+        (void)report_at(ref_of(&l.rows[i]), 3, 0.1 * (double)(i + 1), NULL);
+        end(&s, ref_of(&l.rows[i]), OUTCOME_PAUSED);
+    }
+    ck_assert_int_eq(state_of("a", 0), TRIAL_QUEUED); /* promoted with the third result */
+    ck_assert_int_eq(state_of("a", 4), TRIAL_PAUSED);
+    ck_assert_int_eq(reap(&s).hopeless, 2);
+    ck_assert_int_eq(state_of("a", 2), TRIAL_PAUSED);
+    ck_assert_int_eq(state_of("a", 3), TRIAL_PRUNED);
+    ck_assert_int_eq(state_of("a", 4), TRIAL_PRUNED);
+    ck_assert_ptr_nonnull(strstr(trial_of(&s, "a", 4).reason, "no promotion can reach it"));
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+}
+END_TEST
+
 /* Early stopping that compares nothing says so; strict: the sweep fails. */
 START_TEST(nothing_is_never_silent)
 {
@@ -661,6 +683,7 @@ Suite *test_suite(void)
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
+    tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);
     tcase_add_test(c, two_servers_decide_as_one);
     tcase_add_test(c, checkpoints_go_with_the_hope);
