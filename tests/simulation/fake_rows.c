@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/str.h"
 #include "tests/simulation/invariants.h"
 #include "tests/simulation/fibers.h"
@@ -134,6 +135,34 @@ void sim_fill_trial(struct tx *t, struct arena *a, int64_t key, int64_t number,
                               .reason = text_of(a, x->reason)};
 }
 
+static int metric_of(const char *name)
+{
+    for (int m = 0; m < SIM_METRICS; m++)
+        if (as_streq(sim_metrics[m], name))
+            return m;
+    ck_abort_msg("the simulation has no metric '%s'", name);
+}
+
+/* The latest values that come with an end. */
+static void set_latest(struct sim_trial *x, const struct trial_latest *l)
+{
+    struct as_err err = {0};
+    JSON_AUTO metrics = NULL;
+    const char *name;
+    json_t *value;
+    if (!l->metrics)
+        return;
+    ck_ok(json_parse(l->metrics, strlen(l->metrics), &metrics, &err), err);
+    json_object_foreach(metrics, name, value)
+    {
+        int metric = metric_of(name);
+        x->has[metric] = true;
+        ck_assert(json_number_get(value, &x->latest[metric]));
+    }
+    x->has_step = true;
+    x->step = l->step;
+}
+
 as_status sim_move_trial(struct tx *t, const struct trial_moved *m, bool is_guarded,
                          struct as_err *err)
 {
@@ -154,6 +183,7 @@ as_status sim_move_trial(struct tx *t, const struct trial_moved *m, bool is_guar
     x->has_feasible = v->to == TRIAL_COMPLETED;
     x->feasible = x->has_feasible && v->feasible;
     x->timed_out = v->timed_out;
+    set_latest(x, &m->latest);
     return AS_OK;
 }
 
@@ -246,14 +276,6 @@ int64_t sim_held(struct tx *t, const char *runner, const struct attempt_ref *end
 
 /* ---- measurements ---- */
 
-static int metric_of(const char *name)
-{
-    for (int m = 0; m < SIM_METRICS; m++)
-        if (as_streq(sim_metrics[m], name))
-            return m;
-    ck_abort_msg("the simulation has no metric '%s'", name);
-}
-
 int64_t sim_latest_step(const struct sim_attempt *x)
 {
     int64_t latest = -1;
@@ -297,7 +319,7 @@ struct measured sim_add_points(struct tx *t, const struct trial_points *p)
         a->points[a->n_points++] = (struct sim_point){m->step, metric, m->value};
         ret.recorded++;
     }
-    if (ret.recorded == 0)
+    if (ret.recorded == 0 || p->keeps_row)
         return ret;
     x->step = -1;
     for (size_t i = 0; i < p->n; i++) {
