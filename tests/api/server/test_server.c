@@ -147,7 +147,8 @@ START_TEST(test_bad_documents)
     REPLY_AUTO later = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"
-        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"pbt\"},"
+        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"pbt\",\"max_"
+        "steps\":9},"
         "\"limits\":{\"max_trials\":3},"
         "\"trial\":{\"command\":[\"true\"]}}");
     ck_status(later, 400);
