@@ -28,32 +28,33 @@ static const struct stmt stmts[] = {
          "select s.key, t.number is not null, coalesce(c.latest, 0), coalesce(c.others, 0), "
          "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, "
          "q.secret, " SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER(
-             "s", "t") " from "
-                       "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], "
-                       "$6::bigint[]) "
-                       "with ordinality as u(id, number, attempt, client, token, seat, place) left "
-                       "join lateral "
-                       "(select key, rungs, rungs_late from sweep where id = u.id limit 1) s on "
-                       "true left join lateral (select "
-                       "number, rung, decision from trial where sweep_key = s.key and number = "
-                       "u.number limit 1) t on true left "
-                       "join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as "
-                       "latest, "
-                       "count(*) filter (where not is_mine) as others from (select attempt, token "
-                       "is null or "
-                       "u.token is null or token = u.token as is_mine from attempt where sweep_key "
-                       "= s.key and "
-                       "number = u.number and client = u.client) y) c on u.client is not null left "
-                       "join lateral "
-                       "(select attempt, client, secret, gang from attempt where sweep_key = s.key "
-                       "and number = "
-                       "u.number and attempt = case when u.attempt = 0 then c.latest else "
-                       "u.attempt end limit 1) "
-                       "x on true left join lateral (select seat, secret from gang_seat where "
-                       "x.gang and "
-                       "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = "
-                       "u.seat limit "
-                       "1) q on true order by u.place"},
+             "s",
+             "t") " from "
+                  "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], "
+                  "$6::bigint[]) "
+                  "with ordinality as u(id, number, attempt, client, token, seat, place) left "
+                  "join lateral "
+                  "(select key, rungs, rungs_late from sweep where id = u.id limit 1) s on "
+                  "true left join lateral (select "
+                  "number, rung, decision, step from trial where sweep_key = s.key and number = "
+                  "u.number limit 1) t on true left "
+                  "join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as "
+                  "latest, "
+                  "count(*) filter (where not is_mine) as others from (select attempt, token "
+                  "is null or "
+                  "u.token is null or token = u.token as is_mine from attempt where sweep_key "
+                  "= s.key and "
+                  "number = u.number and client = u.client) y) c on u.client is not null left "
+                  "join lateral "
+                  "(select attempt, client, secret, gang from attempt where sweep_key = s.key "
+                  "and number = "
+                  "u.number and attempt = case when u.attempt = 0 then c.latest else "
+                  "u.attempt end limit 1) "
+                  "x on true left join lateral (select seat, secret from gang_seat where "
+                  "x.gang and "
+                  "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = "
+                  "u.seat limit "
+                  "1) q on true order by u.place"},
     /* Whoever holds the row of a client extends its lease, or finds that it has ended. */
     [BATCH_EXTEND] =
         {"batch_extend",
@@ -302,6 +303,7 @@ static as_status read_stored(struct reading *b, struct as_err *err)
         list[n++] = (struct rung_points){.board = f->sweep->board,
                                          .sweep_key = f->holder.sweep_key,
                                          .number = b->asks[i].ref.number,
+                                         .rung = f->trial.at.rung,
                                          .points = b->asks[i].points,
                                          .n = b->asks[i].n_points};
     }
