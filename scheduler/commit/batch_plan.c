@@ -223,6 +223,8 @@ static as_status reach_rungs(struct deciding *x, const struct measurement *point
                             .n = n,
                             .stored = x->f->stored,
                             .n_stored = x->f->n_stored,
+                            .was_past = !ends && x->f->holder.near.step > 0 &&
+                                        x->f->holder.near.step == x->f->holder.near.after,
                             .ends = ends};
     if (!r.board || x->trial.state != TRIAL_RUNNING || x->trial.at.decision != DECIDED_NOTHING)
         return AS_OK;

@@ -165,7 +165,7 @@ static as_status add_report(struct tx *t, struct arena *a, const struct attempt_
     if (st == AS_OK)
         st = add_points(t, ref, &x, report, &measured, err);
     if (st == AS_OK && is_near && x.state == TRIAL_RUNNING && x.at.decision == DECIDED_NOTHING)
-        st = rungs_reach(t, a, &s, &x, report->points, report->n_points, false, err);
+        st = rungs_reach(t, a, &s, &x, &holder.near, report->points, report->n_points, false, err);
     ret->points = measured.recorded;
     return st == AS_OK ? rungs_directive(a, ref, &x.at, &ret->directive, err) : st;
 }
@@ -383,7 +383,8 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
     if (measured.recorded < (int64_t)c->n_metrics)
         st = check_recorded(t, x, x->attempt, points, c->n_metrics, err);
     if (st == AS_OK && s->stops && x->state == TRIAL_RUNNING && x->at.decision == DECIDED_NOTHING)
-        st = rungs_reach(t, a, s, x, points, c->n_metrics, attempt_is_last(c), err);
+        st = rungs_reach(t, a, s, x, &(struct rung_near){0}, points, c->n_metrics,
+                         attempt_is_last(c), err);
     if (st != AS_OK)
         return st;
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);

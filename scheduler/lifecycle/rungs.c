@@ -142,7 +142,9 @@ static as_status pass_missed(struct arena *a, const struct rung_report *r, struc
     int64_t next = at->rung, latest = -1;
     for (size_t i = r->n_before; i < r->n; i++)
         latest = r->points[i].step > latest ? r->points[i].step : latest;
-    while (next + 1 < (int64_t)spec->n_rungs && spec->steps[next + 1] <= latest)
+    while (next + 1 < (int64_t)spec->n_rungs &&
+           (spec->steps[next + 1] <= latest ||
+            (r->was_past && next == at->rung && spec->steps[next] < latest)))
         next++;
     if (next == at->rung)
         return AS_OK;
@@ -159,6 +161,17 @@ as_status rungs_plan(struct arena *a, const struct rung_report *r, struct rung_p
                      int64_t *seq, struct rung_planned *p, struct as_err *err)
 {
     const struct stop_spec *spec = &r->board->spec;
+    /* an attempt that was told to pause may have gone past the next rung, before it ended */
+    while (r->was_past && r->n > r->n_before && at->decision == DECIDED_NOTHING &&
+           at->rung < (int64_t)spec->n_rungs &&
+           spec->steps[at->rung] < r->points[r->n_before].step) {
+        struct rung_result now = {.number = (uint64_t)r->trial->number, .rung = (uint32_t)at->rung};
+        if (!gather(r, spec->steps[at->rung], &now))
+            break;
+        as_status st = reach(a, r, &now, at, seq, p, err);
+        if (st != AS_OK)
+            return st;
+    }
     for (size_t i = r->n_before; i < r->n && at->decision == DECIDED_NOTHING; i++) {
         struct rung_result now = {.number = (uint64_t)r->trial->number};
         if (!stop_spec_rung(spec, 0, r->points[i].step, &now.rung) ||
@@ -203,10 +216,17 @@ static as_status write_changes(struct tx *t, struct arena *a, const struct rung_
 }
 
 as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s, struct trial_head *x,
-                      const struct measurement *points, size_t n, bool ends, struct as_err *err)
+                      const struct rung_near *near, const struct measurement *points, size_t n,
+                      bool ends, struct as_err *err)
 {
-    struct rung_report r = {.sweep = s, .trial = x, .points = points, .n = n, .ends = ends};
-    struct rung_points look = {.sweep_key = s->key, .number = x->number, .points = points, .n = n};
+    struct rung_report r = {.sweep = s,
+                            .trial = x,
+                            .points = points,
+                            .n = n,
+                            .was_past = near->step > 0 && near->step == near->after,
+                            .ends = ends};
+    struct rung_points look = {
+        .sweep_key = s->key, .number = x->number, .rung = x->at.rung, .points = points, .n = n};
     struct rung_planned p = {0};
     struct rung_place at = x->at;
     as_status st = open_board(t, a, s, &r.board, err);

@@ -22,7 +22,8 @@ struct rung_report {
      * arrive with this one. Those that were stored before are apart. */
     const struct measurement *points, *stored;
     size_t n_before, n, n_stored;
-    bool ends; /* the trial completes with them: it goes on whatever the rule says */
+    bool was_past; /* the trial had reported a step after its next rung */
+    bool ends;     /* the trial completes with them: it goes on whatever the rule says */
 };
 
 /* What is to be written; both lists grow in the arena. Zeroed: nothing. */
@@ -43,16 +44,17 @@ AS_MUST_CHECK as_status rungs_plan(struct arena *a, const struct rung_report *r,
  * sweep and the trial; writes what follows, with events. x->at and s->finish_seq are as
  * afterwards. */
 AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s,
-                                    struct trial_head *x, const struct measurement *points,
-                                    size_t n, bool ends, struct as_err *err);
+                                    struct trial_head *x, const struct rung_near *near,
+                                    const struct measurement *points, size_t n, bool ends,
+                                    struct as_err *err);
 
 /* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that go
  * on all the same. *ret_any: there are some. */
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     bool *ret_any, struct as_err *err);
 
-/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their checkpoints go.
- * *ret_n counts them. A sweep that has ended or was deleted: none. */
+/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their checkpoints
+ * go. *ret_n counts them. A sweep that has ended or was deleted: none. */
 AS_MUST_CHECK as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key,
                                     int64_t *ret_n, struct as_err *err);
 

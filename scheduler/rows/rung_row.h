@@ -28,7 +28,8 @@ struct rung_place {
 /* At which steps a report may reach the next rung of a trial; 0: none is left. */
 struct rung_near {
     int64_t step;  /* its own */
-    int64_t after; /* or any from here on: the rung was missed, or counts late */
+    int64_t after; /* or any from here on: the rung was missed, counts late, or was passed by an
+                      attempt that was told to end before it (then it is `step`) */
 };
 
 /* May these points reach a rung, so that the row of their sweep is needed too? Pure. */

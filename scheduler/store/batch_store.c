@@ -27,8 +27,9 @@ enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
     "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
     "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral (select "  \
     "key, rungs, rungs_late from sweep where id = u.id limit 1) s on true left join lateral "      \
-    "(select number, rung, decision from trial where sweep_key = s.key and number = u.number "     \
-    "limit 1) t on true left join lateral (select coalesce(max(attempt) filter (where is_mine), "  \
+    "(select number, rung, decision, step from trial where sweep_key = s.key and number = "        \
+    "u.number limit 1) t on true left join lateral (select coalesce(max(attempt) filter (where "   \
+    "is_mine), "                                                                                   \
     "0) as latest, count(*) filter (where not is_mine) as others from (select attempt, token is "  \
     "null or u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key "  \
     "and number = u.number and client = u.client and u.client is not null) y) c on true left "     \
@@ -354,6 +355,7 @@ static as_status read_stored(struct reading *b, struct as_err *err)
         list[n++] = (struct rung_points){.board = f->sweep->board,
                                          .sweep_key = f->holder.sweep_key,
                                          .number = b->asks[i].ref.number,
+                                         .rung = f->trial.at.rung,
                                          .points = b->asks[i].points,
                                          .n = b->asks[i].n_points};
     }

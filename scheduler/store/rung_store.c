@@ -315,10 +315,19 @@ static as_status find_lacking(struct arena *a, const struct rung_points *p, stru
                               struct as_err *err)
 {
     const struct rung_board *b = p->board;
-    size_t most = (b->n_metrics + b->n_outcomes) * STOP_RUNGS_MAX;
+    size_t most = 2 * (b->n_metrics + b->n_outcomes) * STOP_RUNGS_MAX;
     *ret = (struct lacking){.rows = arena_alloc(a, most + 1, sizeof *ret->rows)};
     if (!ret->rows)
         return as_fail_nomem(err);
+    int64_t latest = -1;
+    for (size_t i = 0; i < p->n; i++)
+        latest = p->points[i].step > latest ? p->points[i].step : latest;
+    for (size_t k = (size_t)p->rung; k < b->spec.n_rungs && b->spec.steps[k] < latest; k++) {
+        for (size_t m = 0; m < b->n_metrics; m++)
+            lack(ret, p, b->metrics[m], b->spec.steps[k]);
+        for (size_t m = 0; m < b->n_outcomes; m++)
+            lack(ret, p, b->outcomes[m].metric, b->spec.steps[k]);
+    }
     for (size_t i = 0; i < p->n; i++) {
         int64_t step = p->points[i].step;
         uint32_t rung = 0;

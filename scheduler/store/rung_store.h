@@ -30,6 +30,7 @@ AS_MUST_CHECK as_status store_rung_open(struct tx *t, struct arena *a, struct ru
 struct rung_points {
     const struct rung_board *board;
     int64_t sweep_key, number;
+    int64_t rung;                     /* the next one of the trial */
     const struct measurement *points; /* that arrive */
     size_t n;
     const struct measurement *stored; /* set: those that the points lack; views */

@@ -6,7 +6,8 @@
 /* The trial may be absent. Arrays begin at 1. */
 #define SQL_RUNG_NEXT(s, t) "case when " t ".decision is null then " s ".rungs[" t ".rung + 1] end"
 #define SQL_RUNG_AFTER(s, t)                                                                       \
-    s ".rungs[case when " s ".rungs_late then " t ".rung + 1 else " t ".rung + 2 end]"
+    s ".rungs[case when " s ".rungs_late or " t ".step >= " s ".rungs[" t ".rung + 1] then " t     \
+      ".rung + 1 else " t ".rung + 2 end]"
 
 /* JSON has no NaN. */
 #define SQL_FINITE(v) "case when " v " not in ('NaN', 'Infinity', '-Infinity') then " v " end"

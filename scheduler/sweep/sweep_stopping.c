@@ -74,8 +74,8 @@ static as_status check_pause(const struct sweep_doc *d, const struct stop_spec *
                                   "what it left in $ASSAY_CHECKPOINTS");
 }
 
-/* The design of a sweep that leaves its size open: STOP_DESIGN, or a quarter of a small sweep. Below
- * LEAST_DESIGN the space decides, as without early stopping. The number is written into the
+/* The design of a sweep that leaves its size open: STOP_DESIGN, or a quarter of a small sweep.
+ * Below LEAST_DESIGN the space decides, as without early stopping. The number is written into the
  * document, because limits may change later, and suggestions must not. */
 static void settle_design(struct sweep_doc *d)
 {

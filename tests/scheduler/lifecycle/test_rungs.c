@@ -210,6 +210,30 @@ START_TEST(the_best_one_is_promoted)
 }
 END_TEST
 
+/* An attempt that was told to pause reports on until it ends, past the next rung too: that one
+ * counts when the next attempt goes on after it. */
+START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    ck_pauses(ref_of(&l.rows[0]), 3, 0.1);
+    for (int64_t step = 4; step < 12; step++)
+        ck_pauses(ref_of(&l.rows[0]), step, 0.1);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
+    char sha[SHA256_HEX_SIZE];
+    put_blob(&s, "state", sha);
+    pg_fixture_exec(s.url, "insert into trial_file (sweep_key, number, kind, path, size, sha256) "
+                           "select 1, 0, 'checkpoint', 'c', 5, sha256 from blob");
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(c.number, 0);
+    ck_pauses(ref_of(&c), 12, 0.1);
+    ck_assert_int_eq(count("select step from rung_result where number = 0 and rung = 1"), 9);
+}
+END_TEST
+
 /* A trial that would be promoted at once does not wait. */
 START_TEST(the_best_of_all_goes_on)
 {
@@ -303,8 +327,9 @@ START_TEST(values_are_compared_at_the_step_of_the_rung)
     ref = ref_of(&l.rows[1]);
     ck_goes_on(ref, 2, 0.9);
     ck_goes_on(ref, 4, 0.9);
-    ck_goes_on(ref, 8, 0.9);
     ck_assert_int_eq(count("select rung from trial where number = 1"), 0);
+    ck_goes_on(ref, 8, 0.9);
+    ck_assert_int_eq(count("select rung from trial where number = 1"), 1);
     ck_goes_on(ref, 10, 0.9);
     ck_assert_int_eq(count("select rung from trial where number = 1"), 1);
     ck_goes_on(ref, 27, 0.9);
@@ -543,8 +568,8 @@ START_TEST(a_budget_of_steps_ends_the_sweep)
 }
 END_TEST
 
-/* Of at most nine trials three go on from the first rung: whoever is behind four others is pruned while
- * the sweep runs. */
+/* Of at most nine trials three go on from the first rung: whoever is behind four others is pruned
+ * while the sweep runs. */
 START_TEST(who_cannot_be_promoted_waits_no_longer)
 {
     begin();
@@ -671,6 +696,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_decision_stands);
     tcase_add_test(c, nobody_pauses_by_himself);
     tcase_add_test(c, the_best_one_is_promoted);
+    tcase_add_test(c, a_rung_that_a_pausing_attempt_passed_counts);
     tcase_add_test(c, the_best_of_all_goes_on);
     tcase_add_test(c, what_is_lost_while_it_pauses_waits);
     tcase_add_test(c, repeats_and_late_reports_decide_nothing);
