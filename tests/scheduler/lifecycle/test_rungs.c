@@ -210,8 +210,8 @@ START_TEST(the_best_one_is_promoted)
 }
 END_TEST
 
-/* An attempt that was told to pause reports on until it ends, past the next rung too: that one counts
- * when the next attempt goes on after it. */
+/* An attempt that was told to pause reports on until it ends, past the next rung too: that one
+ * counts when the next attempt goes on after it. */
 START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
 {
     begin();
@@ -568,8 +568,8 @@ START_TEST(a_budget_of_steps_ends_the_sweep)
 }
 END_TEST
 
-/* Of at most nine trials three go on from the first rung: whoever is behind four others is pruned while
- * the sweep runs. */
+/* Of at most nine trials three go on from the first rung: whoever is behind four others is
+ * pruned while the sweep runs. */
 START_TEST(who_cannot_be_promoted_waits_no_longer)
 {
     begin();
