@@ -48,13 +48,13 @@ AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_
                                     const struct measurement *points, size_t n, bool ends,
                                     struct as_err *err);
 
-/* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that go
- * on all the same. *ret_any: there are some. */
+/* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that
+ * go on all the same. *ret_any: there are some. */
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     bool *ret_any, struct as_err *err);
 
-/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their checkpoints
- * go. *ret_n counts them. A sweep that has ended or was deleted: none. */
+/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their
+ * checkpoints go. *ret_n counts them. A sweep that has ended or was deleted: none. */
 AS_MUST_CHECK as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key,
                                     int64_t *ret_n, struct as_err *err);
 

@@ -24,16 +24,11 @@
 static const struct {
     const char *name;
     bool is_duration;
-} limit_names[] = {{"max_trials", false},
-                   {"max_concurrent_trials", false},
-                   {"max_failed_trials", false},
-                   {"max_restarts", false},
-                   {"max_steps", false},
-                   {"target", false},
-                   {"trial_timeout", true},
-                   {"on_timeout", false},
-                   {"wall_time", true},
-                   {"grace", true}};
+} limit_names[] = {{"max_trials", false},        {"max_concurrent_trials", false},
+                   {"max_failed_trials", false}, {"max_restarts", false},
+                   {"max_steps", false},         {"target", false},
+                   {"trial_timeout", true},      {"on_timeout", false},
+                   {"wall_time", true},          {"grace", true}};
 
 /* The patch. */
 

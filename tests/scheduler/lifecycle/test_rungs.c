@@ -568,8 +568,8 @@ START_TEST(a_budget_of_steps_ends_the_sweep)
 }
 END_TEST
 
-/* Of at most nine trials three go on from the first rung: whoever is behind four others is pruned
- * while the sweep runs. */
+/* Of at most nine trials three go on from the first rung: whoever is behind four others is
+ * pruned while the sweep runs. */
 START_TEST(who_cannot_be_promoted_waits_no_longer)
 {
     begin();
