@@ -13,7 +13,7 @@
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_repair.h"
-#include "scheduler/lifecycle/rungs.h"
+#include "scheduler/lifecycle/rungs_over.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"

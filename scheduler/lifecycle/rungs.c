@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "base/str.h"
-#include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/event_store.h"
 #include "search/stopping/stop_warning.h"
 
@@ -264,31 +263,6 @@ as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
     b->seq = seq;
     *ret_any = n > 0;
     return AS_OK;
-}
-
-as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key, int64_t *ret_n,
-                      struct as_err *err)
-{
-    const struct trial_change over = {.event = TRIAL_EV_PRUNE,
-                                      .reason = "too many trials are better at its rung: no "
-                                                "promotion can reach it any more",
-                                      .outcome = "pruned"};
-    struct trial_list_heads waiting = {0};
-    struct rung_board *b = NULL;
-    struct sweep_head s;
-    *ret_n = 0;
-    as_status st = store_sweep_lock(t, a, sweep_key, &s, err);
-    if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
-        return st == AS_E_NOT_FOUND ? AS_OK : st;
-    if ((st = open_board(t, a, &s, &b, err)) == AS_OK)
-        st = store_trial_ended(t, a, s.key, TRIAL_PAUSED, 1000, &waiting, err);
-    for (size_t i = 0; i < waiting.n && st == AS_OK; i++) {
-        if (!stopping_is_over(b->index, (uint64_t)waiting.rows[i].number, (uint64_t)s.planned))
-            continue;
-        st = trial_transition(t, a, &s, &waiting.rows[i], &over, NULL, err);
-        (*ret_n)++;
-    }
-    return st;
 }
 
 as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key, const char **ret,

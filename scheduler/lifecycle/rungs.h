@@ -53,11 +53,6 @@ AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     bool *ret_any, struct as_err *err);
 
-/* Prune the trials of a sweep that wait and can never be promoted, at most 1000: their
- * checkpoints go. *ret_n counts them. A sweep that has ended or was deleted: none. */
-AS_MUST_CHECK as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key,
-                                    int64_t *ret_n, struct as_err *err);
-
 /* What is to be said about early stopping that has no effect (search/stopping/stop_warning.h);
  * NULL: nothing. Reads the whole board, so ask only when nothing was decided. */
 AS_MUST_CHECK as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key,
