@@ -1,5 +1,6 @@
-/* Trials that wait at a rung for nothing: so many others are better there that no promotion can reach
- * them. They are pruned while the sweep runs, so that their checkpoints do not fill the store. */
+/* Trials that wait at a rung for nothing: so many others are better there that no promotion can
+ * reach them. They are pruned while the sweep runs, so that their checkpoints do not fill the
+ * store. */
 #include "scheduler/lifecycle/rungs_over.h"
 
 #include "scheduler/lifecycle/transition.h"

@@ -58,14 +58,11 @@ bool stop_warning(const struct stopping *s, const struct stop_progress *p,
                   char ret_text[STOP_WARNING_MAX])
 {
     AS_AUTO(str_done) struct str b = {0};
-    size_t decided = 0;
-    for (size_t k = 0; k < s->spec.n_rungs; k++)
-        decided += s->counts[k].stopped + s->counts[k].paused;
     if (s->spec.method == STOP_NONE || p->n_ended == 0)
         return false;
     if (p->n_with_result == 0) {
         say_no_result(s, p, &b);
-    } else if (decided == 0 && p->n_ended >= STOP_WARNING_AFTER) {
+    } else if (s->n_decided == 0 && p->n_ended >= STOP_WARNING_AFTER) {
         str_printf(&b, "early stopping has decided nothing about %" PRIu64 " trials: ", p->n_ended);
         say_why(s, &b);
     } else {

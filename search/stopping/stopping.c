@@ -37,10 +37,8 @@ as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, s
         return as_fail_nomem(err);
     s->spec = *spec;
     size_t n_metrics = spec->has_metric ? 1 : spec->n_objectives;
-    for (size_t k = 0; k < spec->n_rungs; k++) {
+    for (size_t k = 0; k < spec->n_rungs; k++)
         s->rungs[k].n_metrics = n_metrics;
-        s->counts[k].step = spec->steps[k];
-    }
     s->agreement.n_metrics = n_metrics;
     s->agreement.n_rungs = spec->n_rungs;
     s->cap.last = spec->n_rungs > 0 ? (uint32_t)spec->n_rungs - 1 : 0;
@@ -68,11 +66,6 @@ void stopping_free(struct stopping *s)
     free(s->costs);
     free(s->pairs);
     free(s);
-}
-
-uint64_t stopping_seq(const struct stopping *s)
-{
-    return s->seq;
 }
 
 /* ---- where a trial is compared ---- */
@@ -261,11 +254,7 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
                         .is_compared = p->is_compared || is_compared,
                         .before = follows ? p->row.costs[0] : NAN,
                         .row = row};
-    struct stop_counts *c = &s->counts[r->rung];
-    c->reached++;
-    c->stopped += r->decision == STOP_PRUNE;
-    c->paused += r->decision == STOP_PAUSE;
-    s->seq = r->seq > s->seq ? r->seq : s->seq;
+    s->n_decided += r->decision != STOP_GO_ON;
     return AS_OK;
 }
 
@@ -281,12 +270,6 @@ void stopping_left(struct stopping *s, uint64_t number)
 void stopping_promoted(struct stopping *s, uint64_t number)
 {
     stopping_left(s, number);
-}
-
-void stopping_counts(const struct stopping *s, uint32_t rung, struct stop_counts *ret)
-{
-    *ret = s->counts[rung];
-    ret->waiting = s->rungs[rung].n_waiting;
 }
 
 /* ---- promotions ---- */

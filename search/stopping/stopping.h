@@ -69,9 +69,6 @@ AS_MUST_CHECK as_status stopping_add(struct stopping *s, const struct rung_resul
 void stopping_promoted(struct stopping *s, uint64_t number);
 void stopping_left(struct stopping *s, uint64_t number);
 
-/* The largest seq that was added; 0: none. */
-uint64_t stopping_seq(const struct stopping *s);
-
 /* Decide about a result that is not added yet; its `decision` and `seq` are not read. Changes
  * nothing: the caller stores the decision and adds the result. The result at the last rung, and
  * every result with STOP_NONE, is STOP_GO_ON. Errors as stopping_add(). O(log n); with several
@@ -94,12 +91,5 @@ bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most);
 /* The lowest rung that decides anything now: with min_steps: auto it changes. The last rung: none
  * does. */
 uint32_t stopping_lowest_rung(const struct stopping *s);
-
-/* What a sweep shows of a rung. */
-struct stop_counts {
-    int64_t step;
-    size_t reached, stopped, paused, waiting; /* decided STOP_PRUNE, STOP_PAUSE; waiting now */
-};
-void stopping_counts(const struct stopping *s, uint32_t rung, struct stop_counts *ret);
 
 #endif

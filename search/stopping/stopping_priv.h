@@ -21,7 +21,6 @@ struct place {
 struct stopping {
     struct stop_spec spec;
     struct standings rungs[STOP_RUNGS_MAX];
-    struct stop_counts counts[STOP_RUNGS_MAX];
     struct place *places; /* by number */
     size_t n_places, cap_places;
     struct agreement agreement; /* of min_steps: auto */
@@ -31,7 +30,7 @@ struct stopping {
     double *costs;
     struct chance_pairs *pairs;
     double best;
-    uint64_t seq;
+    size_t n_decided; /* results whose trial did not go on */
 };
 
 #endif
