@@ -237,11 +237,14 @@ static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
     return gang_world_end(w, &c, err);
 }
 
-/* It is done, or ended early as it was told: the rank that leads ends the attempt for all. */
-static bool ends_well(const struct seat_end *e)
+/* It is done, or ended early as it was told: the rank that leads ends the attempt for all. After a
+ * decision of early stopping a rank may also say that it should be tried again: those it worked
+ * with had gone before it was told. */
+static bool ends_well(const struct gang_world *w, const struct seat_end *e)
 {
+    bool is_decided = w->trial.at.decision != DECIDED_NOTHING;
     return e->outcome == OUTCOME_COMPLETED || e->outcome == OUTCOME_PAUSED ||
-           e->outcome == OUTCOME_PRUNED;
+           e->outcome == OUTCOME_PRUNED || (is_decided && e->outcome == OUTCOME_RETRY);
 }
 
 /* A rank of a gang whose world may change. */
@@ -253,11 +256,11 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
     seat_event ev = SEAT_EV_LEAVE;
     if (e->outcome == OUTCOME_TIMEOUT || (e->outcome == OUTCOME_FAILED && !is_signal))
         return end_all(w, seat, e, reason, err);
-    if (e->outcome == OUTCOME_RETRY || is_signal) {
+    if ((e->outcome == OUTCOME_RETRY && !ends_well(w, e)) || is_signal) {
         ev = SEAT_EV_LOSE;
         why = gang_world_blame(w, seat, reason);
     }
-    bool is_done = ends_well(e) && seat != gang_world_leader(w);
+    bool is_done = ends_well(w, e) && seat != gang_world_leader(w);
     if (!is_done)
         seat->outcome = NULL; /* a rank that led, and did not complete the attempt, has just left */
     int64_t joined = e->epoch > seat->joined_epoch ? e->epoch : seat->joined_epoch;
@@ -276,7 +279,7 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
 static as_status end_fixed(struct gang_world *w, struct gang_seat_row *seat,
                            const struct seat_end *e, const char *reason, struct as_err *err)
 {
-    if (!ends_well(e))
+    if (!ends_well(w, e))
         return end_all(w, seat, e, reason, err);
     as_status st = gang_world_apply(w, seat, SEAT_EV_END, NULL, err);
     return st == AS_OK ? gang_world_settle(w, err) : st;

@@ -124,6 +124,21 @@ START_TEST(a_runner_that_leaves_is_no_death)
 }
 END_TEST
 
+/* The rank that leads is told first; another finds that it has gone, and asks for a new try. */
+START_TEST(a_rank_that_stops_after_a_decision_is_no_death)
+{
+    make_elastic("g", "'max_trials': 1", 1);
+    (void)start_gang("g", "a", 3);
+    pg_fixture_exec(s.url, "update trial set decision = 'prune', reason = 'it was behind'");
+    ck_ok(ends_after(seat(1), OUTCOME_RETRY, 1), err);
+    check_world(GANG_RUNNING, 2, 0);
+    ck_assert_int_eq(state_of(1), SEAT_LEFT);
+    pg_fixture_exec(s.url, "update trial set decision = null, reason = null");
+    ck_ok(ends_after(seat(2), OUTCOME_RETRY, 2), err); /* without one it is */
+    check_world(GANG_RUNNING, 3, 1);
+}
+END_TEST
+
 START_TEST(a_runner_that_registers_again_resumes_its_ranks)
 {
     int64_t a, b, mine[3];
@@ -364,6 +379,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_lost_host_is_one_change);
     tcase_add_test(t, the_reaper_finds_them);
     tcase_add_test(t, a_runner_that_leaves_is_no_death);
+    tcase_add_test(t, a_rank_that_stops_after_a_decision_is_no_death);
     tcase_add_test(t, a_runner_that_registers_again_resumes_its_ranks);
     tcase_add_test(t, a_rank_that_is_not_listed_is_lost);
     tcase_add_test(t, a_cancelled_trial_stops_every_rank);
