@@ -78,7 +78,7 @@ begin
         n_completed = s.n_completed + t.n_completed, n_pruned = s.n_pruned + t.n_pruned, n_failed = s.n_failed + t.n_failed,
         n_cancelled = s.n_cancelled + t.n_cancelled, n_known_failed = s.n_known_failed + t.n_known_failed,
         n_retried = s.n_retried + t.n_retried, finish_seq = s.finish_seq + t.n_ended + 2 * t.n_retried,
-        steps_spent = s.steps_spent + t.n_spent,
+        steps_spent = least(s.steps_spent + t.n_spent, 9223372036854775807),    -- steps may be that large
         served = case when t.n_begun > 0 then nextval('sweep_served') else s.served end,
         turns = case when t.n_begun > 0
             then greatest(s.turns, (select max(m.turns) from sweep m where m.state = 'running') - 8) + t.n_begun

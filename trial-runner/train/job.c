@@ -8,8 +8,11 @@
 #include "trial-runner/train/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data/dataset_json.h"
 #include "base/file.h"
@@ -27,9 +30,38 @@ void job_done(struct job *job)
     free(job->test);
     free(job->test_features);
     free(job->test_targets);
+    for (size_t i = 0; i < AS_ARRAY_LEN(job->held); i++)
+        if (job->held[i] > 0)
+            (void)close(job->held[i]);
     free(job->members);
     json_decref(job->doc);
     *job = (struct job){0};
+}
+
+static as_status hold_file(char **path, int *ret, struct as_err *err)
+{
+    char name[40];
+    if (!*path)
+        return AS_OK;
+    *ret = open(*path, O_RDONLY | O_CLOEXEC);
+    if (*ret < 0)
+        return as_fail(err, AS_E_IO, "test rows: cannot open %s: %s", *path, strerror(errno));
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", *ret);
+    char *held = as_strdup(name);
+    if (!held)
+        return as_fail_nomem(err);
+    free(*path);
+    *path = held;
+    return AS_OK;
+}
+
+as_status job_hold_test(struct job *job, struct as_err *err)
+{
+    char **const paths[] = {&job->test, &job->test_features, &job->test_targets};
+    as_status st = AS_OK;
+    for (size_t i = 0; i < AS_ARRAY_LEN(paths) && job->group && st == AS_OK; i++)
+        st = hold_file(paths[i], &job->held[i], err);
+    return st;
 }
 
 struct dataset_paths job_paths(const struct job *job)

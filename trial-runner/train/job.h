@@ -19,6 +19,7 @@ struct job {
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     char *test, *test_features,
         *test_targets; /* paths of its test rows; owned, NULL when not used */
+    int held[3];       /* open files of job_hold_test(); 0: none */
     size_t test_rows;  /* 0: it has none */
     const char
         *digest; /* of the data set without its test rows, "" when its record has none; a view
@@ -45,6 +46,11 @@ struct job {
  * owned by the caller: job_done(). */
 AS_MUST_CHECK as_status job_read(const char *path, struct job *ret, struct as_err *err);
 void job_done(struct job *job);
+
+/* Keep the test rows of a group readable: they are read when a member ends, and stand in the folder
+ * of the first member, which may have ended and gone by then. Their paths become those of open
+ * files. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status job_hold_test(struct job *job, struct as_err *err);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
 

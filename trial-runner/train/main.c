@@ -88,6 +88,8 @@ static int run_job(const char *path, int64_t checkpoint_ms, const struct team_op
     if (st != AS_OK)
         return fail_with(&err);
     st = job_read(path, &job, &err);
+    if (st == AS_OK)
+        st = job_hold_test(&job, &err);
     if (st != AS_OK)
         return fail_with(&err);
     if (job.group) {

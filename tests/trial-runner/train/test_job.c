@@ -1,6 +1,7 @@
 /* JOB.json in both forms: what is read, what is refused, and what the fingerprint depends on. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -45,6 +46,27 @@ static as_status read_member(const char *text, struct member **ret)
     as_status st = read_job(text, &job);
     return st == AS_OK ? member_create(&job, &job.members[0], ret, &err) : st;
 }
+
+/* The folder of the first member goes with its end; the others read the test rows at theirs. */
+START_TEST(a_group_keeps_its_test_rows)
+{
+    AS_AUTO(as_freep) char *rows = file_join(dir, "rows.csv"), *text = NULL;
+    struct job job = {.group = true, .test = as_strdup(rows)};
+    size_t n = 0;
+    ck_ok(file_replace(rows, "y,x\n1,2\n", 8, 0644, &err), err);
+    ck_ok(job_hold_test(&job, &err), err);
+    ck_assert_int_eq(unlink(rows), 0);
+    for (int i = 0; i < 2; i++) { /* each member reads it from its begin */
+        as_freep(&text);
+        ck_ok(file_read(job.test, 100, &text, &n, &err), err);
+        ck_assert_str_eq(text, "y,x\n1,2\n");
+    }
+    job_done(&job);
+    job = (struct job){.group = true, .test = as_strdup(rows)};
+    ck_fails(job_hold_test(&job, &err), AS_E_IO, err, "rows.csv");
+    job_done(&job);
+}
+END_TEST
 
 START_TEST(whole_job)
 {
@@ -191,6 +213,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("job");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, whole_job);
+    tcase_add_test(t, a_group_keeps_its_test_rows);
     tcase_add_test(t, group_form);
     tcase_add_test(t, refused);
     tcase_add_test(t, out_of_memory);

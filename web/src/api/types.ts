@@ -1284,8 +1284,12 @@ export type FileList = {
 export type FileSet = {
   kind: "artifact" | "checkpoint";
   files: File[];
-  /** Only with kind checkpoint and no files: why the checkpoint that the attempt was given cannot be used, so that the trial begins again. An event trial.changed has the text as its reason */
-  lost?: string | null;
+  lost?: null;
+} | {
+  kind: "checkpoint";
+  files: File[];
+  /** Why the checkpoint that the attempt was given cannot be used, so that the trial begins again. An event trial.changed has the text as its reason */
+  lost: string;
 };
 
 /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that. by: each row is predicted by the trial of its value in a column, and the weights are shares of the rows */
