@@ -111,6 +111,10 @@ class Page:
             out += [f"### {name}", ""] + ([schema["description"].strip(), ""] if schema.get("description") else [])
             if schema.get("properties"):
                 self.fields(schema)
+            elif all(s.get("properties") for s in schema.get("oneOf", [{}])):
+                out += ["One of these.", ""]
+                for form in schema["oneOf"]:
+                    self.fields(form)
             else:
                 out += [self.kind(schema) + ".", ""]
         return "\n".join(out).rstrip() + "\n"

@@ -158,7 +158,11 @@ static as_status check_begin(struct call *c, const char *sha256, int64_t first, 
     char byte;
     size_t len = 0;
     as_status st = blob_read(c->server->store, sha256, first, &byte, 1, &len, err);
-    return st == AS_E_IO ? err->code = AS_E_NOT_FOUND : st;
+    if (st != AS_E_IO)
+        return st;
+    log_write(LOG_WARN, "download refused", "sha256=%s offset=%lld detail=\"%s\"", sha256,
+              (long long)first, err->msg);
+    return err->code = AS_E_NOT_FOUND;
 }
 
 as_status answer_blob(struct call *c, const char *sha256, struct as_err *err)
