@@ -167,7 +167,7 @@ class Fuzz:
             return made
         if kind == "array":
             items = s.get("items", {"type": ["number", "string", "boolean", "null"]})  # of a parameter's value
-            return [self.make(items, depth + 1) for _ in range(rng.randrange(3))]
+            return [self.make(items, depth + 1) for _ in range(min(rng.randrange(3), s.get("maxItems", 2)))]
         if kind == "string":
             return self.make_text(s)
         if kind in ("integer", "number"):
@@ -230,13 +230,14 @@ class Fuzz:
                     body["limits"][name] = self.rng.choice(values)  # nor may its limits end it
             if body.get("limits", {}).get("on_timeout") == "keep":  # it needs a trial_timeout, which others take away
                 del body["limits"]["on_timeout"]
+            body.get("limits", {}).pop("max_steps", None)  # of sweeps with early stopping
         elif op.name == "addTrial":
             body = self.make_trial()
         elif op.name.endswith("Suggestion"):
             body["client"] = self.rng.choice(["me", "you"])
             body.pop("lease_ms", None)  # else they end under the others
         elif op.name == "putFiles":
-            body["files"] = [{"path": f"f/{i}", "size": 1, "sha256": self.digest} for i in range(self.rng.randrange(2))]
+            body["files"] = [{"path": f"f/{i}", "size": 1, "sha256": self.digest} for i in range(0 if body.get("lost") else self.rng.randrange(2))]
         for held in body.get("resume", []) + body.get("attempts", []) if isinstance(body, dict) else []:
             if held.get("seat") is None:  # only ranks have these
                 held.pop("step", None)
