@@ -68,7 +68,7 @@ def main():
     options.add_argument("--build", default=os.path.join(ROOT, "build"))
     options.add_argument("--slots", type=int, default=2)
     options.add_argument("--trials", type=int, default=200)
-    options.add_argument("ways", nargs="*", choices=[[], *WAYS], default=list(WAYS))
+    options.add_argument("ways", nargs="*", metavar="WAY", help=", ".join(WAYS) + "; default: all")
     chosen = options.parse_args()
     os.environ.update(ASSAY_SOURCE_ROOT=ROOT, ASSAY_BUILD_ROOT=os.path.abspath(chosen.build))
     sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
@@ -76,7 +76,7 @@ def main():
     with contextlib.suppress(PermissionError):
         os.nice(-10)
     with Assay(runners=1, slots=chosen.slots) as assay:
-        for how in chosen.ways:
+        for how in chosen.ways or WAYS:
             print(json.dumps({**measure(assay, how, chosen.trials), "load": round(os.getloadavg()[0], 1)}), flush=True)
 
 
