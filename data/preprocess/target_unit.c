@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "data/preprocess/moments.h"
 
 #define RANK_END 1e-7
@@ -125,12 +126,6 @@ double target_unit_back(const struct preprocess *p, size_t t, double z)
 
 /* ---- fitting ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static as_status fit_quantiles(const struct dataset *set, const struct preprocess_rows *rows,
                                struct preprocess *p, struct as_err *err)
 {
@@ -145,7 +140,7 @@ static as_status fit_quantiles(const struct dataset *set, const struct preproces
         double *q = p->quantiles + t * p->n_quantiles;
         for (size_t i = 0; i < n; i++)
             sorted[i] = (double)set->targets[(size_t)rows->train[i] * p->n_targets + t];
-        qsort(sorted, n, sizeof *sorted, compare_doubles);
+        qsort(sorted, n, sizeof *sorted, as_order_f64);
         for (size_t k = 0; k < p->n_quantiles; k++)
             q[k] = p->n_quantiles == n
                        ? sorted[k]

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #include "search/space/encoding.h"
 #include "search/regression/fit.h"
 #include "search/regression/paths.h"
@@ -139,12 +141,6 @@ static as_status rows_read(const struct training_set *s, size_t objective, struc
 
 /* ---- the model ---- */
 
-static int compare_doubles(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
 /* Convert costs to the values that the model is fitted to: cut far on the bad side, mean 0,
  * deviation 1. WARP_PLAIN is not used: it cuts by the better quartile. If most trials lie close to
  * the best one, it removes the rest of the space, which importance must describe
@@ -152,7 +148,7 @@ static int compare_doubles(const void *pa, const void *pb)
 static as_status standardise_costs(const double *costs, size_t n, double *ret, struct as_err *err)
 {
     memcpy(ret, costs, n * sizeof *ret);
-    qsort(ret, n, sizeof *ret, compare_doubles);
+    qsort(ret, n, sizeof *ret, as_order_f64);
     double unit = fmax(fabs(ret[0]), fabs(ret[n - 1])); /* so that no square overflows */
     double median = ret[n / 2] / unit, bad = ret[n - 1 - n / 10] / unit;
     double most = bad + CUT * (bad - median), mean = 0, square = 0;
@@ -315,7 +311,7 @@ static double clip_index(double v)
 static void summarise_draws(double *values, double *ret, double *ret_low, double *ret_high)
 {
     double *draws = values + 1;
-    qsort(draws, DRAWS, sizeof *draws, compare_doubles);
+    qsort(draws, DRAWS, sizeof *draws, as_order_f64);
     *ret = clip_index(values[0]);
     *ret_low = fmin(*ret, clip_index(draws[(size_t)(0.05 * (DRAWS - 1))]));
     *ret_high = fmax(*ret, clip_index(draws[(size_t)ceil(0.95 * (DRAWS - 1))]));

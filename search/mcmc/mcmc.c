@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "search/mcmc/chain.h"
 #include "search/population/design.h"
 #include "search/population/population.h"
@@ -67,12 +68,6 @@ static size_t row_of(const struct training_set *set, uint64_t number)
 
 /* ---- costs ---- */
 
-static int compare_costs(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* The distance of the quartiles of the design's costs; of its ends if that is 0. */
 static as_status set_spread(struct chains *s, struct as_err *err)
 {
@@ -84,7 +79,7 @@ static as_status set_spread(struct chains *s, struct as_err *err)
     for (size_t i = 0; i < set->n && i < design; i++)
         if (isfinite(s->cost[i]))
             sorted[n++] = s->cost[i];
-    qsort(sorted, n, sizeof *sorted, compare_costs);
+    qsort(sorted, n, sizeof *sorted, as_order_f64);
     s->spread = n ? sorted[3 * (n - 1) / 4] - sorted[(n - 1) / 4] : 0;
     if (!(s->spread > 0))
         s->spread = n && sorted[n - 1] > sorted[0] ? sorted[n - 1] - sorted[0] : 1;

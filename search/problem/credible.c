@@ -4,12 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "base/number.h"
 
 /* The magnitudes of the finite values among the first n; returns how many. */
 static size_t collect(const double *v, size_t n, double *ret)
@@ -36,10 +31,10 @@ as_status credible_limit(const double *v, size_t n, size_t n_first, double *ret_
         return as_fail(err, AS_E_NOMEM, "out of memory for the range of %zu values", n);
     size_t m = collect(v, n, sorted);
     m = n_first < m ? n_first : m; /* collect() keeps the order */
-    qsort(sorted, m, sizeof *sorted, compare_doubles);
+    qsort(sorted, m, sizeof *sorted, as_order_f64);
     double limit = fmax(1, sorted[(size_t)(CREDIBLE_SHARE * (double)(m - 1))]);
     m = collect(v, n, sorted);
-    qsort(sorted, m, sizeof *sorted, compare_doubles);
+    qsort(sorted, m, sizeof *sorted, as_order_f64);
     for (size_t i = 0; i < m && sorted[i] / CREDIBLE_FACTOR <= limit; i++)
         limit = fmax(limit, sorted[i]);
     *ret_limit = limit < most ? limit : INFINITY;

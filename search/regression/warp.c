@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #include "search/regression/special.h"
 
 #define FIRST 20 /* values; they limit the cut when they are at most half of all */
@@ -64,12 +66,6 @@ bool gp_standardise(double *v, size_t n, double *ret_mean, double *ret_deviation
     return true;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quantile of n > 0 ascending values, by linear interpolation. */
 static double quantile(const double *sorted, size_t n, double p)
 {
@@ -93,7 +89,7 @@ static size_t sort_finite(struct gp_warp *w, const double *y, double *ret_sorted
     for (size_t i = 0; i < w->n; i++)
         if (isfinite(y[i]))
             ret_sorted[n++] = y[i];
-    qsort(ret_sorted, n, sizeof(double), compare_doubles);
+    qsort(ret_sorted, n, sizeof(double), as_order_f64);
     for (size_t i = 0; i < n && (i <= n / 2 || most == 0); i++)
         most = fmax(most, fabs(ret_sorted[i]));
     frexp(most, &w->exponent);
@@ -182,7 +178,7 @@ static double least_cut(const struct gp_warp *w, const double *y, double best)
             first[n++] = scale_value(w, y[i]);
     if (n == 0)
         return -INFINITY;
-    qsort(first, n, sizeof *first, compare_doubles);
+    qsort(first, n, sizeof *first, as_order_f64);
     double quartile = quantile(first, n, 0.25);
     return quartile + FIRST_WIDE * (quartile - best);
 }

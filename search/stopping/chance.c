@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define CUT 5.0 /* interquartile-like distances above the median */
 
 void chance_add(struct chance_pairs *p, double here, double last)
@@ -15,21 +17,13 @@ void chance_add(struct chance_pairs *p, double here, double last)
     p->n += p->n < CHANCE_LATEST;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return x < y ? -1 : x > y;
-}
-
 /* The largest cost that counts as it is: the median plus CUT times the distance to the lower
  * quartile. INFINITY if that distance is 0. */
 static double cut_of(const double *costs, size_t n)
 {
     double sorted[CHANCE_LATEST];
     memcpy(sorted, costs, n * sizeof *costs);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    qsort(sorted, n, sizeof *sorted, as_order_f64);
     double median = sorted[n / 2], distance = median - sorted[n / 4];
     if (isnan(distance) || !isfinite(median))
         return INFINITY;

@@ -5,24 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define EPSILON_QUANTILE 0.9
-
-static int compare_costs(double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return isnan(a) - isnan(b);
-    return a < b ? -1 : a > b;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    return compare_costs(*(const double *)a, *(const double *)b);
-}
 
 static bool swapped_back(const struct ranked_trial *a, const struct ranked_trial *b)
 {
-    int first = compare_costs(a->before, b->before), then = compare_costs(a->below, b->below),
-        now = compare_costs(a->here, b->here);
+    int first = as_compare_f64(a->before, b->before), then = as_compare_f64(a->below, b->below),
+        now = as_compare_f64(a->here, b->here);
     return !isnan(a->before) && !isnan(b->before) && first * then < 0 && then * now < 0;
 }
 
@@ -36,7 +26,7 @@ static double epsilon_of(const struct ranking_cap *c)
                 differences[n++] = fabs(c->trials[i].here - c->trials[j].here);
     if (n == 0)
         return 0;
-    qsort(differences, n, sizeof *differences, compare_doubles);
+    qsort(differences, n, sizeof *differences, as_order_f64);
     return differences[(size_t)(EPSILON_QUANTILE * (double)(n - 1))];
 }
 
@@ -48,7 +38,7 @@ static void sort_by(const struct ranking_cap *c, bool below, size_t *order)
         const struct ranked_trial *t = &c->trials[i];
         while (at > 0) {
             const struct ranked_trial *p = &c->trials[order[at - 1]];
-            if (compare_costs(below ? p->below : p->here, below ? t->below : t->here) <= 0)
+            if (as_compare_f64(below ? p->below : p->here, below ? t->below : t->here) <= 0)
                 break;
             order[at] = order[at - 1];
             at--;
@@ -65,7 +55,7 @@ static bool is_stable(const struct ranking_cap *c)
     sort_by(c, true, below);
     for (size_t i = 0; i < c->n; i++) {
         double a = c->trials[here[i]].below, b = c->trials[below[i]].below;
-        if (compare_costs(a, b) != 0 && !(fabs(a - b) <= epsilon))
+        if (as_compare_f64(a, b) != 0 && !(fabs(a - b) <= epsilon))
             return false;
     }
     return true;
