@@ -50,6 +50,8 @@ struct deciding {
     size_t place;
     const struct measurement *earlier; /* points of members of its trial that come before it */
     size_t n_earlier;
+    const struct measurement *latest; /* of an end: of each metric that they or it measure */
+    size_t n_latest;
     struct commit_member *m;
     const struct batch_fact *f;
     struct trial_head trial; /* of the fact, after the members before this one */
@@ -149,23 +151,18 @@ static bool is_in_order(const struct deciding *x)
     return before == SIZE_MAX || x->decisions[before].fate == COMMIT_DONE;
 }
 
-/* The points that the members of the trial before this one record, in their order; NULL: none. */
-static const struct measurement *earlier_points(const struct deciding *x, size_t *ret_n,
-                                                as_status *ret_st)
+/* Collect the points that the members of the trial before this one record, in their order. */
+static as_status collect_earlier(struct deciding *x)
 {
     size_t n = 0;
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i))
         n += x->decisions[i].record != SIZE_MAX ? x->members[i]->in.report.n_points : 0;
     size_t k = n;
-    *ret_n = n;
-    *ret_st = AS_OK;
     if (n == 0)
-        return NULL;
+        return AS_OK;
     struct measurement *points = arena_alloc(x->p->a, n, sizeof *points);
-    if (!points) {
-        *ret_st = as_fail_nomem(x->err);
-        return NULL;
-    }
+    if (!points)
+        return as_fail_nomem(x->err);
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i)) {
         const struct attempt_report *r = &x->members[i]->in.report;
         if (x->decisions[i].record == SIZE_MAX)
@@ -174,15 +171,15 @@ static const struct measurement *earlier_points(const struct deciding *x, size_t
         for (size_t j = 0; j < r->n_points; j++)
             points[k + j] = r->points[j];
     }
-    return points;
+    x->earlier = points;
+    x->n_earlier = n;
+    return AS_OK;
 }
 
-/* Collect the points that members before an end record. False: one may be older than what the
- * attempt measured, so it is not known which is the latest. */
-static bool collect_earlier(struct deciding *x, as_status *ret_st)
+/* Are they newer than what the attempt measured? Else it is not known which is the latest. */
+static bool is_earlier_new(const struct deciding *x)
 {
-    x->earlier = earlier_points(x, &x->n_earlier, ret_st);
-    for (size_t i = 0; i < x->n_earlier && *ret_st == AS_OK; i++)
+    for (size_t i = 0; i < x->n_earlier; i++)
         if (x->earlier[i].step <= x->f->latest_step)
             return false;
     return true;
@@ -228,24 +225,20 @@ static as_status reach_rungs(struct deciding *x, const struct measurement *point
                             .ends = ends};
     if (!r.board || x->trial.state != TRIAL_RUNNING || x->trial.at.decision != DECIDED_NOTHING)
         return AS_OK;
-    as_status st = AS_OK;
-    size_t n_before = 0;
-    const struct measurement *before = earlier_points(x, &n_before, &st);
-    if (st == AS_OK && n_before > 0) {
-        struct measurement *all = arena_alloc(x->p->a, n_before + n, sizeof *all);
+    if (x->n_earlier > 0) {
+        struct measurement *all = arena_alloc(x->p->a, x->n_earlier + n, sizeof *all);
         if (!all)
             return as_fail_nomem(x->err);
-        for (size_t i = 0; i < n_before; i++)
-            all[i] = before[i];
+        for (size_t i = 0; i < x->n_earlier; i++)
+            all[i] = x->earlier[i];
         for (size_t i = 0; i < n; i++)
-            all[n_before + i] = points[i];
+            all[x->n_earlier + i] = points[i];
         r.points = all;
-        r.n_before = n_before;
-        r.n = n_before + n;
+        r.n_before = x->n_earlier;
+        r.n = x->n_earlier + n;
     }
-    if (st == AS_OK)
-        st = rungs_plan(x->p->a, &r, &x->trial.at, &x->f->sweep->head.finish_seq, &x->p->rungs,
-                        x->err);
+    as_status st =
+        rungs_plan(x->p->a, &r, &x->trial.at, &x->f->sweep->head.finish_seq, &x->p->rungs, x->err);
     x->d->at = x->trial.at;
     return st;
 }
@@ -258,7 +251,7 @@ static as_status plan_record(struct deciding *x)
     const struct trial_head *t = &x->trial;
     struct batch_changes *c = x->p->changes;
     as_status st = check_fence(x);
-    if (st == AS_OK && x->f->sweep)
+    if (st == AS_OK && x->f->sweep && (st = collect_earlier(x)) == AS_OK)
         st = reach_rungs(x, r->points, r->n_points, false);
     if (st != AS_OK || r->n_points + r->n_notes == 0)
         return st;
@@ -276,17 +269,6 @@ static as_status plan_record(struct deciding *x)
                                                        .sweep = x->ref.sweep,
                                                        .state = t->state};
     return AS_OK;
-}
-
-/* The latest of the earlier points of a metric; of two at a step the one that came first. NULL:
- * there is none. */
-static const struct measurement *latest_earlier(const struct deciding *x, const char *metric)
-{
-    const struct measurement *best = NULL;
-    for (size_t i = 0; i < x->n_earlier; i++)
-        if (as_streq(x->earlier[i].metric, metric) && (!best || x->earlier[i].step > best->step))
-            best = &x->earlier[i];
-    return best;
 }
 
 /* ---- an end ---- */
@@ -317,18 +299,45 @@ static const struct measurement *final_points(struct deciding *x, as_status *ret
     return points;
 }
 
-static const struct measurement *find_metric(const struct measurement *points, size_t n,
-                                             const char *metric)
+/* The latest of the points of a metric; of two at a step the one that came first, which is the one
+ * that is recorded. */
+static void keep_latest(struct measurement *latest, size_t *n, const struct measurement *p)
 {
-    for (size_t i = 0; i < n; i++)
-        if (as_streq(points[i].metric, metric))
-            return &points[i];
+    for (size_t i = 0; i < *n; i++) {
+        if (!as_streq(latest[i].metric, p->metric))
+            continue;
+        if (p->step > latest[i].step)
+            latest[i] = *p;
+        return;
+    }
+    latest[(*n)++] = *p;
+}
+
+/* What the trial measured last, by the members before the end and by its final values. */
+static as_status collect_latest(struct deciding *x, const struct measurement *points)
+{
+    size_t n_points = x->m->in.end.n_metrics;
+    struct measurement *latest = arena_alloc(x->p->a, x->n_earlier + n_points + 1, sizeof *latest);
+    if (!latest)
+        return as_fail_nomem(x->err);
+    for (size_t i = 0; i < x->n_earlier; i++)
+        keep_latest(latest, &x->n_latest, &x->earlier[i]);
+    for (size_t i = 0; i < n_points; i++)
+        keep_latest(latest, &x->n_latest, &points[i]);
+    x->latest = latest;
+    return AS_OK;
+}
+
+static const struct measurement *find_latest(const struct deciding *x, const char *metric)
+{
+    for (size_t i = 0; i < x->n_latest; i++)
+        if (as_streq(x->latest[i].metric, metric))
+            return &x->latest[i];
     return NULL;
 }
 
 /* Judge the trial by its values with the final ones. */
-static as_status judge(struct deciding *x, const struct trial_head *t,
-                       const struct measurement *points, struct feasibility *ret)
+static as_status judge(struct deciding *x, const struct trial_head *t, struct feasibility *ret)
 {
     struct required_metrics w;
     JSON_AUTO metrics = NULL;
@@ -338,8 +347,7 @@ static as_status judge(struct deciding *x, const struct trial_head *t,
     if (st == AS_OK && w.n > 1 && x->f->metrics)
         st = json_parse(x->f->metrics, strlen(x->f->metrics), &metrics, x->err);
     for (size_t i = 0; i < w.n && w.n > 1 && st == AS_OK; i++) {
-        const struct measurement *p = find_metric(points, x->m->in.end.n_metrics, w.names[i]);
-        p = p ? p : latest_earlier(x, w.names[i]);
+        const struct measurement *p = find_latest(x, w.names[i]);
         has[i] = p || json_number_get(json_object_get(metrics, w.names[i]), &values[i]);
         if (p)
             values[i] = p->value;
@@ -349,8 +357,7 @@ static as_status judge(struct deciding *x, const struct trial_head *t,
     return st;
 }
 
-static as_status change_of(struct deciding *x, const struct trial_head *t,
-                           const struct measurement *points, struct trial_change *ret)
+static as_status change_of(struct deciding *x, const struct trial_head *t, struct trial_change *ret)
 {
     const struct completion *c = &x->m->in.end;
     bool is_kept = c->outcome == OUTCOME_TIMEOUT && x->f->sweep->head.keeps_timed_out;
@@ -359,7 +366,7 @@ static as_status change_of(struct deciding *x, const struct trial_head *t,
     if (st != AS_OK || t->at.decision != DECIDED_NOTHING ||
         (c->outcome != OUTCOME_COMPLETED && !is_kept))
         return st;
-    st = judge(x, t, points, &v);
+    st = judge(x, t, &v);
     if (st != AS_OK)
         return st;
     return is_kept ? trial_judged_timeout(x->p->a, &v, ret, x->err)
@@ -402,41 +409,19 @@ static json_t *latest_json(double v)
     return fabs(v) < 1e15 && v == floor(v) ? json_integer((json_int_t)v) : json_number_new(v);
 }
 
-/* The latest of the points of a metric; of two at a step the one that came first, which is the one
- * that is recorded. */
-static void keep_latest(struct measurement *latest, size_t *n, const struct measurement *p)
+/* What the row of the trial gets: all of it is newer than what is stored. */
+static as_status latest_of(struct deciding *x, const struct trial_head *t, struct trial_latest *ret)
 {
-    for (size_t i = 0; i < *n; i++) {
-        if (!as_streq(latest[i].metric, p->metric))
-            continue;
-        if (p->step > latest[i].step)
-            latest[i] = *p;
-        return;
-    }
-    latest[(*n)++] = *p;
-}
-
-/* What the trial measured last, by the members before the end and the end: all of it is newer than
- * what is stored. */
-static as_status latest_of(struct deciding *x, const struct trial_head *t,
-                           const struct measurement *points, struct trial_latest *ret)
-{
-    size_t n_points = x->m->in.end.n_metrics, n = 0;
     AS_AUTO(as_freep) char *text = NULL;
-    JSON_AUTO metrics = json_object();
-    struct measurement *latest = arena_alloc(x->p->a, x->n_earlier + n_points + 1, sizeof *latest);
-    bool has_memory = metrics && latest;
     *ret = (struct trial_latest){.has_value = t->has_value, .value = t->value};
-    if (x->n_earlier + n_points == 0)
+    if (x->n_latest == 0)
         return AS_OK;
-    for (size_t i = 0; i < x->n_earlier && latest; i++)
-        keep_latest(latest, &n, &x->earlier[i]);
-    for (size_t i = 0; i < n_points && latest; i++)
-        keep_latest(latest, &n, &points[i]);
-    for (size_t i = 0; i < n && has_memory; i++) {
-        ret->step = i == 0 || latest[i].step > ret->step ? latest[i].step : ret->step;
-        has_memory =
-            json_object_set_new(metrics, latest[i].metric, latest_json(latest[i].value)) == 0;
+    JSON_AUTO metrics = json_object();
+    bool has_memory = metrics != NULL;
+    for (size_t i = 0; i < x->n_latest && has_memory; i++) {
+        const struct measurement *p = &x->latest[i];
+        ret->step = i == 0 || p->step > ret->step ? p->step : ret->step;
+        has_memory = json_object_set_new(metrics, p->metric, latest_json(p->value)) == 0;
     }
     if (has_memory)
         text = json_format_ordered(metrics);
@@ -487,7 +472,7 @@ static as_status write_end(struct deciding *x, const struct trial_head *t,
 {
     struct batch_changes *c = x->p->changes;
     struct trial_latest latest;
-    as_status st = latest_of(x, t, points, &latest);
+    as_status st = latest_of(x, t, &latest);
     if (st != AS_OK)
         return st;
     leave_row(x, &latest);
@@ -515,27 +500,28 @@ static as_status accept_end(struct deciding *x)
     struct sweep_progress *s = progress_of(x->p, x->f->sweep);
     struct trial_change ch;
     struct trial_plan plan;
-    as_status st = AS_OK;
-    bool is_known = collect_earlier(x, &st);
-    const struct measurement *points = st == AS_OK && is_known ? final_points(x, &st) : NULL;
+    as_status st = collect_earlier(x);
     if (st != AS_OK)
         return st;
-    if (!is_known) {
+    if (!is_earlier_new(x)) {
         x->d->fate = COMMIT_LATER;
         return AS_OK;
     }
+    const struct measurement *points = final_points(x, &st);
+    if (st != AS_OK)
+        return st;
     const struct completion *c = &x->m->in.end;
     bool may_stop = s->row->head.stops && c->n_metrics > 0 && !attempt_is_last(c);
     if (!points || s->is_ending || may_stop) {
         x->d->fate = COMMIT_ALONE;
         return AS_OK;
     }
-    const struct measurement *value =
-        find_metric(points, x->m->in.end.n_metrics, s->row->head.metric);
-    value = value ? value : latest_earlier(x, s->row->head.metric);
+    if ((st = collect_latest(x, points)) != AS_OK)
+        return st;
+    const struct measurement *value = find_latest(x, s->row->head.metric);
     t.has_value |= value != NULL;
     t.value = value ? value->value : t.value;
-    if ((st = change_of(x, &t, points, &ch)) != AS_OK)
+    if ((st = change_of(x, &t, &ch)) != AS_OK)
         return st;
     if (!attempt_end_counts(&t, &x->ref, ch.event == TRIAL_EV_COMPLETE))
         return attempt_stale(&x->ref, &t, x->err);

@@ -14,20 +14,11 @@
 
 /* ---- the plan ---- */
 
-static const struct measurement *find_point(const struct measurement *points, size_t n,
-                                            const char *metric, int64_t step)
-{
-    for (size_t i = 0; i < n; i++)
-        if (points[i].step == step && as_streq(points[i].metric, metric))
-            return &points[i];
-    return NULL;
-}
-
 static const struct measurement *find_value(const struct rung_report *r, const char *metric,
                                             int64_t step)
 {
-    const struct measurement *p = find_point(r->points, r->n, metric, step);
-    return p ? p : find_point(r->stored, r->n_stored, metric, step);
+    const struct measurement *p = measurement_at(r->points, r->n, metric, step);
+    return p ? p : measurement_at(r->stored, r->n_stored, metric, step);
 }
 
 /* The values at a step. False: one that is compared is not there. */
@@ -202,15 +193,9 @@ static as_status write_changes(struct tx *t, struct arena *a, const struct rung_
     size_t n = 0;
     if (!events)
         return as_fail_nomem(err);
-    as_status st = store_rung_add_many(t, c->results, c->n_results, err);
+    as_status st = store_rung_add_many(t, c->results, c->n_results, events, &n, err);
     if (st == AS_OK)
-        st = store_rung_promote_many(t, c->promotions, c->n_promotions, err);
-    for (size_t i = 0; i < c->n_results; i++)
-        if (c->results[i].is_result)
-            events[n++] = rung_result_event(&c->results[i]);
-    for (size_t i = 0; i < c->n_promotions; i++)
-        if (c->promotions[i].is_queued)
-            events[n++] = rung_promotion_event(&c->promotions[i]);
+        st = store_rung_promote_many(t, c->promotions, c->n_promotions, events, &n, err);
     return st == AS_OK && n > 0 ? store_event_add_many(t, events, n, err) : st;
 }
 

@@ -12,6 +12,10 @@ struct measurement {
     double value;       /* NaN and infinities are recorded */
 };
 
+/* The first point of this metric at this step; NULL: none. */
+const struct measurement *measurement_at(const struct measurement *points, size_t n,
+                                         const char *metric, int64_t step);
+
 /* One metric of one trial: steps ascending. If attempts overlap, the latest one counts. */
 struct series_row {
     const char *metric;

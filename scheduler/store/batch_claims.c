@@ -19,7 +19,6 @@ enum {
     CLAIMS_TURNS,
     CLAIMS_NEWS,
     CLAIMS_QUEUE,
-    CLAIMS_DOCUMENTS,
     CLAIMS_ADD,
     CLAIMS_BEGIN,
     CLAIMS_ATTEMPTS,
@@ -93,10 +92,6 @@ static const struct stmt stmts[] = {
          "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params "
          "from trial t where t.sweep_key = u.key and t.state = 'queued' order by t.number limit "
          "u.most) h"},
-    [CLAIMS_DOCUMENTS] =
-        {"claims_documents",
-         "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality as u(key, "
-         "place) cross join lateral (select document from sweep where key = u.key limit 1) h"},
     [CLAIMS_ADD] =
         {"claims_add",
          "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
@@ -350,29 +345,6 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
     return st == AS_OK ? read_queues(t, a, sources, n, err) : st;
-}
-
-as_status batch_documents(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
-                          const char **ret, struct as_err *err)
-{
-    ARRAYS_AUTO x = {0};
-    RESULT_AUTO r = {0};
-    arrays_open(&x);
-    for (size_t i = 0; i < n; i++) {
-        ret[i] = NULL;
-        array_i64(&x.c[0], keys[i]);
-    }
-    as_status st = arrays_close(&x, err);
-    if (st == AS_OK)
-        st = tx_query(t, &stmts[CLAIMS_DOCUMENTS], ARGS(arg_array(&x, 0)), &r, err);
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        int64_t place = read_i64(&rd);
-        ret[place] = read_str(&rd);
-        st = reader_check(&rd, err);
-    }
-    return st;
 }
 
 /* ---- begin ---- */

@@ -10,8 +10,6 @@ AS_MUST_CHECK as_status batch_look(struct tx *t, struct arena *a,
                                    struct as_err *err);
 AS_MUST_CHECK as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources,
                                    size_t n, struct as_err *err);
-AS_MUST_CHECK as_status batch_documents(struct tx *t, struct arena *a, const int64_t *keys,
-                                        size_t n, const char **ret, struct as_err *err);
 AS_MUST_CHECK as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *c,
                                     struct as_err *err);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "scheduler/store/batch_claims_priv.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
@@ -25,19 +26,18 @@ enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
  * into another join. */
 #define MEMBERS_FROM                                                                               \
     "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
-    "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral (select "  \
-    "key, rungs, rungs_late from sweep where id = u.id limit 1) s on true left join lateral "      \
-    "(select number, rung, decision, step from trial where sweep_key = s.key and number = "        \
-    "u.number limit 1) t on true left join lateral (select coalesce(max(attempt) filter (where "   \
-    "is_mine), "                                                                                   \
-    "0) as latest, count(*) filter (where not is_mine) as others from (select attempt, token is "  \
-    "null or u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key "  \
-    "and number = u.number and client = u.client and u.client is not null) y) c on true left "     \
-    "join lateral (select attempt, client, secret, gang from attempt where sweep_key = s.key and " \
-    "number = u.number and attempt = case when u.attempt = 0 then c.latest else u.attempt end "    \
-    "limit 1) x on true left join lateral (select seat, secret from gang_seat where x.gang and "   \
-    "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = u.seat limit 1) "  \
-    "q on true"
+    "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "          \
+    "(select key, rungs, rungs_late from sweep where id = u.id limit 1) s on true left join "      \
+    "lateral (select number, rung, decision, step from trial where sweep_key = s.key and "         \
+    "number = u.number limit 1) t on true left join lateral (select coalesce(max(attempt) "        \
+    "filter (where is_mine), 0) as latest, count(*) filter (where not is_mine) as others from "    \
+    "(select attempt, token is null or u.token is null or token = u.token as is_mine from "        \
+    "attempt where sweep_key = s.key and number = u.number and client = u.client and u.client "    \
+    "is not null) y) c on true left join lateral (select attempt, client, secret, gang from "      \
+    "attempt where sweep_key = s.key and number = u.number and attempt = case when u.attempt = "   \
+    "0 then c.latest else u.attempt end limit 1) x on true left join lateral (select seat, "       \
+    "secret from gang_seat where x.gang and sweep_key = s.key and number = u.number and "          \
+    "attempt = x.attempt and seat = u.seat limit 1) q on true"
 
 static const struct stmt stmts[] = {
     [BATCH_FIND] =
@@ -117,11 +117,6 @@ static as_status read_found(struct reading *b, const struct result *r, int row, 
     return reader_check(&rd, err);
 }
 
-static int compare_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 static int compare_str(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
@@ -135,11 +130,11 @@ static int64_t seat_of(const struct batch_ask *m)
 static int compare_asks(const struct batch_ask *x, const struct batch_ask *y)
 {
     int by = strcmp(x->ref.sweep, y->ref.sweep);
-    by = by ? by : compare_i64(x->ref.number, y->ref.number);
-    by = by ? by : compare_i64(x->ref.attempt, y->ref.attempt);
+    by = by ? by : as_compare_i64(x->ref.number, y->ref.number);
+    by = by ? by : as_compare_i64(x->ref.attempt, y->ref.attempt);
     by = by ? by : compare_str(x->client, y->client);
     by = by ? by : compare_str(x->token, y->token);
-    return by ? by : compare_i64(seat_of(x), seat_of(y));
+    return by ? by : as_compare_i64(seat_of(x), seat_of(y));
 }
 
 /* By what a member names, then by its place. */
@@ -148,7 +143,7 @@ static int compare_places(const void *pa, const void *pb, void *arg)
     const struct reading *b = arg;
     size_t i = *(const size_t *)pa, k = *(const size_t *)pb;
     int by = compare_asks(&b->asks[i], &b->asks[k]);
-    return by ? by : compare_i64((int64_t)i, (int64_t)k);
+    return by ? by : as_compare_i64((int64_t)i, (int64_t)k);
 }
 
 /* Find the members that name the same: a report and the end of its attempt. */
@@ -225,8 +220,8 @@ static int compare_members(const void *pa, const void *pb, void *arg)
 {
     const struct batch_fact *facts = arg;
     size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
-    int by_key = compare_i64(facts[a].holder.sweep_key, facts[b].holder.sweep_key);
-    return by_key ? by_key : compare_i64(facts[a].trial.number, facts[b].trial.number);
+    int by_key = as_compare_i64(facts[a].holder.sweep_key, facts[b].holder.sweep_key);
+    return by_key ? by_key : as_compare_i64(facts[a].trial.number, facts[b].trial.number);
 }
 
 /* The order in which rows are locked: by sweep, then by number. */
@@ -596,26 +591,6 @@ static as_status read_rows(struct tx *t, struct arena *a, struct batch_changes *
     return st;
 }
 
-static as_status write_results(struct tx *t, const struct rung_changes *c, struct events *events,
-                               struct as_err *err)
-{
-    as_status st = store_rung_add_many(t, c->results, c->n_results, err);
-    for (size_t i = 0; i < c->n_results && st == AS_OK; i++)
-        if (c->results[i].is_result)
-            events->list[events->n++] = rung_result_event(&c->results[i]);
-    return st;
-}
-
-static as_status write_promotions(struct tx *t, const struct rung_changes *c, struct events *events,
-                                  struct as_err *err)
-{
-    as_status st = store_rung_promote_many(t, c->promotions, c->n_promotions, err);
-    for (size_t i = 0; i < c->n_promotions && st == AS_OK; i++)
-        if (c->promotions[i].is_queued)
-            events->list[events->n++] = rung_promotion_event(&c->promotions[i]);
-    return st;
-}
-
 static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes *c,
                              struct as_err *err)
 {
@@ -626,11 +601,12 @@ static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes
         return as_fail_nomem(err);
     as_status st = c->n_records > 0 ? write_records(t, a, c, &events, err) : AS_OK;
     if (st == AS_OK)
-        st = write_results(t, rungs, &events, err);
+        st = store_rung_add_many(t, rungs->results, rungs->n_results, events.list, &events.n, err);
     if (st == AS_OK && c->n_ends > 0)
         st = write_ends(t, a, c, &events, err);
     if (st == AS_OK)
-        st = write_promotions(t, rungs, &events, err);
+        st = store_rung_promote_many(t, rungs->promotions, rungs->n_promotions, events.list,
+                                     &events.n, err);
     if (st == AS_OK && events.n > 0)
         st = store_event_add_many(t, events.list, events.n, err);
     return st == AS_OK && c->n_rows > 0 ? read_rows(t, a, c, err) : st;
@@ -662,6 +638,6 @@ const struct batch_ops batch_store_ops = {.run = run_batch,
                                           .write = write_batch,
                                           .look = batch_look,
                                           .take = batch_take,
-                                          .documents = batch_documents,
+                                          .documents = store_sweep_documents,
                                           .begin = batch_begin,
                                           .sync = sync_batches};

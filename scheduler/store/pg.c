@@ -332,6 +332,14 @@ const char *read_view(struct reader *rd)
     return PQgetvalue(rd->r->pg, rd->row, rd->col++);
 }
 
+size_t word_place(const char *const *words, const char *word)
+{
+    size_t place = 0;
+    while (words[place] && !as_streq(words[place], word))
+        place++;
+    return place;
+}
+
 const char *read_str(struct reader *rd)
 {
     bool null = read_null(rd);

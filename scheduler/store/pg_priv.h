@@ -172,6 +172,8 @@ const char *read_view(struct reader *rd); /* a view of the result; "" for null *
 int64_t read_i64(struct reader *rd);      /* 0 for null */
 double read_f64(struct reader *rd);       /* 0 for null */
 bool read_bool(struct reader *rd);        /* false for null */
+/* The place of a word in a NULL-terminated list. A check of its table allows no other words. */
+size_t word_place(const char *const *words, const char *word);
 /* AS_E_NOMEM: the arena is out of memory. AS_E_INTERNAL: an unknown word. */
 AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err);
 /* One number of a result; 0 for null. */

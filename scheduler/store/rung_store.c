@@ -19,7 +19,6 @@
 #include "scheduler/sweep/doc_cache.h"
 
 enum {
-    RUNG_DOCUMENTS,
     RUNG_SINCE,
     RUNG_STORED,
     RUNG_ADD,
@@ -75,10 +74,6 @@ COLUMNS_READER(count, struct rung_count, COUNT_FIELDS)
     " and " SQL_JOINED_NEXT("r.number", "l.number") " and " SQL_JOINED_NEXT("r.rung", "l.rung")
 
 static const struct stmt stmts[] = {
-    [RUNG_DOCUMENTS] = {"rung_documents",
-                        "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality "
-                        "as u(key, place) cross join lateral (select document from sweep where key "
-                        "= u.key limit 1) h"},
     [RUNG_SINCE] =
         {"rung_since",
          "select u.place - 1, " ENTRY_COLUMNS ", objectives from unnest($1::bigint[], "
@@ -157,14 +152,20 @@ const struct stmt_set rung_stmts = {"rung", stmts, AS_ARRAY_LEN(stmts)};
 
 /* ---- boards ---- */
 
+/* The empty board of a document. Owned by the caller. */
+static as_status board_of(struct tx *t, const char *document, struct rung_board **ret,
+                          struct as_err *err)
+{
+    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
+    as_status st = doc_cache_read(store_docs(tx_store(t)), document, true, &doc, err);
+    return st == AS_OK ? rung_board_create(doc.doc, ret, err) : st;
+}
+
 static as_status make_board(struct tx *t, int64_t key, const char *document,
                             struct rung_board **ret, struct as_err *err)
 {
-    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
     struct rung_board *b = NULL;
-    as_status st = doc_cache_read(store_docs(tx_store(t)), document, true, &doc, err);
-    if (st == AS_OK)
-        st = rung_board_create(doc.doc, &b, err);
+    as_status st = board_of(t, document, &b, err);
     if (st == AS_OK)
         st = tx_board_add(t, key, b, err);
     if (st == AS_OK)
@@ -176,33 +177,23 @@ static as_status make_board(struct tx *t, int64_t key, const char *document,
 static as_status make_boards(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
                              struct as_err *err)
 {
-    ARRAYS_AUTO x = {0};
-    RESULT_AUTO r = {0};
     size_t *of = arena_alloc(a, n + 1, sizeof *of);
+    int64_t *keys = arena_alloc(a, n + 1, sizeof *keys);
+    const char **documents = arena_alloc(a, n + 1, sizeof *documents);
     size_t n_new = 0;
-    if (!of)
+    if (!of || !keys || !documents)
         return as_fail_nomem(err);
-    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         list[i].board = tx_board(t, list[i].sweep_key);
         if (list[i].board)
             continue;
-        of[n_new++] = i;
-        array_i64(&x.c[0], list[i].sweep_key);
+        of[n_new] = i;
+        keys[n_new++] = list[i].sweep_key;
     }
-    as_status st = arrays_close(&x, err);
-    if (st != AS_OK || n_new == 0)
-        return st;
-    st = tx_query(t, &stmts[RUNG_DOCUMENTS], ARGS(arg_array(&x, 0)), &r, err);
-    for (int k = 0; k < r.rows && st == AS_OK; k++) {
-        struct reader rd;
-        reader_init(&rd, &r, k, a);
-        struct rung_opening *o = &list[of[read_i64(&rd)]];
-        st = make_board(t, o->sweep_key, read_view(&rd), &o->board, err);
-    }
+    as_status st = n_new > 0 ? store_sweep_documents(t, a, keys, n_new, documents, err) : AS_OK;
     for (size_t k = 0; k < n_new && st == AS_OK; k++)
-        if (!list[of[k]].board)
-            return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+        st = documents[k] ? make_board(t, keys[k], documents[k], &list[of[k]].board, err)
+                          : as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
     return st;
 }
 
@@ -227,8 +218,7 @@ static as_status read_entry_of(const struct result *r, int k, size_t n_objective
                                           .seq = (uint64_t)row.seq}};
     if (ret->event != RUNG_RESULT)
         return AS_OK;
-    while (!as_streq(verdict_words[ret->result.decision], row.decision))
-        ret->result.decision++; /* the table's check allows no other words */
+    ret->result.decision = (stop_verdict)word_place(verdict_words, row.decision);
     return read_values(&rd, n_objectives, ret->result.values, NULL, err);
 }
 
@@ -273,13 +263,10 @@ as_status store_rung_read(struct tx *t, struct arena *a, int64_t sweep_key, stru
                           struct as_err *err)
 {
     AS_AUTO(rung_board_freep) struct rung_board *b = NULL;
-    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
     const char *document = NULL;
     as_status st = store_sweep_document(t, a, sweep_key, &document, err);
     if (st == AS_OK)
-        st = doc_cache_read(store_docs(tx_store(t)), document, true, &doc, err);
-    if (st == AS_OK)
-        st = rung_board_create(doc.doc, &b, err);
+        st = board_of(t, document, &b, err);
     struct rung_opening o = {.sweep_key = sweep_key, .board = b};
     if (st == AS_OK)
         st = catch_up(t, &o, 1, err);
@@ -296,17 +283,10 @@ struct lacking {
     size_t n;
 };
 
-static bool has_point(const struct measurement *points, size_t n, const char *metric, int64_t step)
-{
-    for (size_t i = 0; i < n; i++)
-        if (points[i].step == step && as_streq(points[i].metric, metric))
-            return true;
-    return false;
-}
-
 static void lack(struct lacking *l, const struct rung_points *p, const char *metric, int64_t step)
 {
-    if (!has_point(p->points, p->n, metric, step) && !has_point(l->rows, l->n, metric, step))
+    if (!measurement_at(p->points, p->n, metric, step) &&
+        !measurement_at(l->rows, l->n, metric, step))
         l->rows[l->n++] = (struct measurement){step, metric, NAN};
 }
 
@@ -385,6 +365,32 @@ as_status store_rung_stored(struct tx *t, struct arena *a, struct rung_points *l
 
 /* ---- write ---- */
 
+static struct event_new result_event(const struct rung_new *r)
+{
+    return (struct event_new){.type = "trial.rung",
+                              .sweep_key = r->sweep_key,
+                              .sweep = r->sweep,
+                              .has_number = true,
+                              .number = r->number,
+                              .state = trial_state_format(TRIAL_RUNNING),
+                              .attempt = r->attempt,
+                              .has_value = true,
+                              .value = r->value,
+                              .reason = r->reason};
+}
+
+static struct event_new promotion_event(const struct rung_promoted *p)
+{
+    return (struct event_new){.type = "trial.changed",
+                              .sweep_key = p->sweep_key,
+                              .sweep = p->sweep,
+                              .has_number = true,
+                              .number = p->promotion.number,
+                              .state = trial_state_format(TRIAL_QUEUED),
+                              .attempt = p->attempt,
+                              .reason = p->promotion.reason};
+}
+
 static as_status objectives_format(struct str *b, const struct rung_new *r, struct as_err *err)
 {
     array_open(b);
@@ -417,7 +423,7 @@ static as_status put_result(struct arrays *x, const struct rung_new *r, struct a
 }
 
 as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t n,
-                              struct as_err *err)
+                              struct event_new *events, size_t *n_events, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     as_status st = AS_OK;
@@ -435,14 +441,17 @@ as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t 
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
                           arg_array(&x, 12), arg_array(&x, 13), arg_array(&x, 14)),
                      NULL, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++)
-        if (rows[i].is_result)
-            tx_finished(t, rows[i].sweep_key);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        if (!rows[i].is_result)
+            continue;
+        tx_finished(t, rows[i].sweep_key);
+        events[(*n_events)++] = result_event(&rows[i]);
+    }
     return st;
 }
 
 as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size_t n,
-                                  struct as_err *err)
+                                  struct event_new *events, size_t *n_events, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
@@ -474,33 +483,10 @@ as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size
         p->attempt = read_i64(&rd);
         st = reader_check(&rd, err);
     }
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        if (rows[i].is_queued)
+            events[(*n_events)++] = promotion_event(&rows[i]);
     return st;
-}
-
-struct event_new rung_result_event(const struct rung_new *r)
-{
-    return (struct event_new){.type = "trial.rung",
-                              .sweep_key = r->sweep_key,
-                              .sweep = r->sweep,
-                              .has_number = true,
-                              .number = r->number,
-                              .state = trial_state_format(TRIAL_RUNNING),
-                              .attempt = r->attempt,
-                              .has_value = true,
-                              .value = r->value,
-                              .reason = r->reason};
-}
-
-struct event_new rung_promotion_event(const struct rung_promoted *p)
-{
-    return (struct event_new){.type = "trial.changed",
-                              .sweep_key = p->sweep_key,
-                              .sweep = p->sweep,
-                              .has_number = true,
-                              .number = p->promotion.number,
-                              .state = trial_state_format(TRIAL_QUEUED),
-                              .attempt = p->attempt,
-                              .reason = p->promotion.reason};
 }
 
 /* ---- for people ---- */

@@ -72,19 +72,18 @@ struct rung_changes {
 };
 
 /* Write results and decisions. The transaction holds the rows of the trials and their sweeps; seq
- * goes on from the sweep's finish_seq. Of a trial the last row counts for where it stands. */
+ * goes on from the sweep's finish_seq. Of a trial the last row counts for where it stands. Here and
+ * below their events, views of the rows, are appended to `events`, which has room for n more. */
 AS_MUST_CHECK as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t n,
+                                            struct event_new *events, size_t *n_events,
                                             struct as_err *err);
 
 /* Write promotions, after the results and ends of the transaction: a trial that is paused is
  * queued; one whose attempt is still ending is queued when that has ended. AS_E_CONFLICT: one does
  * not wait. */
 AS_MUST_CHECK as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size_t n,
+                                                struct event_new *events, size_t *n_events,
                                                 struct as_err *err);
-
-/* Their events; views of the rows. */
-struct event_new rung_result_event(const struct rung_new *r);
-struct event_new rung_promotion_event(const struct rung_promoted *p); /* if it is queued */
 
 /* ---- read, for people ---- */
 

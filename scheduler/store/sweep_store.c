@@ -27,6 +27,7 @@ enum {
     SWEEP_LOCK_FREE,
     SWEEP_GET,
     SWEEP_DOCUMENT,
+    SWEEP_DOCUMENTS,
     SWEEP_SEARCH,
     SWEEP_LIST,
     SWEEP_MOVE,
@@ -250,6 +251,10 @@ static const struct stmt stmts[] = {
     [SWEEP_LOCK_MANY] = {"sweep_lock_many", LOCK_MANY("")},
     [SWEEP_LOCK_FREE] = {"sweep_lock_free", LOCK_MANY("skip locked")},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
+    [SWEEP_DOCUMENTS] =
+        {"sweep_documents",
+         "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality as u(key, "
+         "place) cross join lateral (select document from sweep where key = u.key limit 1) h"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     /* Tags are texts, and a filter compares whole ones: `key=value` is a habit without a meaning
@@ -433,6 +438,29 @@ as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const
     reader_init(&rd, &r, 0, a);
     *ret = read_str(&rd);
     return reader_check(&rd, err);
+}
+
+as_status store_sweep_documents(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                                const char **ret, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = NULL;
+        array_i64(&x.c[0], keys[i]);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[SWEEP_DOCUMENTS], ARGS(arg_array(&x, 0)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        int64_t place = read_i64(&rd);
+        ret[place] = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
 }
 
 as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct sweep_making *ret,

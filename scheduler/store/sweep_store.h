@@ -121,6 +121,10 @@ AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t k
 AS_MUST_CHECK as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key,
                                              const char **ret, struct as_err *err);
 
+/* The same for n sweeps; NULL: there is no such sweep. */
+AS_MUST_CHECK as_status store_sweep_documents(struct tx *t, struct arena *a, const int64_t *keys,
+                                              size_t n, const char **ret, struct as_err *err);
+
 /* The inputs from which the trials of a sweep are made. */
 struct sweep_making {
     bool learns;

@@ -48,10 +48,7 @@ enum {
 
 static void column_decision(struct reader *rd, trial_decision *ret)
 {
-    const char *word = read_view(rd);
-    *ret = DECIDED_NOTHING; /* the table's check allows no other words */
-    while (trial_decision_words[*ret] && !as_streq(trial_decision_words[*ret], word))
-        (*ret)++;
+    *ret = (trial_decision)word_place(trial_decision_words, read_view(rd));
 }
 
 #define HEAD_FIELDS(FIRST, NEXT)                                                                   \
@@ -76,10 +73,7 @@ COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
 
 static void column_origin(struct reader *rd, trial_origin *ret)
 {
-    const char *word = read_view(rd);
-    *ret = ORIGIN_SUGGESTED; /* the table's check allows no other words */
-    while (trial_origin_words[*ret] && !as_streq(trial_origin_words[*ret], word))
-        (*ret)++;
+    *ret = (trial_origin)word_place(trial_origin_words, read_view(rd));
 }
 
 #define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
@@ -182,16 +176,16 @@ static const struct stmt stmts[] = {
          "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
          "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[], $11::text[], "
          "$12::bigint[], $13::float8[], $14::bigint[]) with ordinality as l(sweep_key, number, "
-         "old, "
-         "attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, seq, "
+         "old, attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, "
+         "seq, "
          "place)) update trial t set spent = case when t.state = 'running' then greatest(t.spent, "
          "coalesce(l.step, t.step, 0)) else t.spent end, state = l.state, restarts = t.restarts + "
          "l.burns::int, reason = l.reason, missing = 0, finished_at = case when l.is_final then "
          "clock_timestamp() end, finish_seq = case when l.is_final then coalesce(nullif(l.seq, 0), "
          "(select s.finish_seq from sweep s where s.key = l.sweep_key) + l.nth) end, feasible = "
          "l.feasible, timed_out = l.timed_out, metrics = case when l.metrics is null then "
-         "t.metrics "
-         "else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, t.step), value = "
+         "t.metrics else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, t.step), value "
+         "= "
          "coalesce(l.value, t.value) from l where " SQL_JOINED(
              "t.sweep_key",
              "l.sweep_key") " and " SQL_JOINED_NEXT("t.number",
