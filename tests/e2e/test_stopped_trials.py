@@ -69,8 +69,9 @@ def outcomes(trial):
 
 
 def pruned(assay):
-    """The first trial has nobody to be compared with; those behind it end at the first rung."""
-    assay.call("POST", "/v1/sweeps", document("pruned", "stop", folder=assay.data))
+    """The first trial has nobody to be compared with; those behind it end at the first rung. One runs at a time: of
+    trials that run together a worse one may report first, and goes on."""
+    assay.call("POST", "/v1/sweeps", document("pruned", "stop", folder=assay.data, limits={"max_concurrent_trials": 1}))
     assert assay.wait_ended("pruned")["counts"]["pruned"] >= 3
     for t in details(assay, "pruned"):
         assert t["restarts"] == 0 and len(t["attempts"]) == 1, t
