@@ -10,6 +10,8 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { tableOf } from "./columnar.mjs";
 import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
 
@@ -248,6 +250,7 @@ export async function startFixture(dist, port = 0) {
   const events = [];
   const seen = [];                            // [method, template, answer] of every JSON answer, for the schema check
   const requests = [];                        // every request of the API as it came: {method, path, body, from, to}, times in ms
+  const changed = new Map();                  // the last event of each trial that had one
   const holds = [];
   const failures = [];
   let nextEvent = 1;
@@ -258,6 +261,8 @@ export async function startFixture(dist, port = 0) {
   function emit(type, fields) {
     const event = { id: String(nextEvent++), type, time: iso(Date.now()), ...fields };
     events.push(event);
+    const trial = fields.number === undefined ? undefined : sweeps.get(fields.sweep)?.trials[fields.number];
+    if (trial) changed.set(trial, nextEvent - 1);
     for (const c of clients) if (c.sweep === null || c.sweep === event.sweep) sendEvent(c, event);
     return event.id;
   }
@@ -350,6 +355,14 @@ export async function startFixture(dist, port = 0) {
     return { at: "/v1/sweeps/{sweep}", body: { ...sweep.view, notes } };
   }
 
+  /** All trials, or those that changed after the event `since`. */
+  function tableFor(sweep, since) {
+    const whole = since === null;
+    const trials = whole ? sweep.trials : sweep.trials.filter((t) => (changed.get(t) ?? 0) > Number(since));
+    const judged = [...sweep.base.metrics.map((m) => m.name), ...sweep.base.constraints.map((c) => c.metric)];
+    return tableOf(trials, { version: nextEvent - 1, whole, params: Object.keys(sweep.space), metrics: [...new Set(judged)] });
+  }
+
   function answer(method, parts, query, body) {
     const [kind, id, below, number, ...rest] = parts;
     if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
@@ -358,6 +371,7 @@ export async function startFixture(dist, port = 0) {
     if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
+    if (below === "table") return { at: "/v1/sweeps/{sweep}/table", table: tableFor(sweep, query.get("since")) };
     if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
@@ -421,13 +435,17 @@ export async function startFixture(dist, port = 0) {
     let a = null;
     if (!allowed) a = problem(401, "denied", "the token is not known here");
     else if (takeFor(failures, method, url.pathname)) a = problem(503, "unavailable", "made to fail");
-    else if (!isStream && !isBlob) a = JSON.parse(JSON.stringify(answer(method, parts, url.searchParams, log.body))); // a copy of the present state
+    else if (!isStream && !isBlob) {
+      a = answer(method, parts, url.searchParams, log.body);
+      if (!a.table) a = JSON.parse(JSON.stringify(a)); // a copy of the present state
+    }
     held?.came();
     await held?.released;
     await late(0.5);
     log.to = performance.now();
     if (isStream && a === null) return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
     if (isBlob && a === null) return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
+    if (a.table) return response.writeHead(200, { "Content-Type": "application/octet-stream", "Content-Encoding": "gzip" }).end(gzipSync(a.table, { level: 1 }));
     if (a.at) seen.push([method, a.at, a.body]);
     if (a.status === 204) return response.writeHead(204).end();
     response.writeHead(a.status ?? 200, { "Content-Type": a.type ?? "application/json" });

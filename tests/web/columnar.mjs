@@ -1,0 +1,92 @@
+/* Writes the columnar format of GET /v1/sweeps/{sweep}/table (web/src/data/columnar.ts describes
+ * it): for the fixture, and for tables of any size without a server.
+ *   encodeTable({version, whole, columns: [{name, type, values, words?}]})  -> Buffer
+ *   tableOf(trials, {version, whole})                                       -> Buffer, from trials of the API
+ *   inventedTable(rows, {params, metrics, seed})                            -> Buffer, of invented trials */
+import { numbers } from "./slow.mjs";
+
+const HEAD = 16;
+const up = (n) => Math.ceil(n / 8) * 8;
+const SIZE = { u8: 1, u32: 4, f32: 4, f64: 8 };
+const MADE = { u8: Uint8Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
+
+export function encodeTable({ version, whole, columns }) {
+  const rows = columns[0].values.length;
+  const parts = columns.map((c) => {
+    if (c.type !== "dict") return MADE[c.type].from(c.values);
+    const wide = c.words.length >= 0xffff;
+    const none = wide ? 0xffffffff : 0xffff;
+    return (wide ? Uint32Array : Uint16Array).from(c.values, (v) => (v < 0 ? none : v));
+  });
+  const described = columns.map((c, i) => (c.type === "dict" ? { name: c.name, type: "dict", at: 0, width: parts[i].BYTES_PER_ELEMENT, words: c.words } : { name: c.name, type: c.type, at: 0 }));
+  const header = () => JSON.stringify({ rows, version: String(version), whole, columns: described });
+  // Room for the offsets, which are not known yet.
+  const length = up(Buffer.byteLength(header()) + 12 * columns.length);
+  let at = HEAD + length;
+  parts.forEach((p, i) => {
+    described[i].at = at;
+    at += up(p.byteLength);
+  });
+  const out = Buffer.alloc(at);
+  out.write("ASYCOLS1", 0, "latin1");
+  out.writeUInt32LE(length, 8);
+  out.fill(0x20, HEAD, HEAD + length);
+  out.write(header(), HEAD, "utf8");
+  parts.forEach((p, i) => Buffer.from(p.buffer, p.byteOffset, p.byteLength).copy(out, described[i].at));
+  return out;
+}
+
+const number = (v) => (v === null || v === undefined ? NaN : Number(v));
+const time = (v) => (v ? Date.parse(v) : NaN);
+const text = (v) => (typeof v === "string" ? v : JSON.stringify(v));
+
+function dict(name, values) {
+  const index = new Map();
+  const at = (v) => {
+    if (v === null || v === undefined) return -1;
+    if (!index.has(v)) index.set(v, index.size);
+    return index.get(v);
+  };
+  const found = values.map(at);
+  return { name, type: "dict", values: found, words: [...index.keys()] };
+}
+
+/** The columns of trials as the API has them. Metrics and parameters: those that some trial has. */
+export function tableOf(trials, { version, whole, params, metrics }) {
+  const namesOf = (key) => [...new Set(trials.flatMap((t) => Object.keys(t[key])))];
+  const param = (name) => {
+    const values = trials.map((t) => (Object.hasOwn(t.params, name) ? t.params[name] : undefined));
+    if (values.every((v) => v === undefined || typeof v === "number")) return { name: `param:${name}`, type: "f64", values: values.map(number) };
+    return dict(`param:${name}`, values.map((v) => (v === undefined ? undefined : text(v))));
+  };
+  const f64 = (name, of) => ({ name, type: "f64", values: trials.map(of) });
+  const columns = [
+    { name: "number", type: "u32", values: trials.map((t) => t.number) },
+    dict("state", trials.map((t) => t.state)),
+    f64("attempt", (t) => t.attempt), f64("value", (t) => number(t.value)), f64("infeasible", (t) => (t.feasible === null || t.feasible === undefined ? NaN : Number(!t.feasible))),
+    f64("created_at", (t) => time(t.created_at)), f64("started_at", (t) => time(t.started_at)), f64("ended_at", (t) => time(t.finished_at)),
+    dict("runner", trials.map((t) => t.runner ?? t.client)),
+    ...(metrics ?? namesOf("metrics")).map((name) => f64(`metric:${name}`, (t) => number(Object.hasOwn(t.metrics, name) ? t.metrics[name] : null))),
+    ...(params ?? namesOf("params")).map(param),
+  ];
+  return encodeTable({ version, whole, columns });
+}
+
+/** Invented trials: some failed, some infeasible, the last few running. */
+export function inventedTable(rows, { params = 8, metrics = 3, seed = 1, version = "1", start = 1_700_000_000_000 } = {}) {
+  const random = numbers(seed);
+  const make = (of) => Float64Array.from({ length: rows }, (_, i) => of(i));
+  const states = ["completed", "failed", "running", "pruned"];
+  const open = Math.max(0, rows - 8);
+  const state = Uint8Array.from({ length: rows }, (_, i) => (i >= open ? 2 : i % 97 === 96 ? 1 : i % 13 === 12 ? 3 : 0));
+  const columns = [{ name: "number", type: "u32", values: Uint32Array.from({ length: rows }, (_, i) => i) }, { name: "state", type: "dict", values: state, words: states }];
+  const drawn = Array.from({ length: params }, () => make(() => random()));
+  const cost = make((i) => drawn.reduce((all, p, at) => all + (p[i] - 0.3) ** 2 / (at + 1), 0.02) + 0.02 * random());
+  const ended = (i) => state[i] === 0 || state[i] === 3;
+  columns.push({ name: "attempt", type: "f64", values: make(() => 1) }, { name: "value", type: "f64", values: make((i) => (ended(i) ? cost[i] : NaN)) }, { name: "infeasible", type: "f64", values: make((i) => (ended(i) ? Number(i % 31 === 30) : NaN)) });
+  columns.push({ name: "created_at", type: "f64", values: make((i) => start + 900 * i) }, { name: "started_at", type: "f64", values: make((i) => start + 900 * i + 20) }, { name: "ended_at", type: "f64", values: make((i) => (state[i] === 2 ? NaN : start + 900 * i + 3000 + Math.floor(2000 * random()))) });
+  columns.push({ name: "runner", type: "dict", values: Uint8Array.from({ length: rows }, (_, i) => i % 16), words: Array.from({ length: 16 }, (_, i) => `box-${i}`) });
+  for (let m = 0; m < metrics; m++) columns.push({ name: `metric:${m === 0 ? "val_error" : `m${m}`}`, type: "f64", values: make((i) => (ended(i) ? (m === 0 ? cost[i] : cost[i] * (m + 1) + random()) : NaN)) });
+  drawn.forEach((p, at) => columns.push(at === params - 1 ? { name: `param:p${at}`, type: "dict", values: Uint8Array.from(p, (v) => Math.floor(3 * v)), words: ["sgd", "adamw", "lion"] } : { name: `param:p${at}`, type: "f64", values: at === 0 ? p.map((v) => 10 ** (-4 + 4 * v)) : p }));
+  return encodeTable({ version, whole: true, columns });
+}

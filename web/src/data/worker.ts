@@ -1,0 +1,48 @@
+/* The worker: holds a copy of the table and does everything that takes longer with more trials. */
+import { parseTable, type Part } from "./columnar";
+import { Store, type Table } from "./columns";
+import { JOBS, type JobName } from "./jobs";
+
+export type Question = { id: number } & (
+  | { kind: "take"; buffer: ArrayBuffer }
+  | { kind: "set"; number: number; column: string; value: number }
+  | { kind: "run"; job: JobName; input: unknown });
+
+export type Answer = { id: number } & ({ part: Part } | { output: unknown } | { error: string });
+
+const store = new Store();
+let table: Table = store.table("0");
+
+/** The typed arrays of a plain object, at any depth. */
+function buffersOf(value: unknown, found = new Set<ArrayBufferLike>()): Set<ArrayBufferLike> {
+  if (ArrayBuffer.isView(value)) found.add(value.buffer);
+  else if (value instanceof Map) for (const inner of value.values()) buffersOf(inner, found);
+  else if (value !== null && typeof value === "object") for (const inner of Object.values(value)) if (typeof inner === "object") buffersOf(inner, found);
+  return found;
+}
+
+function send(answer: Answer): void {
+  postMessage(answer, { transfer: [...buffersOf(answer)] as Transferable[] });
+}
+
+/** The part without the buffer that it was read from, which the store may keep. */
+const copyOf = (part: Part): Part => ({ ...part, number: part.number.slice(), columns: part.columns.map((c) => (c.kind === "number" ? { ...c, values: c.values.slice() } : { ...c, values: c.values.slice() })) });
+
+function answer(q: Question): void {
+  if (q.kind === "take") {
+    const part = parseTable(q.buffer);
+    const copy = copyOf(part);
+    store.take(part);
+    table = store.table(part.version);
+    send({ id: q.id, part: copy });
+  } else if (q.kind === "set") store.set(q.number, q.column, q.value);
+  else send({ id: q.id, output: JOBS[q.job](table, q.input as never) });
+}
+
+addEventListener("message", (event: MessageEvent<Question>) => {
+  try {
+    answer(event.data);
+  } catch (error) {
+    send({ id: event.data.id, error: error instanceof Error ? error.message : String(error) });
+  }
+});
