@@ -25,10 +25,10 @@ FLOATS = ["lr", "momentum", "decay", "dropout", "gamma"]
 
 FILL = """
 insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, restarts, params, suggestion, seed, value,
-    result, step, metrics, feasible, finish_seq, created_at, started_at, finished_at)
+    step, metrics, feasible, finish_seq, created_at, started_at, finished_at)
 select s.key, n, 'completed', 'suggested', n, 1, 0,
     json_build_object({floats}, 'layers', 1 + n % 8, 'kind', (array['adam', 'sgd', 'lion'])[1 + n % 3],
-        'norm', (array['batch', 'layer'])[1 + n % 2]), '{{"method": "random"}}', n, v, v, 100,
+        'norm', (array['batch', 'layer'])[1 + n % 2]), '{{"method": "random"}}', n, v, 100,
     jsonb_build_object('loss', v, 'accuracy', 1 - v, 'seconds', random() * 100), true, n + 1,
     now() - interval '1 day' + n * interval '20 ms', now() - interval '1 day' + n * interval '25 ms',
     now() - interval '1 day' + n * interval '30 ms'
