@@ -498,6 +498,8 @@ as_status table_export(struct store *db, struct table_cache *cache, struct arena
         return as_fail_nomem(err);
     pthread_mutex_lock(&k->mu);
     as_status st = answer_locked(db, k, a, q, ret, err);
+    if (kept_bytes(k) > cache->max_bytes)
+        forget_files(k); /* they cost less than to read the table again */
     size_t bytes = kept_bytes(k);
     pthread_mutex_unlock(&k->mu);
     kept_give_back(cache, k, bytes);

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "scheduler/store/store.h"
 
-#define TABLE_CACHE_BYTES ((size_t)256 << 20)
+#define TABLE_CACHE_BYTES ((size_t)512 << 20)
 
 struct table_cache;
 
