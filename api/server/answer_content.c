@@ -11,6 +11,9 @@ void answer_version(struct http_exchange *x)
 {
     struct http_answer *a = &x->answer;
     char digest[SHA256_HEX_SIZE];
+    for (size_t i = 0; i < a->n_headers; i++)
+        if (as_streq(a->headers[i].name, "ETag"))
+            return;
     if (a->status != 200 || sha256_of(a->bytes, a->len, digest, NULL) < 0)
         return;
     /* weak: the compressed bytes differ, and their meaning does not */

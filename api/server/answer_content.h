@@ -7,7 +7,7 @@
 #define GZIP_MIN 1024 /* bytes; smaller answers are sent as they are */
 
 /* For an answer of bytes with status 200: add a weak ETag, and make it 304 without bytes if the
- * client has that version. Computes a digest. */
+ * client has that version. Computes a digest, unless the answer has an ETag. */
 void answer_version(struct http_exchange *x);
 
 /* For an answer of bytes that are text: compress them if they are many and the client accepts that.

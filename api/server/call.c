@@ -228,6 +228,17 @@ as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t
     return AS_OK;
 }
 
+as_status call_content(struct call *c, const char *type, const char *bytes, size_t len,
+                       bool is_packed, const char *etag)
+{
+    http_answer_header(c->x, "Vary", "Accept-Encoding");
+    if (etag && call_has_version(c, etag))
+        return AS_OK;
+    if (is_packed)
+        http_answer_header(c->x, "Content-Encoding", "gzip");
+    return call_bytes(c, type, bytes, len);
+}
+
 as_status call_stream(struct call *c, const char *type, struct http_stream *stream, int64_t size)
 {
     c->x->answer.content_type = type;

@@ -30,6 +30,7 @@
 
 struct dispatch;
 struct server;
+struct table_cache;
 
 struct call {
     struct pool_job job;
@@ -45,6 +46,7 @@ struct call {
     struct store *db;
     struct suggester *suggester;  /* borrowed */
     struct result_cache *results; /* borrowed */
+    struct table_cache *tables;   /* borrowed */
     struct principal who;         /* set for routes that need a token */
     struct faults faults;         /* of the body, if its parser notes all of them; owned */
     json_t *body;                 /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
@@ -111,6 +113,10 @@ as_status call_created_empty(struct call *c); /* 201 without a body */
 as_status call_done(struct call *c);          /* 204 */
 /* 200 with bytes that live in the arena of the call, or for ever. */
 as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t len);
+/* The same with bytes whose version is known, which are gzip if is_packed. 304 if the client has
+ * that version (quoted, of the arena; NULL: their digest is). */
+as_status call_content(struct call *c, const char *type, const char *bytes, size_t len,
+                       bool is_packed, const char *etag);
 /* 200 with a stream; takes one reference. size -1: not known. */
 as_status call_stream(struct call *c, const char *type, struct http_stream *stream, int64_t size);
 

@@ -319,6 +319,7 @@ static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
     c->db = d->store;
     c->suggester = d->suggester;
     c->results = d->results;
+    c->tables = d->tables;
     choose_request_id(c);
     x->app = c;
     return c;

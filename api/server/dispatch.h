@@ -24,6 +24,7 @@ struct result_cache;
 struct server;
 struct store;
 struct suggester;
+struct table_cache;
 struct web_files;
 
 /* The parts that requests use. All are borrowed, and set before the first request. */
@@ -34,6 +35,7 @@ struct dispatch {
     struct store *store;
     struct suggester *suggester;
     struct result_cache *results;
+    struct table_cache *tables;
     struct auth *auth;
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
     struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;

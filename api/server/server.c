@@ -65,6 +65,7 @@ static void lend_parts(struct server *s)
     d->store = s->store;
     d->suggester = s->suggester;
     d->results = &s->results;
+    d->tables = s->tables;
     d->committer = s->committer;
     d->auth = s->auth;
     d->pool = s->pool;
@@ -103,7 +104,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     as_status st;
     s->metrics = http_metrics_create(routes, n_routes);
     s->readiness = readiness_create(s->store, s->opts.disk);
-    if (!s->metrics || !s->readiness)
+    s->tables = table_cache_create(TABLE_CACHE_BYTES);
+    if (!s->metrics || !s->readiness || !s->tables)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
         return st;
@@ -147,6 +149,7 @@ static void free_parts(struct server *s)
     readiness_free(s->readiness);
     auth_free(s->auth);
     result_cache_done(&s->results);
+    table_cache_free(s->tables);
     file_closep(&s->opts.listen_fd);
     free(s);
 }

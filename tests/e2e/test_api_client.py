@@ -3,6 +3,7 @@
 is checked against the status codes and the schema that the document promises for it."""
 import hashlib
 import json
+import struct
 import sys
 import time
 import urllib.error
@@ -66,6 +67,34 @@ DOC = {
     "search": {"method": "sobol", "seed": 5}, "limits": {"max_trials": 4},
     "trial": {"command": ["none"]}, "resources": {"gpus": 1},  # no real runner here offers a GPU
 }
+
+
+def read_columns(content):
+    """A file of columns as its header, and the values of each column."""
+    assert content[:8] == b"ASYCOLS1" and content[12:16] == bytes(4), content[:16]
+    head = json.loads(content[16:16 + int.from_bytes(content[8:12], "little")])
+    values = {}
+    for column in head["columns"]:
+        kind = {"u8": "B", "u32": "I", "f32": "f", "f64": "d", "dict": {2: "H", 4: "I"}.get(column.get("width"))}[column["type"]]
+        assert column["at"] % 8 == 0
+        found = struct.unpack_from(f"<{head['rows']}{kind}", content, column["at"])
+        if column["type"] == "dict":
+            none = 2 ** (8 * column["width"]) - 1
+            found = [None if i == none else column["words"][i] for i in found]
+        values[column["name"]] = list(found)
+    return head, values
+
+
+def check_table(c, at):
+    trials = sorted(c.listTrials(**at)["items"], key=lambda t: t["number"])
+    head, values = read_columns(c.getTable(**at))
+    assert head["whole"] and values["number"] == [t["number"] for t in trials]
+    assert values["state"] == [t["state"] for t in trials] and values["origin"] == [t["origin"] for t in trials]
+    for trial, value in zip(trials, values["value"]):
+        assert value == trial["value"] or trial["value"] is None and value != value, (trial, value)
+    head, values = read_columns(c.getTable(columns="state", since=int(head["version"]), **at))
+    assert not head["whole"] and values == {"number": [], "state": []}, (head, values)
+    c.getTable(columns="nonsense", expect=400, **at)
 
 
 def sweeps_and_trials(c):
@@ -225,6 +254,7 @@ def ask_and_tell(c):
     assert first_of["reason"] and first_of["metric"] == "loss" and second_of["metric"] == "speed", second_of
     assert "'heat'" in c.getImportance(metric="heat", expect=400, **at)["detail"]
     assert c.getRegret(**at)["bound"] is None  # there are two metrics
+    check_table(c, at)
     last = c.askSuggestions({"client": "me"}, **at)["items"][0]
     assert last["reason"]["method"] == "gp" and c.askSuggestions({"client": "you", "wait_ms": 100}, **at)["items"] == []
     c.completeSuggestion({"client": "me", "outcome": "failed", "reason": "no room"}, **at, number=last["number"])

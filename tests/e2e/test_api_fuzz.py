@@ -288,6 +288,9 @@ class Fuzz:
             elif op.name == "getImportance" and p["name"] == "metric":  # the schema allows others than the sweep has
                 if self.rng.random() < 0.4:
                     query["metric"] = (TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["metric"]["name"]
+            elif op.name == "getTable" and p["name"] == "columns":  # as above
+                if self.rng.random() < 0.4:
+                    query["columns"] = "state,value,metric:loss"
             elif p["in"] == "query" and p["name"] != "cursor" and self.rng.random() < 0.4:
                 query[p["name"]] = json.dumps(self.make(p["schema"])).strip('"')
         return path + ("?" + urllib.parse.urlencode(query) if query else "")

@@ -10,6 +10,9 @@ import sys
 ROOT, BUILD = sys.argv[1:3]
 ROOMS = ("base", "kernels", "data", "model", "search", "scheduler", "api", "serve", "trial-runner", "cli")
 KEPT = {
+    "columnar_parse": "reads what browsers get: tests and the fuzzer hold the writer to the format by it",
+    "columnar_find": "of the same reader",
+    "table_cache_bytes": "the limit of memory is tested by it",
     "as_mem_fail_nth": "makes an allocation fail, for tests",
     "backend_freep": "for the cleanup attribute of its users",
     "clock_slowest": "the oracle of what a parameter server computes step by step",

@@ -95,7 +95,8 @@ static void ck_unpacks(const struct reply *packed, const struct reply *plain)
     }
     ck_assert_int_eq(rc, Z_STREAM_END);
     ck_assert_int_eq(inflateEnd(&z), Z_OK);
-    ck_assert_str_eq(str_cstr(&back), str_cstr(&plain->body));
+    ck_assert_uint_eq(back.len, plain->body.len);
+    ck_assert_mem_eq(str_cstr(&back), str_cstr(&plain->body), back.len);
     str_done(&back);
 }
 
@@ -148,6 +149,38 @@ START_TEST(test_versions)
 }
 END_TEST
 
+/* The file of a whole table has a version of its own, and is compressed though it is no text. */
+START_TEST(test_tables)
+{
+    static const char path[] = "/v1/sweeps/columns/table";
+    char line[200], one[100];
+    const char *id = make_sweep("columns", 3);
+    REPLY_AUTO plain = get_with("GET", path, NULL, NULL);
+    ck_assert_int_eq(plain.status, 200);
+    ck_assert_str_eq(header(&plain, "Content-Type"), "application/vnd.assay.columns");
+    ck_assert_mem_eq(plain.body.s, "ASYCOLS1", 8);
+    REPLY_AUTO packed = get_with("GET", path, "Accept-Encoding: gzip", NULL);
+    ck_assert_str_eq(header(&packed, "Content-Encoding"), "gzip");
+    ck_unpacks(&packed, &plain);
+    (void)snprintf(line, sizeof line, "If-None-Match: %s", header(&packed, "ETag"));
+    REPLY_AUTO known = get_with("GET", path, line, "Accept-Encoding: gzip");
+    ck_assert_int_eq(known.status, 304);
+    ck_assert_uint_eq(known.body.len, 0);
+    REPLY_AUTO none = get_with("GET", "/v1/sweeps/columns/table?since=x", NULL, NULL);
+    ck_assert_int_eq(none.status, 400);
+    REPLY_AUTO other = get_with("GET", "/v1/sweeps/columns/table?columns=loss", NULL, NULL);
+    ck_assert_int_eq(other.status, 400);
+    const char *version = strstr(plain.body.s + 16, "\"version\":\"");
+    ck_assert_ptr_nonnull(version);
+    (void)snprintf(one, sizeof one, "%s?since=%.*s", path, (int)strcspn(version + 11, "\""),
+                   version + 11);
+    REPLY_AUTO since = get_with("GET", one, NULL, NULL);
+    ck_assert_int_eq(since.status, 200);
+    ck_assert_ptr_nonnull(strstr(since.body.s + 16, "\"rows\":0"));
+    drop_sweep(id);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("content");
@@ -156,6 +189,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_parts_of_content);
     tcase_add_test(t, test_compressed_answers);
     tcase_add_test(t, test_versions);
+    tcase_add_test(t, test_tables);
     suite_add_tcase(s, t);
     return s;
 }

@@ -2089,6 +2089,13 @@ export interface Operations {
     body: undefined;
     result: RegretBound;
   };
+  /** All trials of a sweep as columns of numbers, and which of them changed since */
+  "GET /v1/sweeps/{sweep}/table": {
+    path: {sweep: string};
+    query: {columns?: string; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
   /** The ensemble of the best trials, made when the sweep ends */
   "GET /v1/sweeps/{sweep}/ensemble": {
     path: {sweep: string};

@@ -1,0 +1,37 @@
+/* Handlers of what shows all trials of a sweep at once. The files are of columns, not of JSON, so
+ * they are compressed here: once for all who ask, by the cache that keeps them. */
+#include "api/server/handlers.h"
+
+#include <string.h>
+
+#include "api/http/http_content.h"
+#include "api/server/call.h"
+#include "scheduler/services/table_export.h"
+
+#define COLUMNS_TYPE "application/vnd.assay.columns"
+#define PACK_LEVEL 1 /* numbers of measurements hardly shrink more at higher levels */
+
+static as_status pack_columns(const void *bytes, size_t len, struct str *ret, struct as_err *err)
+{
+    return http_gzip(bytes, len, PACK_LEVEL, ret, err);
+}
+
+as_status h_sweep_table(struct call *c, struct as_err *err)
+{
+    static const char *const precisions[] = {"double", "single", NULL};
+    struct table_request q = {
+        .sweep = call_param(c, "sweep"), .columns = call_query(c, "columns"), .since = -1};
+    struct table_answer out;
+    int precision = 0;
+    as_status st = call_query_word(c, "precision", precisions, &precision, err);
+    if (st == AS_OK)
+        st = call_query_i64(c, "since", 0, INT64_MAX, &q.since, err);
+    if (st < 0)
+        return st;
+    q.is_single = precision == 1;
+    q.has_since = q.since >= 0;
+    q.pack = http_accepts_gzip(c->x->head.accept_encoding) ? pack_columns : NULL;
+    st = table_export(c->db, c->tables, c->arena, &q, &out, err);
+    return st < 0 ? st
+                  : call_content(c, COLUMNS_TYPE, out.bytes, out.len, q.pack != NULL, out.etag);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What a server needs to show all trials of a sweep at once (GET /v1/sweeps/{sweep}/table): bytes and milliseconds
+for the first viewer, the second one, a viewer of another server, and what changed since.
+
+    bench/table.py [TRIALS [BUILD]]      TRIALS: 100000; BUILD: the build folder (build)
+
+8 parameters (5 floats, 1 int, 2 categories) and 3 metrics. The trials are written into the database by SQL, as no
+runner could run them in this time. One line of JSON per case; lists of trials are the floor: what the page did."""
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.environ["ASSAY_SOURCE_ROOT"] = ROOT
+os.environ["ASSAY_BUILD_ROOT"] = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "build"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from harness import Assay, database_url, second_server  # noqa: E402
+
+TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
+TRIALS = min(TRIALS, 999000)  # a sweep that is full ends
+FLOATS = ["lr", "momentum", "decay", "dropout", "gamma"]
+
+FILL = """
+insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, restarts, params, suggestion, seed, value,
+    step, metrics, feasible, finish_seq, created_at, started_at, finished_at)
+select s.key, n, 'completed', 'suggested', n, 1, 0,
+    json_build_object({floats}, 'layers', 1 + n % 8, 'kind', (array['adam', 'sgd', 'lion'])[1 + n % 3],
+        'norm', (array['batch', 'layer'])[1 + n % 2]), '{{"method": "random"}}', n, v, 100,
+    jsonb_build_object('loss', v, 'accuracy', 1 - v, 'seconds', random() * 100), true, n + 1,
+    now() - interval '1 day' + n * interval '20 ms', now() - interval '1 day' + n * interval '25 ms',
+    now() - interval '1 day' + n * interval '30 ms'
+from sweep s, generate_series(0, {trials} - 1) n, lateral (select random() + n * 0 as v) x where s.id = 'big'"""
+
+
+def document():
+    one = {"type": "float", "min": 0, "max": 1}
+    return {"name": "big", "metric": {"name": "loss", "goal": "minimize"}, "search": {"method": "random", "seed": 1},
+            "parameters": {**{name: one for name in FLOATS}, "layers": {"type": "int", "min": 1, "max": 8},
+                           "kind": {"type": "categorical", "values": ["adam", "sgd", "lion"]},
+                           "norm": {"type": "categorical", "values": ["batch", "layer"]}},
+            "limits": {"max_trials": min(TRIALS + 1000, 1000000)}}
+
+
+def get(assay, path, url=None, headers=None):
+    request = urllib.request.Request((url or assay.url) + path, headers={
+        "Authorization": "Bearer " + assay.token, "Accept-Encoding": "gzip", **(headers or {})})
+    begin = time.perf_counter()
+    with urllib.request.urlopen(request) as r:
+        body = r.read()
+        return body, r.headers, (time.perf_counter() - begin) * 1000
+
+
+def tell(case, ms, size):
+    print(json.dumps({"case": case, "trials": TRIALS, "ms": round(ms, 1), "bytes": size}), flush=True)
+
+
+def version_of(body):
+    plain = gzip.decompress(body)
+    return json.loads(plain[16:16 + int.from_bytes(plain[8:12], "little")])["version"]
+
+
+def main():
+    with Assay(runners=0) as assay:
+        assay.call("POST", "/v1/sweeps?paused=true", document())
+        floats = ", ".join(f"'{name}', random()" for name in FLOATS)
+        subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database_url(assay), "-c",
+                        FILL.format(floats=floats, trials=TRIALS), "-c", "analyze trial"], check=True)
+        path = "/v1/sweeps/big/table"
+        body, headers, ms = get(assay, path)
+        tell("first viewer, all columns", ms, len(body))
+        version = version_of(body)
+        body, headers, ms = get(assay, path)
+        tell("second viewer", ms, len(body))
+        begin = time.perf_counter()
+        request = urllib.request.Request(assay.url + path, headers={
+            "Authorization": "Bearer " + assay.token, "Accept-Encoding": "gzip", "If-None-Match": headers["ETag"]})
+        try:
+            urllib.request.urlopen(request)
+        except urllib.error.HTTPError as e:
+            assert e.code == 304, e
+        tell("who has it already", (time.perf_counter() - begin) * 1000, 0)
+        for case, query in (("single precision", "?precision=single"),
+                            ("history: state, value, ended_at", "?columns=state,value,ended_at")):
+            body, _, ms = get(assay, path + query)
+            tell(case, ms, len(body))
+        for i in range(3):
+            known = {"params": {**{name: 0.5 for name in FLOATS}, "layers": 1, "kind": "sgd", "norm": "batch"},
+                     "metrics": {"loss": i, "accuracy": 0.1, "seconds": 1}}
+            assay.call("POST", "/v1/sweeps/big/trials", known)
+            body, _, ms = get(assay, f"{path}?since={version}")
+            tell("what changed since", ms, len(body))
+        with second_server(assay) as url:
+            body, _, ms = get(assay, path, url)
+            tell("first viewer of another server", ms, len(body))
+            body, _, ms = get(assay, f"{path}?since={version}", url)
+            tell("what changed since, another server", ms, len(body))
+        body, _, ms = get(assay, "/v1/sweeps/big/trials?page_size=500")
+        tell("a page of 500 trials as JSON", ms, len(body))
+
+
+main()

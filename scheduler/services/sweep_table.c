@@ -1,0 +1,636 @@
+/* Columns grow together, by a half, so adding a trial costs the same however many there are. The
+ * words of a dict stay when no row has them any more; a file of changes has the words of its own
+ * rows alone. Parameters and metrics stand in the same order in each row, so the column after the
+ * last one that was found is looked at first. */
+#include "scheduler/services/sweep_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/metric_name.h"
+#include "data/formats/columnar.h"
+
+/* The words of a dict, found by their text. */
+struct words {
+    char **list; /* owned, and each of them */
+    size_t n, cap;
+    uint32_t *slots; /* owned: index + 1 of a word; open addressing, a power of two */
+    size_t n_slots;
+    size_t bytes;
+};
+
+struct table_column {
+    char *name; /* owned */
+    columnar_type type;
+    bool is_exact; /* stays as it is when numbers are written as f32 */
+    void *values;  /* owned: `cap` of the table */
+    struct words words;
+};
+
+struct sweep_table {
+    struct table_column *columns; /* owned */
+    size_t n_columns, cap_columns;
+    size_t n_params;
+    size_t n, cap;
+    int64_t *changed; /* owned: of each row */
+};
+
+enum {
+    C_NUMBER,
+    C_STATE,
+    C_ORIGIN,
+    C_ATTEMPT,
+    C_RESTARTS,
+    C_VALUE,
+    C_STEP,
+    C_INFEASIBLE,
+    C_RUNG,
+    C_DECISION,
+    C_CREATED,
+    C_STARTED,
+    C_ENDED,
+    C_RUNNER,
+    C_CLIENT,
+    C_GROUP,
+    FIXED
+};
+
+static const struct fixed {
+    const char *name;
+    columnar_type type;
+    bool is_exact;
+} fixed[FIXED] = {
+    [C_NUMBER] = {"number", COLUMNAR_U32, true},
+    [C_STATE] = {"state", COLUMNAR_DICT, true},
+    [C_ORIGIN] = {"origin", COLUMNAR_DICT, true},
+    [C_ATTEMPT] = {"attempt", COLUMNAR_U32, true},
+    [C_RESTARTS] = {"restarts", COLUMNAR_U32, true},
+    [C_VALUE] = {"value", COLUMNAR_F64, false},
+    [C_STEP] = {"step", COLUMNAR_F64, false},
+    [C_INFEASIBLE] = {"infeasible", COLUMNAR_U8, true},
+    [C_RUNG] = {"rung", COLUMNAR_U32, true},
+    [C_DECISION] = {"decision", COLUMNAR_DICT, true},
+    [C_CREATED] = {"created_at", COLUMNAR_F64, true},
+    [C_STARTED] = {"started_at", COLUMNAR_F64, true},
+    [C_ENDED] = {"ended_at", COLUMNAR_F64, true},
+    [C_RUNNER] = {"runner", COLUMNAR_DICT, true},
+    [C_CLIENT] = {"client", COLUMNAR_DICT, true},
+    [C_GROUP] = {"group", COLUMNAR_DICT, true},
+};
+
+#define PARAM "param:"
+#define METRIC "metric:"
+
+/* ---- words ---- */
+
+static size_t hash_of(const char *s)
+{
+    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    return (size_t)(h ^ (h >> 32));
+}
+
+static void words_done(struct words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->list[i]);
+    free(w->list);
+    free(w->slots);
+}
+
+/* The slot of the word, or the free one where it would stand. */
+static uint32_t *slot_of(const struct words *w, const char *word)
+{
+    size_t i = hash_of(word) & (w->n_slots - 1);
+    while (w->slots[i] != 0 && strcmp(w->list[w->slots[i] - 1], word) != 0)
+        i = (i + 1) & (w->n_slots - 1);
+    return &w->slots[i];
+}
+
+static as_status words_room(struct words *w, struct as_err *err)
+{
+    if (2 * (w->n + 1) <= w->n_slots)
+        return AS_OK;
+    size_t n = w->n_slots ? 2 * w->n_slots : 16;
+    uint32_t *slots = as_calloc(n, sizeof *slots);
+    if (!slots)
+        return as_fail_nomem(err);
+    free(w->slots);
+    w->slots = slots;
+    w->n_slots = n;
+    for (size_t i = 0; i < w->n; i++)
+        *slot_of(w, w->list[i]) = (uint32_t)i + 1;
+    return AS_OK;
+}
+
+static as_status word_index(struct words *w, const char *word, uint32_t *ret, struct as_err *err)
+{
+    as_status st = words_room(w, err);
+    if (st != AS_OK)
+        return st;
+    uint32_t *slot = slot_of(w, word);
+    if (*slot == 0) {
+        if ((st = as_reserve_one(&w->list, w->n, &w->cap, sizeof *w->list, err)) != AS_OK)
+            return st;
+        char *copy = as_strdup(word);
+        if (!copy)
+            return as_fail_nomem(err);
+        w->list[w->n++] = copy;
+        w->bytes += strlen(word) + 32; /* with its slots and malloc's own */
+        *slot = (uint32_t)w->n;
+    }
+    *ret = *slot - 1;
+    return AS_OK;
+}
+
+/* ---- columns ---- */
+
+static void clear_cells(struct table_column *c, size_t from, size_t to)
+{
+    size_t size = columnar_type_size(c->type);
+    if (c->type == COLUMNAR_F64)
+        for (size_t i = from; i < to; i++)
+            ((double *)c->values)[i] = NAN;
+    else
+        memset((char *)c->values + from * size, c->type == COLUMNAR_DICT ? 0xff : 0,
+               (to - from) * size);
+}
+
+static as_status add_column(struct sweep_table *t, const char *prefix, const char *name,
+                            columnar_type type, bool is_exact, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str full = {0};
+    as_status st =
+        as_reserve_one(&t->columns, t->n_columns, &t->cap_columns, sizeof *t->columns, err);
+    if (st != AS_OK)
+        return st;
+    struct table_column c = {.type = type, .is_exact = is_exact};
+    str_puts(&full, prefix);
+    str_puts(&full, name);
+    c.values = as_calloc(t->cap + 1, columnar_type_size(type));
+    c.name = str_take(&full);
+    if (!c.values || !c.name) {
+        free(c.values);
+        free(c.name);
+        return as_fail_nomem(err);
+    }
+    clear_cells(&c, 0, t->cap);
+    t->columns[t->n_columns++] = c;
+    return AS_OK;
+}
+
+static bool has_numbers_only(const struct space_param *p)
+{
+    for (size_t i = 0; i < p->n_values; i++)
+        if (!json_is_number(json_array_get(p->values, i)))
+            return false;
+    return true;
+}
+
+as_status sweep_table_create(const struct space *s, struct sweep_table **ret, struct as_err *err)
+{
+    AS_AUTO(sweep_table_freep) struct sweep_table *t = as_calloc(1, sizeof *t);
+    as_status st = t ? AS_OK : as_fail_nomem(err);
+    for (size_t i = 0; i < FIXED && st == AS_OK; i++)
+        st = add_column(t, "", fixed[i].name, fixed[i].type, fixed[i].is_exact, err);
+    for (size_t i = 0; i < s->n && st == AS_OK; i++)
+        st = add_column(t, PARAM, s->params[i].name,
+                        has_numbers_only(&s->params[i]) ? COLUMNAR_F64 : COLUMNAR_DICT, false, err);
+    if (st != AS_OK)
+        return st;
+    t->n_params = s->n;
+    *ret = as_steal(t);
+    return AS_OK;
+}
+
+void sweep_table_free(struct sweep_table *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        free(t->columns[i].name);
+        free(t->columns[i].values);
+        words_done(&t->columns[i].words);
+    }
+    free(t->columns);
+    free(t->changed);
+    free(t);
+}
+
+size_t sweep_table_rows(const struct sweep_table *t)
+{
+    return t->n;
+}
+
+size_t sweep_table_bytes(const struct sweep_table *t)
+{
+    size_t n = sizeof *t + t->cap * sizeof *t->changed;
+    for (size_t i = 0; i < t->n_columns; i++)
+        n += sizeof *t->columns + t->cap * columnar_type_size(t->columns[i].type) +
+             t->columns[i].words.bytes;
+    return n;
+}
+
+size_t sweep_table_changed(const struct sweep_table *t, int64_t since)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n += t->changed[i] > since;
+    return n;
+}
+
+/* ---- rows ---- */
+
+static as_status grow(struct sweep_table *t, struct as_err *err)
+{
+    if (t->n < t->cap)
+        return AS_OK;
+    size_t cap = t->cap + t->cap / 2 + 256;
+    as_status st = as_grow(&t->changed, cap, sizeof *t->changed, err);
+    for (size_t i = 0; i < t->n_columns && st == AS_OK; i++) {
+        struct table_column *c = &t->columns[i];
+        st = as_grow(&c->values, cap + 1, columnar_type_size(c->type), err);
+        if (st == AS_OK)
+            clear_cells(c, t->cap, cap);
+    }
+    if (st == AS_OK)
+        t->cap = cap;
+    return st;
+}
+
+static void put_u32(struct sweep_table *t, size_t row, size_t column, int64_t v)
+{
+    ((uint32_t *)t->columns[column].values)[row] = (uint32_t)v;
+}
+
+static void put_f64(struct sweep_table *t, size_t row, size_t column, bool has, double v)
+{
+    ((double *)t->columns[column].values)[row] = has ? v : NAN;
+}
+
+/* NULL: no word. */
+static as_status put_word(struct sweep_table *t, size_t row, size_t column, const char *word,
+                          struct as_err *err)
+{
+    struct table_column *c = &t->columns[column];
+    uint32_t *cell = (uint32_t *)c->values + row;
+    *cell = COLUMNAR_NO_WORD;
+    return word ? word_index(&c->words, word, cell, err) : AS_OK;
+}
+
+static as_status put_json(struct sweep_table *t, size_t row, size_t column, const json_t *v,
+                          struct as_err *err)
+{
+    double number = 0;
+    if (t->columns[column].type == COLUMNAR_F64) {
+        bool has = json_number_get(v, &number);
+        put_f64(t, row, column, has, number);
+        return AS_OK;
+    }
+    if (json_is_string(v))
+        return put_word(t, row, column, json_string_value(v), err);
+    AS_AUTO(as_freep) char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    return text ? put_word(t, row, column, text, err) : as_fail_nomem(err);
+}
+
+/* The column prefix + name in [from, to), or `to`. *guess is looked at first, and becomes the one
+ * after it. */
+static size_t find_column(const struct sweep_table *t, const char *prefix, const char *name,
+                          size_t from, size_t to, size_t *guess)
+{
+    size_t skip = strlen(prefix);
+    for (size_t i = 0; i < to - from; i++) {
+        size_t at = from + (*guess - from + i) % (to - from);
+        if (strcmp(t->columns[at].name + skip, name) == 0) {
+            *guess = at + 1 < to ? at + 1 : from;
+            return at;
+        }
+    }
+    return to;
+}
+
+static as_status put_params(struct sweep_table *t, size_t row, const json_t *params,
+                            struct as_err *err)
+{
+    const size_t to = FIXED + t->n_params;
+    size_t guess = FIXED;
+    const char *name;
+    json_t *v;
+    json_object_foreach((json_t *)params, name, v)
+    {
+        size_t at = find_column(t, PARAM, name, FIXED, to, &guess);
+        as_status st = at < to ? put_json(t, row, at, v, err) : AS_OK;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status put_metrics(struct sweep_table *t, size_t row, const json_t *metrics,
+                             struct as_err *err)
+{
+    const size_t from = FIXED + t->n_params;
+    size_t guess = from;
+    const char *name;
+    json_t *v;
+    json_object_foreach((json_t *)metrics, name, v)
+    {
+        size_t at = find_column(t, METRIC, name, from, t->n_columns, &guess);
+        as_status st = AS_OK;
+        if (at == t->n_columns && t->n_columns - from == SWEEP_TABLE_METRICS)
+            continue;
+        if (at == t->n_columns)
+            st = add_column(t, METRIC, name, COLUMNAR_F64, false, err);
+        if (st == AS_OK)
+            st = put_json(t, row, at, v, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status put_texts(struct sweep_table *t, size_t row, const struct table_row *r,
+                           struct as_err *err)
+{
+    const struct {
+        size_t column;
+        const char *word;
+    } cells[] = {{C_STATE, trial_state_format(r->state)},
+                 {C_ORIGIN, r->origin},
+                 {C_DECISION, r->decision},
+                 {C_RUNNER, r->runner},
+                 {C_CLIENT, r->client},
+                 {C_GROUP, r->group}};
+    as_status st = AS_OK;
+    for (size_t i = 0; i < AS_ARRAY_LEN(cells) && st == AS_OK; i++)
+        st = put_word(t, row, cells[i].column, cells[i].word, err);
+    return st;
+}
+
+static as_status put_row(struct sweep_table *t, size_t row, const struct table_row *r,
+                         struct as_err *err)
+{
+    JSON_AUTO params = NULL;
+    JSON_AUTO metrics = NULL;
+    as_status st = json_parse(r->params, strlen(r->params), &params, err);
+    if (st == AS_OK)
+        st = json_parse_reals(r->metrics, strlen(r->metrics), &metrics, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL, "trial %lld",
+                             (long long)r->number);
+    for (size_t i = 0; i < t->n_columns; i++)
+        clear_cells(&t->columns[i], row, row + 1);
+    put_u32(t, row, C_NUMBER, r->number);
+    put_u32(t, row, C_ATTEMPT, r->attempt);
+    put_u32(t, row, C_RESTARTS, r->restarts);
+    put_u32(t, row, C_RUNG, r->rungs);
+    put_f64(t, row, C_VALUE, r->has_value, r->value);
+    put_f64(t, row, C_STEP, r->has_step, (double)r->step);
+    put_f64(t, row, C_CREATED, true, (double)r->created_ms);
+    put_f64(t, row, C_STARTED, r->started_ms != 0, (double)r->started_ms);
+    put_f64(t, row, C_ENDED, r->finished_ms != 0, (double)r->finished_ms);
+    ((uint8_t *)t->columns[C_INFEASIBLE].values)[row] = r->infeasible;
+    st = put_texts(t, row, r, err);
+    if (st == AS_OK)
+        st = put_params(t, row, params, err);
+    return st == AS_OK ? put_metrics(t, row, metrics, err) : st;
+}
+
+as_status sweep_table_put(struct sweep_table *t, const struct table_row *row, struct as_err *err)
+{
+    if (row->number < 0 || row->number > (int64_t)t->n)
+        return as_fail(err, AS_E_INTERNAL, "trial %zu is missing", t->n);
+    size_t at = (size_t)row->number;
+    as_status st = at == t->n ? grow(t, err) : AS_OK;
+    if (st == AS_OK)
+        st = put_row(t, at, row, err);
+    if (st == AS_OK && at == t->n)
+        t->changed[t->n++] = 0;
+    return st;
+}
+
+void sweep_table_mark(struct sweep_table *t, int64_t number, int64_t event)
+{
+    if (number >= 0 && number < (int64_t)t->n && t->changed[number] < event)
+        t->changed[number] = event;
+}
+
+/* ---- write ---- */
+
+/* What a file is made of. */
+struct writing {
+    const struct sweep_table *t;
+    const struct sweep_table_part *part;
+    struct arena *a;
+    size_t *rows; /* the rows of a part; NULL: all */
+    size_t n_rows;
+    struct columnar_column *columns;
+    size_t n_columns;
+};
+
+/* The values of the rows, without copying if they are all. */
+static const void *pick_values(const struct writing *w, const struct table_column *c)
+{
+    size_t size = columnar_type_size(c->type);
+    if (!w->rows)
+        return c->values;
+    char *values = arena_alloc(w->a, w->n_rows + 1, size);
+    for (size_t i = 0; values && i < w->n_rows; i++)
+        memcpy(values + i * size, (const char *)c->values + w->rows[i] * size, size);
+    return values;
+}
+
+static as_status narrow_values(const struct writing *w, struct columnar_column *c,
+                               struct as_err *err)
+{
+    const double *wide = c->values;
+    float *narrow = arena_alloc(w->a, w->n_rows + 1, sizeof *narrow);
+    if (!narrow)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < w->n_rows; i++)
+        narrow[i] = (float)wide[i];
+    c->type = COLUMNAR_F32;
+    c->values = narrow;
+    return AS_OK;
+}
+
+/* Keep the words that the rows have, in the order of their first rows. */
+static as_status pick_words(const struct writing *w, const struct words *words,
+                            struct columnar_column *c, struct as_err *err)
+{
+    AS_AUTO(as_freep) uint32_t *places = as_calloc(words->n + 1, sizeof *places);
+    const char **list = arena_alloc(w->a, w->n_rows + 1, sizeof *list);
+    uint32_t *cells = (uint32_t *)c->values; /* a copy of pick_values() */
+    if (!places || !list)
+        return as_fail_nomem(err);
+    c->words = list;
+    for (size_t i = 0; i < w->n_rows; i++) {
+        if (cells[i] == COLUMNAR_NO_WORD)
+            continue;
+        uint32_t *place = &places[cells[i]];
+        if (*place == 0) {
+            list[c->n_words++] = words->list[cells[i]];
+            *place = (uint32_t)c->n_words;
+        }
+        cells[i] = *place - 1;
+    }
+    return AS_OK;
+}
+
+static as_status put_column(struct writing *w, const struct table_column *c, struct as_err *err)
+{
+    struct columnar_column *out = &w->columns[w->n_columns];
+    *out = (struct columnar_column){.name = c->name, .type = c->type, .values = pick_values(w, c)};
+    as_status st = out->values ? AS_OK : as_fail_nomem(err);
+    if (st == AS_OK && c->type == COLUMNAR_F64 && w->part->is_single && !c->is_exact)
+        st = narrow_values(w, out, err);
+    if (st == AS_OK && c->type == COLUMNAR_DICT && w->rows)
+        st = pick_words(w, &c->words, out, err);
+    if (c->type == COLUMNAR_DICT && !w->rows) {
+        out->words = (const char *const *)c->words.list;
+        out->n_words = c->words.n;
+    }
+    if (st == AS_OK)
+        w->n_columns++;
+    return st;
+}
+
+/* A metric that no trial has reported. */
+static as_status put_empty(struct writing *w, const char *name, struct as_err *err)
+{
+    double *values = arena_alloc(w->a, w->n_rows + 1, sizeof *values);
+    if (!values)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < w->n_rows; i++)
+        values[i] = NAN;
+    struct columnar_column *out = &w->columns[w->n_columns++];
+    *out = (struct columnar_column){.name = name, .type = COLUMNAR_F64, .values = values};
+    return w->part->is_single ? narrow_values(w, out, err) : AS_OK;
+}
+
+static const struct table_column *column_named(const struct sweep_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(t->columns[i].name, name) == 0)
+            return &t->columns[i];
+    return NULL;
+}
+
+/* Cut the next name off a list; NULL at its end. */
+static char *next_name(char **list)
+{
+    char *name = *list;
+    if (!name)
+        return NULL;
+    char *comma = strchr(name, ',');
+    *list = comma ? comma + 1 : NULL;
+    if (comma)
+        *comma = '\0';
+    return name;
+}
+
+static as_status check_name(const struct sweep_table *t, const char *name, struct as_err *err)
+{
+    if (column_named(t, name) ||
+        (as_starts_with(name, METRIC) && metric_name_valid(name + strlen(METRIC))))
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "columns: there is no column '%.80s', expected number, state, origin, attempt, "
+                   "restarts, value, step, infeasible, rung, decision, created_at, started_at, "
+                   "ended_at, runner, client, group, param:NAME or metric:NAME",
+                   name);
+}
+
+as_status sweep_table_check(const struct sweep_table *t, const char *columns, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *copy = as_strdup(columns);
+    if (columns && strlen(columns) > SWEEP_TABLE_NAMES)
+        return as_fail(err, AS_E_INVAL, "columns: the list has %zu bytes, expected at most %d",
+                       strlen(columns), SWEEP_TABLE_NAMES);
+    if (columns && !copy)
+        return as_fail_nomem(err);
+    as_status st = AS_OK;
+    char *rest = copy;
+    for (char *name = next_name(&rest); name && st == AS_OK; name = next_name(&rest))
+        st = check_name(t, name, err);
+    return st;
+}
+
+static bool is_written(const struct writing *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_columns; i++)
+        if (strcmp(w->columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static as_status put_all(struct writing *w, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < w->t->n_columns && st == AS_OK; i++)
+        st = put_column(w, &w->t->columns[i], err);
+    return st;
+}
+
+static as_status put_named(struct writing *w, struct as_err *err)
+{
+    char *rest = arena_strdup(w->a, w->part->columns);
+    if (!rest)
+        return as_fail_nomem(err);
+    as_status st = put_column(w, &w->t->columns[C_NUMBER], err);
+    for (char *name = next_name(&rest); name && st == AS_OK; name = next_name(&rest)) {
+        const struct table_column *c = column_named(w->t, name);
+        if (is_written(w, name))
+            continue;
+        st = c ? put_column(w, c, err) : put_empty(w, name, err);
+    }
+    return st;
+}
+
+static as_status choose_rows(struct writing *w, struct as_err *err)
+{
+    w->n_rows = w->t->n;
+    if (w->part->is_whole)
+        return AS_OK;
+    w->rows = arena_alloc(w->a, w->t->n + 1, sizeof *w->rows);
+    if (!w->rows)
+        return as_fail_nomem(err);
+    w->n_rows = 0;
+    for (size_t i = 0; i < w->t->n; i++)
+        if (w->t->changed[i] > w->part->since)
+            w->rows[w->n_rows++] = i;
+    return AS_OK;
+}
+
+as_status sweep_table_write(const struct sweep_table *t, const struct sweep_table_part *part,
+                            struct str *ret, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct writing w = {.t = t, .part = part, .a = &a};
+    char version[24];
+    as_status st = sweep_table_check(t, part->columns, err);
+    if (st == AS_OK)
+        st = choose_rows(&w, err);
+    if (st != AS_OK)
+        return st;
+    /* every name of the list takes two bytes of it */
+    w.columns = arena_alloc(&a, t->n_columns + (part->columns ? strlen(part->columns) : 0) + 1,
+                            sizeof *w.columns);
+    if (!w.columns)
+        return as_fail_nomem(err);
+    st = part->columns ? put_named(&w, err) : put_all(&w, err);
+    if (st != AS_OK)
+        return st;
+    (void)snprintf(version, sizeof version, "%lld", (long long)part->version);
+    const struct columnar f = {.n_rows = w.n_rows,
+                               .version = version,
+                               .is_whole = part->is_whole,
+                               .columns = w.columns,
+                               .n_columns = w.n_columns};
+    return columnar_write(&f, ret, err);
+}

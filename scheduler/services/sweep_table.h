@@ -1,0 +1,71 @@
+/* The trials of one sweep as columns in memory: what a page that shows all of them holds. A row is
+ * replaced whole when its trial changes, and remembers the event of its last change, so a reader
+ * that has an older table gets the rows that changed since. Pure; one thread at a time.
+ *
+ * Columns, in this order:
+ *   number u32, state dict, origin dict, attempt u32, restarts u32, value f64, step f64,
+ *   infeasible u8, rung u32 (how many rungs it has reached), decision dict,
+ *   created_at, started_at, ended_at f64 (Unix milliseconds), runner, client, group dict
+ *   param:NAME   f64 if all values of the parameter are numbers, else dict: a text as itself,
+ *                another value as JSON; no value: the parameter is not active
+ *   metric:NAME  f64: the last value of each metric that some trial reported, at most
+ *                SWEEP_TABLE_METRICS of them */
+#ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_TABLE_H
+#define ASSAY_SCHEDULER_SERVICES_SWEEP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "scheduler/rows/table_row.h"
+#include "search/space/space.h"
+
+#define SWEEP_TABLE_METRICS 256
+#define SWEEP_TABLE_NAMES 8192 /* bytes of a list of columns */
+
+struct sweep_table;
+
+/* An empty table for trials of that space, which is borrowed for the call. AS_E_NOMEM. Owned by the
+ * caller. */
+AS_MUST_CHECK as_status sweep_table_create(const struct space *s, struct sweep_table **ret,
+                                           struct as_err *err);
+void sweep_table_free(struct sweep_table *t);
+AS_DEFINE_FREEP(struct sweep_table, sweep_table_free)
+
+/* Add a trial, whose number is the number of rows, or replace it. AS_E_INTERNAL: a number is left
+ * out, or the row is no valid one. AS_E_NOMEM: the row may have lost some values; put it again. */
+AS_MUST_CHECK as_status sweep_table_put(struct sweep_table *t, const struct table_row *row,
+                                        struct as_err *err);
+/* That event changed the trial; a number that has no row is ignored. A row without a mark has not
+ * changed. */
+void sweep_table_mark(struct sweep_table *t, int64_t number, int64_t event);
+
+size_t sweep_table_rows(const struct sweep_table *t);
+size_t sweep_table_bytes(const struct sweep_table *t); /* about what it holds */
+/* How many rows changed after that event? O(rows). */
+size_t sweep_table_changed(const struct sweep_table *t, int64_t since);
+
+/* What to write of it. */
+struct sweep_table_part {
+    const char *columns; /* names, a comma between them; `number` is always there. NULL: all */
+    bool is_single;      /* values, steps, parameters and metrics as f32 */
+    bool is_whole;       /* all rows; false: those that changed after `since` */
+    int64_t since;
+    int64_t version; /* the event that its reader may pass as `since` next */
+};
+
+/* AS_E_INVAL: there is no such column. A metric that nobody reported is a column
+ * without values. */
+AS_MUST_CHECK as_status sweep_table_check(const struct sweep_table *t, const char *columns,
+                                          struct as_err *err);
+
+/* Append the file (data/formats/columnar.h) to `ret`. Errors as those of sweep_table_check();
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status sweep_table_write(const struct sweep_table *t,
+                                          const struct sweep_table_part *part, struct str *ret,
+                                          struct as_err *err);
+
+#endif
