@@ -64,7 +64,7 @@ try {
 
   await step("the list: every sweep, filtered and ordered by its address", async () => {
     const names = columnOf("Sweeps", "Sweep");
-    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "big", "ranks", "wide"]);
+    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "stopped", "big", "ranks", "wide"]);
     await page.getByRole("button", { name: "completed 7" }).click();
     await orderBy(page, "Sweeps", "Best", "ascending");
     const ordered = [...["digits-mlp", "tuned", "two", "three", "big", "ranks"].sort((a, b) => fixture.sweeps.get(a).view.best.value - fixture.sweeps.get(b).view.best.value), "wide"];
@@ -504,6 +504,33 @@ try {
     await heading("#18").waitFor(); // and none of the presses before went on
   });
 
+  await step("early stopping: its rungs in a sweep, the decisions in a trial, and what is wrong", async () => {
+    await openSweep("stopped");
+    const sweep = fixture.sweeps.get("stopped");
+    const report = sweep.base.early_stopping;
+    const panel = region("Early stopping");
+    const rows = () => panel.locator("tbody tr").evaluateAll((all) => all.map((r) => [...r.children].map((c) => c.innerText.trim()).filter((t) => t !== "").map(Number)));
+    await shows(page, "the rungs", rows, report.rungs.map((r) => [r.step, r.reached, r.stopped, r.paused, r.obeyed, r.disobeyed]));
+    assert.equal(report.rungs.reduce((n, r) => n + r.disobeyed, 0), 1);
+    await shows(page, "steps saved", text(panel.getByTestId("steps-saved")), report.steps_saved.toLocaleString("en-US"));
+    const bar = await panel.locator(".rung").first().evaluate((b) => [...b.children].map((c) => Math.round(10 * 100 * c.getBoundingClientRect().width / b.getBoundingClientRect().width) / 10));
+    const [first] = report.rungs;
+    [first.reached - first.stopped - first.paused, first.paused, first.stopped].forEach((n, i) => assert.ok(Math.abs(bar[i] - (100 * n) / first.reached) < 1.5, `${bar}`));
+    report.warning = "No value at a rung: the first trial reported the steps 5, 10, 15";
+    fixture.emit("sweep.changed", { sweep: "stopped", state: "running" });
+    await panel.getByText(report.warning).waitFor();
+    report.warning = null;
+    await openTrial("stopped", 9);
+    const decisions = () => region("Rungs").locator("li").evaluateAll((all) => all.map((li) => li.innerText.replace(/\s+/g, " ")));
+    const seen = await until(page, "the decisions", decisions, (d) => d.length === sweep.trials[9].rungs.length);
+    sweep.trials[9].rungs.forEach((r, i) => assert.ok(seen[i].startsWith(`Step ${r.step}`) && seen[i].endsWith(r.reason), seen[i]));
+    assert.match(seen[1], /promoted/);
+    await openTrial("stopped", 10);
+    await matches(page, "a value that is no number", text(region("Rungs")), /no number.*pruned/s);
+    await openTrial("digits-mlp", 3);
+    assert.equal(await region("Rungs").count(), 0);
+  });
+
   await step("hostile names, reasons and output are text, and nothing else", async () => {
     browser.expect(/status of 404/);
     const views = [
@@ -679,7 +706,7 @@ try {
   const views = {
     sweeps: openList,
     "a sweep": whole("digits-mlp"), "a trial": () => openTrial("digits-mlp", 11), predictions: whole("tuned", "?predicted=show"), "an infeasible trial": () => openTrial("tuned", 30),
-    "two objectives": whole("two"), "three objectives": whole("three"), "ask and tell": whole("asked"),
+    "two objectives": whole("two"), "three objectives": whole("three"), "ask and tell": whole("asked"), "early stopping": whole("stopped"), "a trial with rungs": () => openTrial("stopped", 9),
     models: async () => {
       await visit("#/models");
       await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size);

@@ -18,6 +18,7 @@ import { EnsemblePanel } from "./ensemble";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
+import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
 
 export function SweepView({ id }: { id: string }) {
@@ -37,6 +38,7 @@ export function SweepView({ id }: { id: string }) {
             </div>
             {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
+            <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
