@@ -15,6 +15,7 @@ import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
+import { ExplorePanel } from "./explore";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
@@ -40,6 +41,7 @@ export function SweepView({ id }: { id: string }) {
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
             <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
+            <ExplorePanel sweep={sweep} trials={trials} />
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
             <DocumentPanel document={sweep.document} />

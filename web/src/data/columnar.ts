@@ -1,0 +1,74 @@
+/* Reads the columnar format of `GET /v1/sweeps/{sweep}/table`, little-endian:
+ *   8 bytes "ASYCOLS1", u32 length of the header, u32 zero; the header (JSON, padded with spaces);
+ *   then the arrays, each beginning at a multiple of 8 bytes from the start of the file.
+ * The header: {rows, version, whole, columns: [{name, type, at, width?, words?}]}. Types: u8, u32,
+ * f32, f64, and dict (`width` 2 or 4 bytes; the largest index says that there is no value). */
+import { MISSING, type Column } from "./columns";
+
+/** The rows of an answer: all of them, or those that changed. */
+export interface Part {
+  version: string;
+  whole: boolean;
+  number: Uint32Array;
+  columns: Column[];
+}
+
+const MAGIC = "ASYCOLS1";
+const HEAD = 16;
+
+interface Described {
+  name: string;
+  type: string;
+  at: number;
+  width?: number;
+  words?: string[];
+}
+
+interface Header {
+  rows: number;
+  version: string | number;
+  whole: boolean;
+  columns: Described[];
+}
+
+function need(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new Error(`The table of the server cannot be read: ${what}`);
+}
+
+/** Parse an answer. Columns of f64 and u32 are views of the buffer where they can be. */
+export function parseTable(buffer: ArrayBuffer): Part {
+  need(buffer.byteLength >= HEAD, `it has ${buffer.byteLength} bytes, expected at least ${HEAD}`);
+  const head = new DataView(buffer, 0, HEAD);
+  const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, 8));
+  need(magic === MAGIC, `it begins with '${magic}', expected '${MAGIC}'`);
+  const length = head.getUint32(8, true);
+  need(HEAD + length <= buffer.byteLength, `its header has ${length} bytes, and the file ${buffer.byteLength}`);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEAD, length))) as Header;
+  const columns: Column[] = [];
+  let number: Uint32Array | null = null;
+  for (const d of header.columns) {
+    if (d.name === "number") number = Uint32Array.from(arrayOf(buffer, d, header.rows));
+    else columns.push(columnOf(buffer, d, header.rows));
+  }
+  need(number !== null, "it has no column 'number'");
+  return { version: String(header.version), whole: header.whole, number, columns };
+}
+
+function arrayOf(buffer: ArrayBuffer, d: Described, rows: number): Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array {
+  const type = d.type === "dict" ? (d.width === 4 ? "u32" : d.width === 2 ? "u16" : "") : d.type;
+  const size = { f64: 8, f32: 4, u32: 4, u16: 2, u8: 1 }[type];
+  need(size !== undefined, `column '${d.name}' has the type '${d.type}'${d.width === undefined ? "" : ` of ${d.width} bytes`}`);
+  need(Number.isInteger(d.at) && d.at >= 0 && d.at % 8 === 0 && d.at + rows * size <= buffer.byteLength, `column '${d.name}' lies at ${d.at}, outside of the file or at no multiple of 8`);
+  const Made = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array }[type as "f64"];
+  return new Made(buffer, d.at, rows);
+}
+
+function columnOf(buffer: ArrayBuffer, d: Described, rows: number): Column {
+  const raw = arrayOf(buffer, d, rows);
+  if (d.type !== "dict") return { name: d.name, kind: "number", values: raw instanceof Float64Array ? raw : Float64Array.from(raw) };
+  const words = d.words ?? [];
+  const none = d.width === 2 ? 0xffff : MISSING;
+  const values = raw instanceof Uint32Array ? raw : Uint32Array.from(raw, (index) => (index === none ? MISSING : index));
+  for (const index of values) need(index === MISSING || index < words.length, `column '${d.name}' has the word ${index} of ${words.length}`);
+  return { name: d.name, kind: "words", values, words };
+}

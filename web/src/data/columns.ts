@@ -1,0 +1,207 @@
+/* All trials of a sweep as columns: one typed array for each value that trials have.
+ *
+ * Rows are in the order of the trials' numbers. A column holds numbers (NaN: no value) or words (an
+ * index into `words`; MISSING: no value). The names are those of the API: `number`, `state`,
+ * `value`, `attempt`, `infeasible`, `created_at`, `started_at`, `ended_at` (milliseconds since 1970), `runner`,
+ * `parent`, `rung`, `param:NAME`, `metric:NAME`.
+ *
+ * A Table is a view of a Store at one version. The store changes its arrays in place and extends
+ * them, so a table of an older version is no frozen copy: it has as many rows as it had, with the
+ * values of now. A new Table object says that something changed; compare objects, not contents. */
+import type { Part } from "./columnar";
+
+export const MISSING = 0xffffffff;
+
+export interface NumberColumn {
+  readonly name: string;
+  readonly kind: "number";
+  readonly values: Float64Array;
+}
+
+export interface WordColumn {
+  readonly name: string;
+  readonly kind: "words";
+  readonly values: Uint32Array;
+  readonly words: readonly string[];
+}
+
+export type Column = NumberColumn | WordColumn;
+
+export interface Table {
+  /** Rows. */
+  readonly n: number;
+  /** The event up to which the server's changes are in it. */
+  readonly version: string;
+  /** The number of the trial of each row, ascending. */
+  readonly number: Uint32Array;
+  readonly state: WordColumn;
+  readonly columns: ReadonlyMap<string, Column>;
+  column(name: string): Column | undefined;
+  /** The row of a trial; -1: there is none. O(log n). */
+  rowOf(number: number): number;
+}
+
+/** The place of `number` in the first n of ascending numbers; if it is not there, -1 minus the place
+ * where it belongs. */
+export function search(numbers: Uint32Array, n: number, number: number): number {
+  if (number < n && numbers[number] === number) return number; // trials are numbered from 0, and rarely is one missing
+  let [low, high] = [0, n];
+  while (low < high) {
+    const at = (low + high) >> 1;
+    if (numbers[at]! < number) low = at + 1;
+    else high = at;
+  }
+  return low < n && numbers[low] === number ? low : -1 - low;
+}
+
+const isMissing = (c: Column, row: number): boolean => (c.kind === "number" ? Number.isNaN(c.values[row]) : c.values[row] === MISSING);
+
+/** The number in a row; null: none, or a column of words. */
+export const numberAt = (c: Column | undefined, row: number): number | null => (c?.kind === "number" && !isMissing(c, row) ? c.values[row] ?? null : null);
+
+/** The word in a row; null: none, or a column of numbers. */
+export const wordAt = (c: Column | undefined, row: number): string | null => (c?.kind === "words" ? c.words[c.values[row] ?? MISSING] ?? null : null);
+
+/** A row's value of any kind. */
+export const valueAt = (c: Column | undefined, row: number): number | string | null => (c?.kind === "number" ? numberAt(c, row) : wordAt(c, row));
+
+/** The table of no trials. */
+export function emptyTable(): Table {
+  return new Store().table("0");
+}
+
+type Values = Float64Array | Uint32Array;
+
+interface Held {
+  name: string;
+  kind: Column["kind"];
+  values: Values; // as long as the store's room
+  words: string[];
+  index: Map<string, number>; // of the words
+}
+
+const LEAST_ROOM = 64;
+
+export class Store {
+  n = 0;
+  #room = LEAST_ROOM;
+  #number: Uint32Array = new Uint32Array(LEAST_ROOM);
+  #held = new Map<string, Held>();
+
+  constructor() {
+    this.#add("state", "words");
+  }
+
+  /** A view of what the store holds now. */
+  table(version: string): Table {
+    const n = this.n;
+    const number = this.#number.subarray(0, n);
+    const columns = new Map<string, Column>();
+    for (const h of this.#held.values()) {
+      const values = h.values.subarray(0, n);
+      columns.set(h.name, h.kind === "number" ? { name: h.name, kind: "number", values: values as Float64Array } : { name: h.name, kind: "words", values: values as Uint32Array, words: h.words });
+    }
+    columns.set("number", { name: "number", kind: "number", values: Float64Array.from(number) });
+    return { n, version, number, state: columns.get("state") as WordColumn, columns, column: (name) => columns.get(name), rowOf: (wanted) => Math.max(-1, search(number, n, wanted)) };
+  }
+
+  /** Take the rows of an answer of the server: all rows, or those that changed. A column that the
+   * answer lacks keeps its values. */
+  take(part: Part): void {
+    if (part.whole) this.#replace(part);
+    else this.#merge(part);
+  }
+
+  /** Set one number of a trial; nothing happens if there is no such trial. */
+  set(number: number, column: string, value: number): void {
+    const row = search(this.#number, this.n, number);
+    const held = this.#held.get(column);
+    if (row >= 0 && held?.kind === "number") held.values[row] = value;
+  }
+
+  #replace(part: Part): void {
+    this.n = part.number.length;
+    this.#room = Math.max(LEAST_ROOM, this.n);
+    this.#number = part.number.length === this.#room ? part.number : extended(part.number, this.#room, 0);
+    this.#held = new Map();
+    for (const c of part.columns) {
+      const words = c.kind === "words" ? [...c.words] : [];
+      const values = c.values.length === this.#room ? c.values : extended(c.values, this.#room, nothingOf(c.kind));
+      this.#held.set(c.name, { name: c.name, kind: c.kind, values, words, index: new Map(words.map((w, i) => [w, i])) });
+    }
+    if (!this.#held.has("state")) this.#add("state", "words");
+  }
+
+  #merge(part: Part): void {
+    const rows = this.#rowsFor(part.number);
+    for (const c of part.columns) {
+      let held = this.#held.get(c.name);
+      if (held === undefined || held.kind !== c.kind) held = this.#add(c.name, c.kind);
+      if (c.kind === "number") {
+        for (let i = 0; i < rows.length; i++) held.values[rows[i]!] = c.values[i]!;
+        continue;
+      }
+      const to = c.words.map((word) => indexOf(held, word));
+      for (let i = 0; i < rows.length; i++) held.values[rows[i]!] = to[c.values[i]!] ?? MISSING;
+    }
+  }
+
+  /** The row of each of the ascending numbers; rows for those that are new are made. */
+  #rowsFor(numbers: Uint32Array): Uint32Array {
+    const at = numbers.map((number) => { const row = search(this.#number, this.n, number); return row < 0 ? MISSING : row; });
+    const fresh = numbers.filter((_, i) => at[i] === MISSING);
+    if (fresh.length === 0) return at;
+    this.#insert(fresh);
+    return numbers.map((number) => search(this.#number, this.n, number));
+  }
+
+  /** Make rows for ascending numbers that have none. */
+  #insert(fresh: Uint32Array): void {
+    const before = this.n;
+    this.#reserve(before + fresh.length);
+    this.n = before + fresh.length;
+    const all: Values[] = [this.#number, ...[...this.#held.values()].map((h) => h.values)];
+    // From the end: rows after a new one move towards the end.
+    let [from, next] = [before - 1, fresh.length - 1];
+    for (let to = this.n - 1; next >= 0; to--) {
+      if (from >= 0 && this.#number[from]! > fresh[next]!) {
+        for (const values of all) values[to] = values[from]!;
+        from--;
+        continue;
+      }
+      for (const h of this.#held.values()) h.values[to] = nothingOf(h.kind);
+      this.#number[to] = fresh[next--]!;
+    }
+  }
+
+  #reserve(n: number): void {
+    if (n <= this.#room) return;
+    this.#room = Math.max(n, Math.ceil(this.#room * 1.5));
+    this.#number = extended(this.#number, this.#room, 0);
+    for (const h of this.#held.values()) h.values = extended(h.values, this.#room, nothingOf(h.kind));
+  }
+
+  #add(name: string, kind: Column["kind"]): Held {
+    const values = kind === "number" ? new Float64Array(this.#room).fill(NaN) : new Uint32Array(this.#room).fill(MISSING);
+    const held: Held = { name, kind, values, words: [], index: new Map() };
+    this.#held.set(name, held);
+    return held;
+  }
+}
+
+const nothingOf = (kind: Column["kind"]): number => (kind === "number" ? NaN : MISSING);
+
+function indexOf(held: Held, word: string): number {
+  const known = held.index.get(word);
+  if (known !== undefined) return known;
+  held.words.push(word);
+  held.index.set(word, held.words.length - 1);
+  return held.words.length - 1;
+}
+
+function extended<T extends Values>(values: T, room: number, nothing: number): T {
+  const made = new (values.constructor as new (n: number) => T)(room);
+  made.set(values);
+  made.fill(nothing, values.length);
+  return made;
+}
