@@ -235,9 +235,41 @@ function makeSweeps() {
   nasty.trials[0].value = "Infinity";
   nasty.trials[2].reason = NASTY;
   Object.assign(nasty.base, { state: "failed", reason: NASTY, finished_at: iso(START + 9000), ensemble: undefined });
+  const stopped = stoppedSweep();
   const empty = new Sweep({ id: "empty", planned: 100, started: Date.now() - 3000, seed: 2 });
   Object.assign(empty.base, { state: "paused", started_at: null });
-  return [empty, live, nasty, done, tuned, two, three, asked, big, ranks, wide];
+  return [empty, live, nasty, done, tuned, two, three, asked, big, stopped, ranks, wide];
+}
+
+const RUNGS = [1, 3, 9];
+
+/** A sweep with early stopping. One trial did not obey: it completed although it was pruned. */
+function stoppedSweep() {
+  const sweep = new Sweep({ id: "stopped", planned: 45, started: START - 82_000_000, seed: 37, method: "random" });
+  const rungs = RUNGS.map((step) => ({ step, reached: 0, stopped: 0, paused: 0, obeyed: 0, disobeyed: 0 }));
+  for (let i = 0; i < 45; i++) {
+    const last = i % 9 === 0 ? 3 : i % 3 === 0 ? 2 : 1; // this many rungs
+    const paused = i % 11 === 4;
+    const ignored = i === 22;
+    const t = sweep.add(last === 3 || ignored ? "completed" : "pruned");
+    const decision = paused ? "pause" : "prune";
+    t.rungs = RUNGS.slice(0, last).map((step, rung) => {
+      const on = rung + 1 < last || last === 3;
+      const of = rungs[rung].reached++ + 1;
+      return { rung, step, value: i === 10 ? null : 0.1 + 0.5 / step + i / 1000, values: [], rank: on ? 1 : of, of, decision: on ? "go_on" : decision, reason: on ? `rank 1 of ${of}: one in 3 goes on` : `rank ${of} of ${of}, of which ${Math.floor(of / 3)} go on ${i === 12 ? NASTY : ""}`, seq: 10 * i + rung, promoted_seq: rung === 1 && i === 9 ? 95 : null };
+    });
+    if (last === 3) continue;
+    const at = rungs[last - 1];
+    at[ignored ? "disobeyed" : "obeyed"]++;
+    if (ignored) continue;
+    at[paused ? "paused" : "stopped"]++;
+    t.step = RUNGS[last - 1];
+    if (paused) Object.assign(t, { state: "paused", finished_at: null });
+  }
+  const spent = sweep.trials.reduce((sum, t) => sum + t.step, 0);
+  sweep.base.early_stopping = { rungs, steps_spent: spent, steps_saved: 20 * sweep.trials.length - spent, warning: null };
+  sweep.base.document.early_stopping = { method: "asha", min_steps: 1, max_steps: 20, eta: 3 };
+  return sweep;
 }
 
 const problem = (status, code, detail) => ({ status, type: "application/problem+json", body: { type: "about:blank", title: code, status, code, detail } });

@@ -64,7 +64,7 @@ try {
 
   await step("the list: every sweep, filtered and ordered by its address", async () => {
     const names = columnOf("Sweeps", "Sweep");
-    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "big", "ranks", "wide"]);
+    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "stopped", "big", "ranks", "wide"]);
     await page.getByRole("button", { name: "completed 7" }).click();
     await orderBy(page, "Sweeps", "Best", "ascending");
     const ordered = [...["digits-mlp", "tuned", "two", "three", "big", "ranks"].sort((a, b) => fixture.sweeps.get(a).view.best.value - fixture.sweeps.get(b).view.best.value), "wide"];
@@ -504,6 +504,92 @@ try {
     await heading("#18").waitFor(); // and none of the presses before went on
   });
 
+  await step("early stopping: its rungs in a sweep, the decisions in a trial, and what is wrong", async () => {
+    await openSweep("stopped");
+    const sweep = fixture.sweeps.get("stopped");
+    const report = sweep.base.early_stopping;
+    const panel = region("Early stopping");
+    const rows = () => panel.locator("tbody tr").evaluateAll((all) => all.map((r) => [...r.children].map((c) => c.innerText.trim()).filter((t) => t !== "").map(Number)));
+    await shows(page, "the rungs", rows, report.rungs.map((r) => [r.step, r.reached, r.stopped, r.paused, r.obeyed, r.disobeyed]));
+    assert.equal(report.rungs.reduce((n, r) => n + r.disobeyed, 0), 1);
+    await shows(page, "steps saved", text(panel.getByTestId("steps-saved")), report.steps_saved.toLocaleString("en-US"));
+    const bar = await panel.locator(".rung").first().evaluate((b) => [...b.children].map((c) => Math.round(10 * 100 * c.getBoundingClientRect().width / b.getBoundingClientRect().width) / 10));
+    const [first] = report.rungs;
+    [first.reached - first.stopped - first.paused, first.paused, first.stopped].forEach((n, i) => assert.ok(Math.abs(bar[i] - (100 * n) / first.reached) < 1.5, `${bar}`));
+    report.warning = "No value at a rung: the first trial reported the steps 5, 10, 15";
+    fixture.emit("sweep.changed", { sweep: "stopped", state: "running" });
+    await panel.getByText(report.warning).waitFor();
+    report.warning = null;
+    await openTrial("stopped", 9);
+    const decisions = () => region("Rungs").locator("li").evaluateAll((all) => all.map((li) => li.innerText.replace(/\s+/g, " ")));
+    const seen = await until(page, "the decisions", decisions, (d) => d.length === sweep.trials[9].rungs.length);
+    sweep.trials[9].rungs.forEach((r, i) => assert.ok(seen[i].startsWith(`Step ${r.step}`) && seen[i].endsWith(r.reason), seen[i]));
+    assert.match(seen[1], /promoted/);
+    await openTrial("stopped", 10);
+    await matches(page, "a value that is no number", text(region("Rungs")), /no number.*pruned/s);
+    await openTrial("digits-mlp", 3);
+    assert.equal(await region("Rungs").count(), 0);
+  });
+
+  await step("parallel coordinates and slices: ranges by dragging and by keyboard, in the address, highlighted in both", async () => {
+    await openSweep("tuned");
+    const { trials } = fixture.sweeps.get("tuned");
+    const done = trials.filter((t) => t.state === "completed");
+    const panel = region("Parameters of all trials");
+    const within = (low, high) => done.filter((t) => t.params.lr >= low && t.params.lr <= high).length;
+    await shows(page, "the trials", attribute(panel, "data-drawn"), String(done.length));
+    assert.match(await panel.innerText(), /infeasible/);
+    await panel.getByText("Ranges", { exact: false }).last().click();
+    await panel.getByLabel("lr, from").fill("0.001");
+    await panel.getByLabel("lr, to").fill("0.02");
+    await panel.getByLabel("lr, to").press("Tab");
+    await shows(page, "the highlighted", attribute(panel, "data-marked"), String(within(0.001, 0.02)));
+    await addressMatches(page, /brush=/);
+    await panel.getByRole("button", { name: "Slices" }).click();
+    await shows(page, "the same in the slices", attribute(panel, "data-marked"), String(within(0.001, 0.02)));
+    await shows(page, "a slice of each parameter", () => panel.locator("figure").count(), Object.keys(fixture.sweeps.get("tuned").space).length);
+    await leave(page, () => page.reload());
+    await loaded("tuned");
+    await shows(page, "the same after a reload", attribute(panel, "data-marked"), String(within(0.001, 0.02)));
+    await panel.getByRole("button", { name: "Parallel coordinates" }).click();
+    await panel.getByRole("button", { name: "Clear" }).click();
+    await shows(page, "none", attribute(panel, "data-marked"), "0");
+    const canvas = panel.getByRole("img");
+    await canvas.scrollIntoViewIfNeeded();
+    const box = await canvas.boundingBox();
+    await page.mouse.move(box.x + 70, box.y + 34); // the upper half of the first axis, lr from 1e-4 to 0.3
+    await page.mouse.down();
+    await page.mouse.move(box.x + 70, box.y + 120);
+    await page.mouse.move(box.x + 70, box.y + 34 + 306 / 2);
+    await page.mouse.up();
+    await addressMatches(page, /brush=/);
+    const range = JSON.parse(new URLSearchParams((await hash()).split("?")[1]).get("brush"))["param:lr"];
+    assert.ok(range[1] === null && Math.abs(Math.log10(range[0] / Math.sqrt(1e-4 * 0.3))) < 0.1, String(range));
+    await shows(page, "those above", attribute(panel, "data-marked"), String(within(range[0], Infinity)));
+    const names = () => panel.locator(".axis-name").evaluateAll((all) => all.map((b) => b.innerText));
+    await panel.locator(".axis-name").first().press("ArrowRight");
+    await until(page, "the axes", names, (n) => n[0] === "width" && n[1] === "lr");
+    await addressMatches(page, /axes=/);
+  });
+
+  await step("downloads of a view: SVG with its title, PNG, and CSV with a line for each trial", async () => {
+    await openSweep("nasty");
+    const panel = region("Parameters of all trials");
+    const saved = async (kind) => {
+      const [file] = await Promise.all([page.waitForEvent("download"), panel.getByRole("button", { name: kind, exact: true }).first().click()]);
+      return readFileSync(await file.path());
+    };
+    const svg = String(await saved("SVG"));
+    assert.match(svg, /^<svg [^]*<title>Parallel coordinates of 2 completed trials[^]*<path [^]*<\/svg>\n$/);
+    assert.doesNotMatch(svg, /<img|<script/);
+    assert.equal((await saved("PNG")).subarray(1, 4).toString(), "PNG");
+    const csv = String(await saved("CSV"));
+    assert.match(csv, /^number,"param:<img [^]*__proto__,highlighted\r\n0,"<img /);
+    assert.equal(csv.trim().split("\r\n").length, 3);
+    await openSweep("big", "?explore=slices");
+    await shows(page, "5,000 trials", attribute(region("Parameters of all trials"), "data-drawn"), String(pointsIn("big")));
+  });
+
   await step("hostile names, reasons and output are text, and nothing else", async () => {
     browser.expect(/status of 404/);
     const views = [
@@ -679,7 +765,7 @@ try {
   const views = {
     sweeps: openList,
     "a sweep": whole("digits-mlp"), "a trial": () => openTrial("digits-mlp", 11), predictions: whole("tuned", "?predicted=show"), "an infeasible trial": () => openTrial("tuned", 30),
-    "two objectives": whole("two"), "three objectives": whole("three"), "ask and tell": whole("asked"),
+    "two objectives": whole("two"), "three objectives": whole("three"), "ask and tell": whole("asked"), "early stopping": () => openSweep("stopped"), "slices with ranges": whole("tuned", "?explore=slices&brush=%7B%22param:lr%22:%5B0.001,0.02%5D%7D"), "a trial with rungs": () => openTrial("stopped", 9),
     models: async () => {
       await visit("#/models");
       await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size);

@@ -15,9 +15,11 @@ import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
+import { ExplorePanel } from "./explore";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
+import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
 
 export function SweepView({ id }: { id: string }) {
@@ -37,7 +39,9 @@ export function SweepView({ id }: { id: string }) {
             </div>
             {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
+            <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
+            <ExplorePanel sweep={sweep} trials={trials} />
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
             <DocumentPanel document={sweep.document} />

@@ -11,6 +11,7 @@ import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, t
 import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
+import { TrialRungsPanel } from "./rungs";
 import { WhyPanel } from "./why";
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
@@ -36,6 +37,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               </div>
               <div class="stack">
                 <WhyPanel trial={trial} sweep={model.sweep.value} />
+                <TrialRungsPanel trial={trial} />
                 <AttemptsPanel trial={trial} />
                 <FilesPanel files={model.files.value} />
               </div>
