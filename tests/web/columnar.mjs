@@ -63,9 +63,10 @@ export function tableOf(trials, { version, whole, params, metrics }) {
   const columns = [
     { name: "number", type: "u32", values: trials.map((t) => t.number) },
     dict("state", trials.map((t) => t.state)),
-    f64("attempt", (t) => t.attempt), f64("value", (t) => number(t.value)), f64("infeasible", (t) => (t.feasible === null || t.feasible === undefined ? NaN : Number(!t.feasible))),
+    f64("attempt", (t) => t.attempt), f64("value", (t) => number(t.value)), { name: "infeasible", type: "u8", values: trials.map((t) => Number(t.feasible === false)) },
     f64("created_at", (t) => time(t.created_at)), f64("started_at", (t) => time(t.started_at)), f64("ended_at", (t) => time(t.finished_at)),
-    dict("runner", trials.map((t) => t.runner ?? t.client)),
+    dict("origin", trials.map((t) => t.origin)), { name: "restarts", type: "u32", values: trials.map((t) => t.restarts ?? 0) }, f64("step", (t) => number(t.step)), f64("rung", (t) => t.rungs?.length ?? 0),
+    dict("runner", trials.map((t) => t.runner)), dict("client", trials.map((t) => t.client)), dict("group", trials.map((t) => t.group)),
     ...(metrics ?? namesOf("metrics")).map((name) => f64(`metric:${name}`, (t) => number(Object.hasOwn(t.metrics, name) ? t.metrics[name] : null))),
     ...(params ?? namesOf("params")).map(param),
   ];
@@ -83,7 +84,7 @@ export function inventedTable(rows, { params = 8, metrics = 3, seed = 1, version
   const drawn = Array.from({ length: params }, () => make(() => random()));
   const cost = make((i) => drawn.reduce((all, p, at) => all + (p[i] - 0.3) ** 2 / (at + 1), 0.02) + 0.02 * random());
   const ended = (i) => state[i] === 0 || state[i] === 3;
-  columns.push({ name: "attempt", type: "f64", values: make(() => 1) }, { name: "value", type: "f64", values: make((i) => (ended(i) ? cost[i] : NaN)) }, { name: "infeasible", type: "f64", values: make((i) => (ended(i) ? Number(i % 31 === 30) : NaN)) });
+  columns.push({ name: "attempt", type: "f64", values: make(() => 1) }, { name: "value", type: "f64", values: make((i) => (ended(i) ? cost[i] : NaN)) }, { name: "infeasible", type: "u8", values: make((i) => Number(ended(i) && i % 31 === 30)) });
   columns.push({ name: "created_at", type: "f64", values: make((i) => start + 900 * i) }, { name: "started_at", type: "f64", values: make((i) => start + 900 * i + 20) }, { name: "ended_at", type: "f64", values: make((i) => (state[i] === 2 ? NaN : start + 900 * i + 3000 + Math.floor(2000 * random()))) });
   columns.push({ name: "runner", type: "dict", values: Uint8Array.from({ length: rows }, (_, i) => i % 16), words: Array.from({ length: 16 }, (_, i) => `box-${i}`) });
   for (let m = 0; m < metrics; m++) columns.push({ name: `metric:${m === 0 ? "val_error" : `m${m}`}`, type: "f64", values: make((i) => (ended(i) ? (m === 0 ? cost[i] : cost[i] * (m + 1) + random()) : NaN)) });

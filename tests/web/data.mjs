@@ -173,14 +173,14 @@ const tests = {
   },
   "the rows job answers order, counts and the filter's error"() {
     const t = storeOf(inventedTable(500)).table("1");
-    const all = d.JOBS.rows(t, { filter: "", sort: "value", descending: false, state: "" });
+    const all = d.JOBS.rows(t, { filter: "", sort: "value", descending: false, state: "", group: "" });
     assert.equal(all.order.length, 500);
     assert.equal(all.shown, null);
     assert.equal(Object.values(all.counts).reduce((a, b) => a + b), 500);
-    const some = d.JOBS.rows(t, { filter: "value < 0.2", sort: "number", descending: true, state: "pruned" });
+    const some = d.JOBS.rows(t, { filter: "value < 0.2", sort: "number", descending: true, state: "pruned", group: "" });
     assert.ok(some.order.length > 0 && some.order.length === some.counts.pruned);
     assert.ok(list(some.order).every((row, i, o) => d.wordAt(t.state, row) === "pruned" && t.column("value").values[row] < 0.2 && (i === 0 || o[i - 1] > row)));
-    const bad = d.JOBS.rows(t, { filter: "valu < 1", sort: "", descending: false, state: "" });
+    const bad = d.JOBS.rows(t, { filter: "valu < 1", sort: "", descending: false, state: "", group: "" });
     assert.match(bad.error, /did you mean 'value'/);
     assert.equal(bad.order.length, 500);
   },

@@ -222,7 +222,7 @@ function makeSweeps() {
     const t = big.add(i % 97 === 96 ? "failed" : "completed");
     t.suggestion = { method: "gp", phase: "model", acquisition: "ucb", predicted: { mean: 0.05 + 0.02 * Math.sin(i), deviation: 0.01 }, observed: i, pending: 0, failed: 0 };
   }
-  Object.assign(big.base, { state: "completed", finished_at: iso(START - 3_600_000) });
+  Object.assign(big.base, { method: "gp", state: "completed", finished_at: iso(START - 3_600_000) });
   const ranks = new Sweep({ id: "ranks", planned: 4, started: START - 90_000_000, seed: 13, method: "random", command: ["python3", "train.py"], ranks: 4 });
   for (let i = 0; i < 4; i++) ranks.add(i === 3 ? "queued" : "completed", null);
   Object.assign(ranks.base, { state: "completed", finished_at: iso(START - 3_700_000) });

@@ -3,7 +3,8 @@
  * Rows are in the order of the trials' numbers. A column holds numbers (NaN: no value) or words (an
  * index into `words`; MISSING: no value). The names are those of the API: `number`, `state`,
  * `value`, `attempt`, `infeasible`, `created_at`, `started_at`, `ended_at` (milliseconds since 1970), `runner`,
- * `parent`, `rung`, `param:NAME`, `metric:NAME`.
+ * `client`, `group`, `rung`, `param:NAME`, `metric:NAME`, and more (docs/api.md). `duration` is
+ * computed here.
  *
  * A Table is a view of a Store at one version. The store changes its arrays in place and extends
  * them, so a table of an older version is no frozen copy: it has as many rows as it had, with the
@@ -65,6 +66,20 @@ export const wordAt = (c: Column | undefined, row: number): string | null => (c?
 /** A row's value of any kind. */
 export const valueAt = (c: Column | undefined, row: number): number | string | null => (c?.kind === "number" ? numberAt(c, row) : wordAt(c, row));
 
+/* A column that is computed: seconds from start to end, or until now. */
+export const DURATION = "duration";
+
+function durationOf(columns: Map<string, Column>, n: number): Column | undefined {
+  const [start, end] = [columns.get("started_at"), columns.get("ended_at")];
+  if (start?.kind !== "number" || end?.kind !== "number") return undefined;
+  const now = Date.now();
+  const values = new Float64Array(n);
+  for (let i = 0; i < n; i++) values[i] = ((Number.isNaN(end.values[i]) ? now : end.values[i]!) - start.values[i]!) / 1000;
+  const made: Column = { name: DURATION, kind: "number", values };
+  columns.set(DURATION, made);
+  return made;
+}
+
 /** The table of no trials. */
 export function emptyTable(): Table {
   return new Store().table("0");
@@ -101,8 +116,8 @@ export class Store {
       const values = h.values.subarray(0, n);
       columns.set(h.name, h.kind === "number" ? { name: h.name, kind: "number", values: values as Float64Array } : { name: h.name, kind: "words", values: values as Uint32Array, words: h.words });
     }
-    columns.set("number", { name: "number", kind: "number", values: Float64Array.from(number) });
-    return { n, version, number, state: columns.get("state") as WordColumn, columns, column: (name) => columns.get(name), rowOf: (wanted) => Math.max(-1, search(number, n, wanted)) };
+    columns.set("number", { name: "number", kind: "number", values: new Float64Array(number) });
+    return { n, version, number, state: columns.get("state") as WordColumn, columns, column: (name) => columns.get(name) ?? (name === DURATION ? durationOf(columns, n) : undefined), rowOf: (wanted) => Math.max(-1, search(number, n, wanted)) };
   }
 
   /** Take the rows of an answer of the server: all rows, or those that changed. A column that the
@@ -110,6 +125,18 @@ export class Store {
   take(part: Part): void {
     if (part.whole) this.#replace(part);
     else this.#merge(part);
+  }
+
+  /** Whether there is a trial of this number. */
+  has(number: number): boolean {
+    return search(this.#number, this.n, number) >= 0;
+  }
+
+  /** Whether the trial runs in this attempt. */
+  runs(number: number, attempt: number): boolean {
+    const row = search(this.#number, this.n, number);
+    const [state, its] = [this.#held.get("state"), this.#held.get("attempt")];
+    return row >= 0 && state?.words[state.values[row]!] === "running" && (its === undefined || its.values[row] === attempt);
   }
 
   /** Set one number of a trial; nothing happens if there is no such trial. */

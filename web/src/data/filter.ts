@@ -10,7 +10,7 @@
  *
  * A comparison with a value that a trial does not have is false, and so is one with a part that is
  * not finite, such as the logarithm of 0. */
-import { MISSING, type Column, type Table } from "./columns";
+import { DURATION, MISSING, type Column, type Table } from "./columns";
 
 /** An error with its place in the text, from 1. */
 export class FilterError extends Error {
@@ -46,7 +46,7 @@ export function columnNamed(table: Table, name: string): Column | undefined {
 
 /** All names that a filter may use. */
 export function namesOf(table: Table): string[] {
-  const all = [...table.columns.keys()];
+  const all = [...new Set([...table.columns.keys(), ...(table.column(DURATION) ? [DURATION] : [])])];
   const short = all.flatMap((name) => { const bare = name.replace(/^(?:param|metric):/, ""); return bare !== name && columnNamed(table, bare)?.name === name ? [bare] : []; });
   return [...all.filter((name) => !/^(?:param|metric):/.test(name) || columnNamed(table, name.replace(/^(?:param|metric):/, ""))?.name !== name), ...short];
 }

@@ -1,7 +1,8 @@
 /* What the worker computes from a table. A job is a pure function of the table and its input, and
  * answers with plain objects and typed arrays. A view adds its own jobs here. */
-import type { Table } from "./columns";
+import type { Column, Table } from "./columns";
 import { FilterError, filterRows } from "./filter";
+import { historyOf } from "../parts/history";
 import { orderRows } from "./order";
 
 export interface RowsInput {
@@ -11,6 +12,8 @@ export interface RowsInput {
   descending: boolean;
   /** Only trials in this state; "": all. */
   state: string;
+  /** Only trials of this group; "": all. */
+  group: string;
 }
 
 export interface Rows {
@@ -22,6 +25,16 @@ export interface Rows {
   counts: Record<string, number>;
   /** Why the filter cannot be used, with its column in the text. All trials are shown then. */
   error: string | null;
+}
+
+/* States in the order of TRIAL_STATES, which is no order of the alphabet. */
+const STATES = ["completed", "pruned", "failed", "cancelled", "running", "paused", "queued"];
+
+function keyOf(table: Table, name: string): Column | undefined {
+  if (name === "" || name === "number") return undefined;
+  if (name !== "state") return table.column(name);
+  const places = table.state.words.map((w) => STATES.indexOf(w));
+  return { name, kind: "number", values: Float64Array.from(table.state.values, (w) => places[w] ?? NaN) };
 }
 
 function rows(table: Table, input: RowsInput): Rows {
@@ -37,15 +50,16 @@ function rows(table: Table, input: RowsInput): Rows {
   for (let i = 0; i < table.n; i++) if (shown === null || shown[i] === 1) found[values[i]!]!++;
   const counts = Object.fromEntries(words.map((word, i) => [word, found[i]!]));
   let kept = shown;
-  if (input.state !== "") {
-    const wanted = words.indexOf(input.state);
+  for (const [column, word] of [[table.state, input.state], [table.column("group"), input.group]] as const) {
+    if (word === "") continue;
+    const [wanted, before]: [number, Uint8Array | null] = [column?.kind === "words" ? column.words.indexOf(word) : -1, kept];
     kept = new Uint8Array(table.n);
-    for (let i = 0; i < table.n; i++) kept[i] = (shown === null || shown[i] === 1) && values[i] === wanted ? 1 : 0;
+    if (wanted >= 0 && column) for (let i = 0; i < table.n; i++) kept[i] = (before === null || before[i] === 1) && column.values[i] === wanted ? 1 : 0;
   }
-  return { order: orderRows(table.n, kept, input.sort === "" || input.sort === "number" ? undefined : table.column(input.sort), input.descending), shown, counts, error };
+  return { order: orderRows(table.n, kept, keyOf(table, input.sort), input.descending), shown, counts, error };
 }
 
-export const JOBS = { rows };
+export const JOBS = { rows, history: historyOf };
 
 export type JobName = keyof typeof JOBS;
 export type JobInput<K extends JobName> = Parameters<(typeof JOBS)[K]>[1];

@@ -4,7 +4,7 @@
  * running trials, which events carry. */
 import { signal } from "@preact/signals";
 import { send } from "../api/http";
-import { emptyTable, search, Store, type Table } from "./columns";
+import { emptyTable, Store, type Table } from "./columns";
 import type { JobInput, JobName, JobOutput } from "./jobs";
 import { WorkerClient } from "./worker_client";
 
@@ -16,8 +16,6 @@ interface Measured {
 export class SweepTable {
   readonly table = signal<Table>(emptyTable());
   readonly loaded = signal(false);
-  /** Columns that the server does not send unless they are asked for. */
-  readonly #extra = new Set<string>();
   readonly #path: string;
   readonly #worker = new WorkerClient();
   readonly #store = new Store();
@@ -29,27 +27,23 @@ export class SweepTable {
     this.#path = `/v1/sweeps/${encodeURIComponent(sweep)}/table`;
   }
 
-  /** Load what changed since the last load; the whole table at first. */
+  /** Load what changed since the last load; the whole table at first. A whole table may be older
+   * than the request, so what changed since its version follows at once. */
   async load(signal: AbortSignal): Promise<void> {
     this.#news.clear();
-    const query = new URLSearchParams();
-    if (this.#version !== null) query.set("since", this.#version);
-    if (this.#extra.size > 0) query.set("columns", ["default", ...this.#extra].join(","));
-    const text = query.toString();
-    const response = await send(text === "" ? this.#path : `${this.#path}?${text}`, { signal });
+    if (await this.#loadPart(signal)) await this.#loadPart(signal);
+    this.loaded.value = true;
+  }
+
+  /** Whether the answer was a whole table. */
+  async #loadPart(signal: AbortSignal): Promise<boolean> {
+    const response = await send(this.#version === null ? this.#path : `${this.#path}?since=${this.#version}`, { signal });
     const part = await this.#worker.take(await response.arrayBuffer());
-    if (signal.aborted) return;
-    const changed = part.whole || part.number.length > 0;
     this.#store.take(part);
     this.#version = part.version;
     for (const [number, news] of this.#news) this.#measure(number, news);
-    this.loaded.value = true;
-    if (changed || this.table.value.n === 0) this.#publish();
-  }
-
-  /** The next load fetches the whole table. */
-  reset(): void {
-    this.#version = null;
+    if (part.whole || part.number.length > 0) this.publish();
+    return part.whole;
   }
 
   /** A measurement of a running trial, from its event. False: the trial is not known yet. */
@@ -58,9 +52,9 @@ export class SweepTable {
     return this.#measure(number, { value, attempt });
   }
 
-  /** Make a new Table after measured(). */
+  /** Show the measurements. */
   publish(): void {
-    this.#publish();
+    this.table.value = this.#store.table(this.#version ?? "0");
   }
 
   /** Compute in the worker. */
@@ -73,20 +67,11 @@ export class SweepTable {
   }
 
   #measure(number: number, { value, attempt }: Measured): boolean {
-    const { table } = this;
-    const row = search(table.value.number, table.value.n, number);
-    if (row < 0) return false;
-    const { state } = table.value;
-    const its = table.value.column("attempt");
-    const fits = state.words[state.values[row]!] === "running" && (its?.kind !== "number" || its.values[row] === attempt);
-    if (fits) {
+    if (!this.#store.has(number)) return false;
+    if (this.#store.runs(number, attempt)) {
       this.#store.set(number, "value", value);
       this.#worker.set(number, "value", value);
     }
     return true;
-  }
-
-  #publish(): void {
-    this.table.value = this.#store.table(this.#version ?? "0");
   }
 }

@@ -1,24 +1,16 @@
-/* One sweep with all its trials and its ensemble.
+/* One sweep with the table of its trials and its ensemble.
  *
- * All trials are loaded once, in pages by number. Later events name trials that changed: up to
- * ONE_BY_ONE of them are fetched one by one, more of them by the pages that contain them, with the
- * cursors of the first load. A trial with a higher number than the last known one is on the last
- * page or after it. The values that the server computes from all results (importance, front) are
- * out of date when another trial has ended. */
+ * The table is loaded once; when events name trials, what changed of it is loaded. The values that
+ * the server computes from all results (importance, front) are out of date when another trial has
+ * ended. */
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
+import { SweepTable } from "../data/sweep_table";
+import { toNumber } from "../format";
 import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
-
-const PAGE_SIZE = 500;
-const ONE_BY_ONE = 12;
-
-/** The beginning of a page: its cursor and the first trial number on it. */
-interface Page {
-  cursor: string | null;
-  first: number;
-}
+import { Predictions } from "./predictions";
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
@@ -37,23 +29,17 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
 export class SweepModel extends Model {
   readonly id: string;
   readonly sweep = signal<Api.Sweep | null>(null);
-  /** In the order of their numbers. A new array whenever one of them changed. */
-  readonly trials = signal<readonly Api.Trial[]>([]);
-  readonly trialsLoaded = signal(false);
+  readonly trials: SweepTable;
   readonly ensemble = signal<Api.Ensemble | null>(null);
   readonly pareto: LazyResource<Api.Pareto>;
+  readonly predictions: Predictions;
 
   /** By objective, for those that were looked at. */
   #importance = new Map<string, LazyResource<Api.Importance>>();
-  #byNumber = new Map<number, Api.Trial>();
-  #pages: Page[] = [];
-  #all = true;
   #sweepChanged = true;
   #ensembleChanged = true;
-  #changed = new Set<number>();
+  #trialsChanged = true;
   #measured = false;
-  /** Measurements since the present load began; they may be newer than its answers. */
-  #news = new Map<number, Api.Event>();
   /** Counts the changes of the sweep that did not come from a load. */
   #told = 0;
 
@@ -61,6 +47,8 @@ export class SweepModel extends Model {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
+    this.trials = new SweepTable(id);
+    this.predictions = new Predictions(id);
     this.pareto = new LazyResource((signal) => wholeFront(path, signal));
   }
 
@@ -76,6 +64,8 @@ export class SweepModel extends Model {
   override close(): void {
     for (const importance of this.#importance.values()) importance.stop();
     this.pareto.stop();
+    this.predictions.stop();
+    this.trials.close();
     super.close();
   }
 
@@ -83,50 +73,40 @@ export class SweepModel extends Model {
   take(sweep: Api.Sweep): void {
     this.#told++;
     this.sweep.value = sweep;
-    this.#sweepChanged = true;
+    this.#sweepChanged = this.#trialsChanged = true;
     this.refresher.ask();
   }
 
   protected reset(): void {
-    this.#all = this.#sweepChanged = this.#ensembleChanged = true;
+    this.#trialsChanged = this.#sweepChanged = this.#ensembleChanged = true;
   }
 
   protected event(event: Api.Event): void {
-    if (event.type === "trial.measured" && event.number !== undefined) this.#takeMeasurement(event, event.number);
-    else if (event.type === "trial.changed" && event.number !== undefined) {
-      this.#changed.add(event.number);
-      this.#sweepChanged = true;
-    } else if (event.type === "ensemble.ready") this.#ensembleChanged = this.#sweepChanged = true;
+    if (event.type === "trial.measured" && event.number !== undefined) {
+      // The event of a measurement contains the new value, so no request is needed.
+      const value = toNumber(event.value);
+      const known = value === null || this.trials.measured(event.number, event.attempt ?? 0, value);
+      if (known) this.#measured = true;
+      else this.#trialsChanged = true;
+    } else if (event.type === "trial.changed" && event.number !== undefined) this.#trialsChanged = this.#sweepChanged = true;
+    else if (event.type === "ensemble.ready") this.#ensembleChanged = this.#sweepChanged = true;
     else this.#sweepChanged = true;
     this.refresher.ask();
   }
 
-  /** The event of a measurement contains the new value, so no request is needed. */
-  #takeMeasurement(event: Api.Event, number: number): void {
-    this.#news.set(number, event);
-    const trial = this.#byNumber.get(number);
-    if (!trial) this.#changed.add(number);
-    else {
-      this.#put(trial);
-      this.#measured = true;
-    }
-  }
-
-  /** The answer for a trial, with the measurements that arrived after the request was sent. */
-  #put(trial: Api.Trial): void {
-    const news = this.#news.get(trial.number);
-    const fits = news?.value !== undefined && trial.state === "running" && news.attempt === trial.attempt;
-    this.#byNumber.set(trial.number, fits ? { ...trial, value: news.value } : trial);
-  }
-
   protected async load(signal: AbortSignal): Promise<void> {
-    this.#news.clear();
+    if (this.#measured) {
+      this.#measured = false;
+      this.trials.publish();
+    }
     if (this.#sweepChanged) {
       this.#sweepChanged = false;
       await this.#orAgain(this.#loadSweep(signal), () => { this.#sweepChanged = true; });
     }
-    if (this.#all) await this.#loadAll(signal);
-    else await this.#loadChanged(signal);
+    if (this.#trialsChanged) {
+      this.#trialsChanged = false;
+      await this.#orAgain(this.trials.load(signal), () => { this.#trialsChanged = true; });
+    }
     if (this.#ensembleChanged && this.sweep.value && hasEnded(this.sweep.value.state)) {
       this.#ensembleChanged = false;
       await this.#orAgain(this.#loadEnsemble(signal), () => { this.#ensembleChanged = true; });
@@ -162,74 +142,5 @@ export class SweepModel extends Model {
       if (!(error instanceof Failure && error.status === 404)) throw error;
       this.ensemble.value = null;
     }
-  }
-
-  async #loadAll(signal: AbortSignal): Promise<void> {
-    const changed = this.#changed;
-    this.#changed = new Set();
-    this.#all = false; // before the load, not after it: the stream may begin meanwhile
-    const fresh = new Map<number, Api.Trial>();
-    const keep = this.#byNumber;
-    this.#byNumber = fresh;
-    this.#pages = [];
-    try {
-      await this.#loadPages(0, signal, () => { if (fresh.size >= keep.size) this.#publish(); });
-    } catch (error) {
-      this.#all = true;
-      if (fresh.size < keep.size) this.#byNumber = keep;
-      changed.forEach((n) => this.#changed.add(n));
-      throw error;
-    }
-    this.trialsLoaded.value = true;
-    this.#publish();
-  }
-
-  /** Pages from `from` to the end of the list. */
-  async #loadPages(from: number, signal: AbortSignal, loaded: () => void): Promise<void> {
-    for (let at = from; ; at++) {
-      const next = await this.#loadPage(at, signal);
-      loaded();
-      if (next === null) return;
-      this.#pages[at + 1] = { cursor: next, first: this.#pages[at + 1]?.first ?? Infinity };
-    }
-  }
-
-  async #loadPage(at: number, signal: AbortSignal): Promise<string | null> {
-    const cursor = this.#pages[at]?.cursor ?? null;
-    const query = cursor === null ? { page_size: PAGE_SIZE } : { page_size: PAGE_SIZE, cursor };
-    const page = await call("GET /v1/sweeps/{sweep}/trials", { path: { sweep: this.id }, query, signal });
-    this.#pages[at] = { cursor, first: page.items[0]?.number ?? Infinity };
-    for (const trial of page.items) this.#put(trial);
-    return page.next_cursor;
-  }
-
-  async #loadChanged(signal: AbortSignal): Promise<void> {
-    const numbers = [...this.#changed];
-    this.#changed.clear();
-    if (numbers.length === 0 && !this.#measured) return;
-    try {
-      if (numbers.length <= ONE_BY_ONE) await Promise.all(numbers.map((n) => this.#loadOne(n, signal)));
-      else await this.#loadPagesOf(numbers, signal);
-    } catch (error) {
-      numbers.forEach((n) => this.#changed.add(n));
-      throw error;
-    }
-    this.#publish();
-  }
-
-  async #loadOne(number: number, signal: AbortSignal): Promise<void> {
-    this.#put(await call("GET /v1/sweeps/{sweep}/trials/{number}", { path: { sweep: this.id, number }, signal }));
-  }
-
-  async #loadPagesOf(numbers: number[], signal: AbortSignal): Promise<void> {
-    const last = this.#pages.length - 1;
-    const hit = new Set(numbers.map((n) => Math.max(0, this.#pages.findLastIndex((p) => p.first <= n))));
-    for (const at of hit) if (at < last) await this.#loadPage(at, signal);
-    if (hit.has(last)) await this.#loadPages(last, signal, () => undefined);
-  }
-
-  #publish(): void {
-    this.#measured = false;
-    this.trials.value = [...this.#byNumber.values()].sort((a, b) => a.number - b.number);
   }
 }

@@ -18,7 +18,8 @@ interface Props {
   onPointer?: (event: PointerEvent, x: number, y: number, width: number) => void;
 }
 
-function save(blob: Blob, name: string): void {
+/** Save a file. */
+export function save(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;

@@ -4,16 +4,18 @@
  * quartile by more than REACH interquartile ranges are drawn at the edge. If many values are far
  * from the best, the axis is logarithmic unless the user chose otherwise. */
 import type * as Api from "../api/types";
-import { toNumber } from "../format";
-import { isInfeasible } from "./objectives";
+import type { Table } from "../data/columns";
 import { predictionsOf } from "./reason";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
 const WIDE = 10;
 
+/** What the chart draws. Of many trials, one is drawn for each place of a fine grid; all figures are
+ * of all trials. */
 export interface History {
-  /** Trial numbers, and for each of them … */
+  /** Rows that are drawn, ascending, and their trial numbers; for each of them … */
+  rows: number[];
   x: number[];
   /** … the value of a completed trial that keeps the bounds, … */
   done: (number | null)[];
@@ -28,17 +30,36 @@ export interface History {
   /** Places in `x` of completed trials whose value is not drawn: beyond the edge. */
   beyond: number[];
   failed: number[];
+  /** All completed trials with a value; those of them that are far from the rest. */
   completed: number;
-  /** The best completed, feasible trial, and whether every value to be drawn is above zero. */
-  bestAt: number | null;
+  far: number;
+  isInfeasible: boolean;
+  isRunning: boolean;
+  /** The best completed, feasible trial. */
+  bestNumber: number | null;
+  bestValue: number | null;
+  /** Whether every value is above zero, so that the axis can be logarithmic; whether the values span
+   * so much that it should be; whether it is. */
   positive: boolean;
+  wide: boolean;
+  log: boolean;
+  /** Outliers are drawn at the edge. */
+  clip: boolean;
+}
+
+export interface HistoryInput {
+  goal: "minimize" | "maximize";
+  /** The user's choice of the axis; "auto": by the values. */
+  y: "auto" | "log" | "linear";
+  /** Draw outliers where they are. */
+  far: boolean;
 }
 
 /** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1
  * to minimize. */
-export function edgeOf(values: number[], sign: number): number {
+export function edgeOf(values: ArrayLike<number>, sign: number): number {
   if (values.length < FEWEST_TO_JUDGE) return Infinity;
-  const cost = values.map((v) => v * sign).sort((a, b) => a - b);
+  const cost = Float64Array.from(values, (v) => v * sign).sort();
   const at = (q: number) => cost[Math.floor(q * (cost.length - 1))] ?? 0;
   const spread = at(0.75) - at(0.25);
   const edge = at(0.75) + REACH * spread;
@@ -46,15 +67,14 @@ export function edgeOf(values: number[], sign: number): number {
 }
 
 /** Whether values to be minimized span so much that a linear axis would hide the good ones. */
-export function spansDecades(values: number[]): boolean {
-  const sorted = [...values].sort((a, b) => a - b);
+export function spansDecades(values: ArrayLike<number>): boolean {
+  const sorted = Float64Array.from(values).sort();
   const [best = 0, most = 0] = [sorted[0], sorted[Math.floor(0.9 * (sorted.length - 1))]];
   return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
 }
 
 /** Whether a number can be drawn. */
 export const drawable = (v: number | null): number | null => (v !== null && Number.isFinite(v) ? v : null);
-const finite = (trial: Api.Trial): number | null => drawable(toNumber(trial.value));
 
 /** The predictions for the first objective: trial number, mean minus deviation, mean, mean plus
  * deviation. */
@@ -78,27 +98,83 @@ export function foretold(trials: readonly Api.Trial[]): Foretold {
   return f;
 }
 
-export function historyOf(trials: readonly Api.Trial[], goal: "minimize" | "maximize", clip: boolean): History {
+/* Up to this many trials are all drawn; of more, at most one in each cell of this grid. */
+const ALL_DRAWN = 6000;
+const CELLS_ACROSS = 600;
+const CELLS_UP = 120;
+
+/** Marks the rows that are drawn of many: the first in each cell, and all that are not ended or
+ * were the best. */
+class Thinning {
+  readonly #taken = new Set<number>();
+  readonly #n: number;
+  readonly #low: number;
+  readonly #size: number;
+
+  constructor(n: number, low: number, high: number) {
+    this.#n = n;
+    this.#low = low;
+    this.#size = (high - low) / CELLS_UP || 1;
+  }
+
+  /** `kind` tells apart what is drawn in different ways. */
+  isFirst(row: number, kind: number, value: number): boolean {
+    if (this.#n <= ALL_DRAWN) return true;
+    const up = Math.min(CELLS_UP, Math.max(0, Math.floor((value - this.#low) / this.#size)));
+    const cell = (kind * CELLS_ACROSS + Math.floor((row * CELLS_ACROSS) / this.#n)) * (CELLS_UP + 1) + up;
+    if (this.#taken.has(cell)) return false;
+    this.#taken.add(cell);
+    return true;
+  }
+}
+
+const QUEUED = 0; // kinds of rows; what is neither of the following is drawn as nothing
+const DONE = 1;
+const BAD = 2;
+const BEYOND = 3;
+const FAILED = 4;
+const OPEN = 5;
+
+export function historyOf(table: Table, { goal, y, far }: HistoryInput): History {
   const sign = goal === "minimize" ? 1 : -1;
-  const values = trials.filter((t) => t.state === "completed").map(finite).filter((v): v is number => v !== null);
-  const edge = clip ? edgeOf(values, sign) : Infinity;
-  const h: History = { x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: 0, bestAt: null, positive: values.every((v) => v > 0) };
-  let best: number | null = null;
-  for (const trial of trials) {
-    const value = finite(trial);
-    const completed = trial.state === "completed" && value !== null;
-    const bad = isInfeasible(trial);
-    const better = completed && !bad && (best === null || value * sign < best * sign);
-    if (better) [best, h.bestAt] = [value, h.x.length];
+  const { n, state } = table;
+  const isState = (name: string) => { const at = state.words.indexOf(name); return (row: number) => state.values[row] === at; };
+  const [isCompleted, isFailed, isRunning, isPaused] = [isState("completed"), isState("failed"), isState("running"), isState("paused")];
+  const column = table.column("value");
+  const all = column?.kind === "number" ? column.values : new Float64Array(n).fill(NaN);
+  const bad = table.column("infeasible");
+  const isBad = (row: number) => bad?.kind === "number" && bad.values[row] === 1;
+  const values = all.filter((v, row) => Number.isFinite(v) && isCompleted(row));
+  const outer = edgeOf(values, sign);
+  const [positive, wide] = [values.every((v) => v > 0), sign > 0 && spansDecades(values)];
+  const log = positive && (y === "auto" ? wide : y === "log");
+  const clip = !log && !far;
+  const edge = clip ? outer : Infinity;
+  const height = log ? Math.log : (v: number) => v;
+  let [low, high] = [Infinity, -Infinity];
+  for (const v of values) if (v * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
+  const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, isInfeasible: false, isRunning: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
+  const thin = new Thinning(n, low, high);
+  for (let row = 0; row < n; row++) {
+    const value = Number.isFinite(all[row]) ? all[row]! : null;
+    const completed = value !== null && isCompleted(row);
+    const infeasible = isBad(row);
+    const better = completed && !infeasible && (h.bestValue === null || value * sign < h.bestValue * sign);
+    if (better) [h.bestValue, h.bestNumber] = [value, table.number[row]!];
+    if (completed && value * sign > outer) h.far++;
+    h.isInfeasible ||= infeasible;
+    h.isRunning ||= isRunning(row);
     const seen = value !== null && value * sign <= edge;
-    if (completed) h.completed++;
-    if (completed && !seen) h.beyond.push(h.x.length);
-    if (trial.state === "failed") h.failed.push(h.x.length);
-    h.x.push(trial.number);
-    h.done.push(completed && seen && !bad ? value : null);
-    h.infeasible.push(completed && seen && bad ? value : null);
-    h.open.push(seen && (trial.state === "running" || trial.state === "paused") ? value : null);
-    h.best.push(best);
+    const kind = completed ? (!seen ? BEYOND : infeasible ? BAD : DONE) : isFailed(row) ? FAILED : seen && (isRunning(row) || isPaused(row)) ? OPEN : QUEUED;
+    if (!better && row !== n - 1 && kind !== OPEN && !thin.isFirst(row, kind, kind === DONE || kind === BAD ? height(value!) : low)) continue;
+    if (kind === BEYOND) h.beyond.push(h.x.length);
+    if (kind === FAILED) h.failed.push(h.x.length);
+    h.rows.push(row);
+    h.x.push(table.number[row]!);
+    h.done.push(kind === DONE ? value : null);
+    h.infeasible.push(kind === BAD ? value : null);
+    h.open.push(kind === OPEN ? value : null);
+    h.best.push(h.bestValue);
     h.steps.push(better ? value : null);
   }
   return h;

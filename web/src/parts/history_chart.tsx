@@ -3,40 +3,36 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
-import { sig, toNumber } from "../format";
+import { numberAt, type Table } from "../data/columns";
+import { sig } from "../format";
 import { colour } from "../theme";
-import { foretold, historyOf, positiveOnly, type Foretold, type History } from "./history";
+import { positiveOnly, type Foretold, type History } from "./history";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
 import { tipOf, trialLines } from "./tip";
-import { predictionsOf } from "./reason";
 
 interface Props {
   sweep: Api.Sweep;
-  trials: readonly Api.Trial[];
-  log: boolean;
-  clip: boolean;
-  /** Draw the prediction of each trial. */
-  predictions: boolean;
+  table: Table;
+  history: History;
+  /** The prediction of each trial; null: none is drawn. */
+  predictions: Foretold | null;
   open: (number: number) => void;
 }
 
 const HEIGHT = 300;
 const nothing = () => null;
 
-function describe(h: History, trials: readonly Api.Trial[], metric: string): string {
-  const best = h.bestAt === null ? undefined : trials[h.bestAt];
-  const end = best ? `; the best is ${sig(toNumber(best.value))}, trial ${best.number}` : "";
+function describe(h: History, metric: string): string {
+  const end = h.bestNumber === null ? "" : `; the best is ${sig(h.bestValue)}, trial ${h.bestNumber}`;
   return `${metric} of ${h.completed} completed trials against their number, and the best so far${end}. The table below has every value.`;
 }
 
-export function HistoryChart({ sweep, trials, log, clip, predictions, open }: Props) {
+export function HistoryChart({ sweep, table, history, predictions, open }: Props) {
   const { name, goal } = sweep.metric;
-  const history = useMemo(() => historyOf(trials, goal, clip), [trials, goal, clip]);
-  const whiskers = useMemo(() => (predictions ? foretold(trials) : null), [trials, predictions]);
-  const state = useRef<Current>({ sweep, history, whiskers, trials, open });
-  state.current = { sweep, history, whiskers, trials, open };
-  const logY = log && history.positive;
-  const size = trials.length > 2000 ? 3 : trials.length > 500 ? 4.5 : 6;
+  const state = useRef<Current>({ sweep, history, predictions, table, open });
+  state.current = { sweep, history, predictions, table, open };
+  const logY = history.log;
+  const size = table.n > 2000 ? 3 : table.n > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
@@ -62,12 +58,12 @@ export function HistoryChart({ sweep, trials, log, clip, predictions, open }: Pr
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: ring(), drag: { x: true, y: false } },
-    hooks: { drawAxes: [(u) => drawWhiskers(u, state.current.whiskers)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
+    hooks: { drawAxes: [(u) => drawWhiskers(u, state.current.predictions)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions]} options={options}
-      label={describe(history, trials, name)} made={(u) => addTip(u, () => state.current)} />
+    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
+      label={describe(history, name)} made={(u) => addTip(u, () => state.current)} />
   );
 }
 
@@ -159,20 +155,20 @@ function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
 
 interface Current {
   sweep: Api.Sweep;
+  table: Table;
   history: History;
-  whiskers: Foretold | null;
-  trials: readonly Api.Trial[];
+  predictions: Foretold | null;
   open: (number: number) => void;
 }
 
 /** The trial under the pointer: a box describes it, a click opens it. */
 function addTip(u: uPlot, current: () => Current): void {
-  const under = () => (typeof u.cursor.idx === "number" ? current().trials[u.cursor.idx] : undefined);
-  tipOf(u, under, (trial) => tipLines(trial, current().sweep), (trial) => current().open(trial.number));
+  const under = () => (typeof u.cursor.idx === "number" ? current().history.rows[u.cursor.idx] : undefined);
+  tipOf(u, under, (row) => tipLines(row, current()), (row) => current().open(current().table.number[row]!));
 }
 
-function tipLines(trial: Api.Trial, sweep: Api.Sweep): HTMLElement[] {
-  const p = predictionsOf(trial.suggestion)[0];
-  const extra: [string, string][] = p ? [["predicted", `${sig(p.mean)} ± ${sig(p.deviation, 2)}`]] : [];
-  return trialLines(trial, sweep, sig(toNumber(trial.value)), extra);
+function tipLines(row: number, { table, sweep, predictions: p }: Current): HTMLElement[] {
+  const at = p ? p.x.indexOf(table.number[row]!) : -1;
+  const extra: [string, string][] = p && at >= 0 ? [["predicted", `${sig(p.mean[at]!)} ± ${sig(p.high[at]! - p.mean[at]!, 2)}`]] : [];
+  return trialLines(row, table, sweep, sig(numberAt(table.column("value"), row)), extra);
 }

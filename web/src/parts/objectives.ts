@@ -1,5 +1,6 @@
 /* The objectives and the constrained metrics of a sweep, in the words of the CLI. */
 import type * as Api from "../api/types";
+import type { Column, Table } from "../data/columns";
 import { own, toNumber } from "../format";
 
 /** The names of the objectives and then of the constrained metrics, each once. */
@@ -18,6 +19,7 @@ export function limitsOf(c: Api.OutcomeConstraint): string {
 }
 
 export const metricOf = (trial: Api.Trial, name: string): number | null => toNumber(own(trial.metrics, name));
+export const metricColumn = (table: Table, name: string): Column | undefined => table.column(`metric:${name}`);
 /** The bounds in full, for a title. */
 export const fullMetric = (trial: Api.Trial, name: string): string => String(own(trial.metrics, name) ?? "");
 

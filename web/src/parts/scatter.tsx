@@ -3,10 +3,11 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
+import { numberAt, type Table } from "../data/columns";
 import { count, sig } from "../format";
 import { colour } from "../theme";
 import { drawable, edgeOf } from "./history";
-import { isInfeasible, metricOf } from "./objectives";
+import { metricColumn } from "./objectives";
 import { axis, Plot, tickText, type Options } from "./plot";
 import { tipOf, trialLines } from "./tip";
 
@@ -15,7 +16,7 @@ const REACH_PX = 24; // how near the pointer must be to a point
 const nothing = () => null;
 
 interface Dot {
-  trial: Api.Trial;
+  row: number;
   x: number;
   y: number;
   kind: "front" | "other" | "infeasible";
@@ -23,7 +24,7 @@ interface Dot {
 
 interface Props {
   sweep: Api.Sweep;
-  trials: readonly Api.Trial[];
+  table: Table;
   /** The numbers of the trials of the front. */
   front: ReadonlySet<number>;
   /** Leave out outliers. */
@@ -34,12 +35,14 @@ interface Props {
 }
 
 /** Completed trials that have both values, from left to right. */
-function dotsOf(trials: readonly Api.Trial[], front: ReadonlySet<number>, x: string, y: string): Dot[] {
+function dotsOf(table: Table, front: ReadonlySet<number>, x: string, y: string): Dot[] {
   const dots: Dot[] = [];
-  for (const trial of trials) {
-    const [vx, vy] = [drawable(metricOf(trial, x)), drawable(metricOf(trial, y))];
-    if (trial.state !== "completed" || vx === null || vy === null) continue;
-    dots.push({ trial, x: vx, y: vy, kind: front.has(trial.number) ? "front" : isInfeasible(trial) ? "infeasible" : "other" });
+  const [cx, cy, bad] = [metricColumn(table, x), metricColumn(table, y), table.column("infeasible")];
+  const completed = table.state.words.indexOf("completed");
+  for (let row = 0; row < table.n; row++) {
+    const [vx, vy] = [drawable(numberAt(cx, row)), drawable(numberAt(cy, row))];
+    if (table.state.values[row] !== completed || vx === null || vy === null) continue;
+    dots.push({ row, x: vx, y: vy, kind: front.has(table.number[row]!) ? "front" : numberAt(bad, row) === 1 ? "infeasible" : "other" });
   }
   return dots.sort((a, b) => a.x - b.x || a.y - b.y);
 }
@@ -52,11 +55,11 @@ function near(dots: readonly Dot[], x: Api.Objective, y: Api.Objective): readonl
   return dots.filter((d) => d.kind === "front" || (d.x * sx <= ex && d.y * sy <= ey));
 }
 
-export function Scatter({ sweep, trials, front, clip, x, y, open }: Props) {
-  const all = useMemo(() => dotsOf(trials, front, x.name, y.name), [trials, front, x.name, y.name]);
+export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
+  const all = useMemo(() => dotsOf(table, front, x.name, y.name), [table, front, x.name, y.name]);
   const dots = useMemo(() => (clip ? near(all, x, y) : all), [all, clip]);
-  const state = useRef({ sweep, dots, open });
-  state.current = { sweep, dots, open };
+  const state = useRef({ sweep, table, dots, open });
+  state.current = { sweep, table, dots, open };
   const data = useMemo<uPlot.AlignedData>(() => {
     const only = (kind: Dot["kind"]) => dots.map((d) => (d.kind === kind ? d.y : null));
     return [dots.map((d) => d.x), only("other"), only("infeasible"), only("front")];
@@ -115,6 +118,7 @@ function drawCrosses(u: uPlot, dots: readonly Dot[]): void {
 
 interface Current {
   sweep: Api.Sweep;
+  table: Table;
   dots: readonly Dot[];
   open: (number: number) => void;
 }
@@ -140,6 +144,6 @@ function addTip(u: uPlot, current: () => Current): void {
     if (d) [ring.style.left, ring.style.top] = [`${u.valToPos(d.x, "x")}px`, `${u.valToPos(d.y, "y")}px`];
     return d;
   };
-  const values = (d: Dot): [string, string][] => current().sweep.metrics.map((m) => [m.name, sig(metricOf(d.trial, m.name))]);
-  tipOf(u, under, (d) => trialLines(d.trial, current().sweep, d.kind === "front" ? "on the front" : "", values(d)), (d) => current().open(d.trial.number));
+  const values = (d: Dot): [string, string][] => current().sweep.metrics.map((m) => [m.name, sig(numberAt(metricColumn(current().table, m.name), d.row))]);
+  tipOf(u, under, (d) => trialLines(d.row, current().table, current().sweep, d.kind === "front" ? "on the front" : "", values(d)), (d) => current().open(current().table.number[d.row]!));
 }

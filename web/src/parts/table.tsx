@@ -21,6 +21,8 @@ export interface Column<T> {
   least?: number;
   /** The sort key; without it the column cannot be ordered. */
   key?: (row: T) => number | string | null;
+  /** It can be ordered, by the caller (`inOrder`). */
+  sorts?: boolean;
 }
 
 export interface Order {
@@ -39,10 +41,10 @@ function compare(a: number | string, b: number | string): number {
 const isNothing = (k: number | string | null): k is null => k === null || (typeof k === "number" && Number.isNaN(k));
 
 /** The rows in order. The sort is stable; rows without a value keep their order, too. */
-export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, descending: boolean): readonly T[] {
+export function sortRows<T>(rows: ArrayLike<T>, column: Column<T> | undefined, descending: boolean): ArrayLike<T> {
   const key = column?.key;
   if (!key) return rows;
-  const keyed = rows.map((row) => ({ row, key: key(row) }));
+  const keyed = Array.from(rows, (row) => ({ row, key: key(row) }));
   keyed.sort((a, b) => {
     if (isNothing(a.key) || isNothing(b.key)) return Number(isNothing(a.key)) - Number(isNothing(b.key));
     return descending ? compare(b.key, a.key) : compare(a.key, b.key);
@@ -87,7 +89,9 @@ const breakable = (label: string) => label.split(/(?<=[_.-])/).flatMap((part, i)
 interface Props<T> {
   label: string;
   columns: Column<T>[];
-  rows: readonly T[];
+  rows: ArrayLike<T>;
+  /** The rows are in order already: the caller sorts them. */
+  inOrder?: boolean;
   rowKey: (row: T) => string | number;
   rowClass?: (row: T) => string;
   order: Order;
@@ -100,7 +104,7 @@ export function Table<T>(props: Props<T>) {
   const { columns, rows, order } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800, width: 0, ch: 8 });
-  const sorted = useMemo(() => sortRows(rows, columns.find((c) => c.id === order.column), order.descending), [rows, columns, order.column, order.descending]);
+  const sorted = useMemo(() => (props.inOrder ? rows : sortRows(rows, columns.find((c) => c.id === order.column), order.descending)), [rows, props.inOrder, ...(props.inOrder ? [] : [columns, order.column, order.descending])]);
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -130,7 +134,7 @@ export function Table<T>(props: Props<T>) {
         <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
-          {sorted.slice(first, last).map((row, i) => (
+          {Array.from({ length: Math.max(0, last - first) }, (_, i) => sorted[first + i]!).map((row, i) => (
             <tr key={props.rowKey(row)} aria-rowindex={first + i + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
               {columns.map((c) => <td key={c.id} class={c.numeric ? "num" : ""}>{c.cell(row)}</td>)}
             </tr>
@@ -145,14 +149,14 @@ export function Table<T>(props: Props<T>) {
 
 /** A click on a row opens it, unless the click was on a link or selected text. */
 function openRow<T>(event: MouseEvent, row: T, open: ((row: T) => void) | undefined): void {
-  if (!open || (event.target as Element).closest("a,button") || getSelection()?.isCollapsed === false) return;
+  if (!open || (event.target as Element).closest("a,button,input") || getSelection()?.isCollapsed === false) return;
   open(row);
 }
 
 function Heading<T>({ column, order, setOrder }: { column: Column<T>; order: Order; setOrder: (order: Order) => void }) {
   const chosen = order.column === column.id;
   const cls = column.numeric ? "num" : "";
-  if (!column.key) return <th scope="col" class={cls} title={column.title}>{column.label}</th>;
+  if (!column.key && !column.sorts) return <th scope="col" class={cls} title={column.title}>{column.label}</th>;
   return (
     <th scope="col" class={cls} aria-sort={chosen ? (order.descending ? "descending" : "ascending") : "none"} title={column.title ?? column.label}>
       <button type="button" onClick={() => setOrder({ column: column.id, descending: chosen && !order.descending })}>

@@ -1,8 +1,8 @@
 /* The box beside the pointer that describes the trial under it; a click opens the trial. */
 import type uPlot from "uplot";
 import type * as Api from "../api/types";
-import { inOrder, param } from "../format";
-import { isInfeasible } from "./objectives";
+import { numberAt, valueAt, wordAt, type Table } from "../data/columns";
+import { param } from "../format";
 
 const MOVED_PX = 4; // a press that moves further than this is a drag
 const MOST_PARAMS = 12;
@@ -32,14 +32,15 @@ export function tipOf<T>(u: uPlot, under: () => T | undefined, lines: (found: T)
   });
 }
 
-/** The description of a trial: number, state, value, further lines, parameters. */
-export function trialLines(trial: Api.Trial, sweep: Api.Sweep, value: string, extra: [string, string][]): HTMLElement[] {
+/** The description of a row's trial: number, state, value, further lines, parameters. */
+export function trialLines(row: number, table: Table, sweep: Api.Sweep, value: string, extra: [string, string][]): HTMLElement[] {
   const line = (cls: string, key: string, text: string) => {
-    const row = document.createElement("div");
-    row.className = cls;
-    for (const t of [key, text]) row.appendChild(document.createElement("span")).textContent = t;
-    return row;
+    const element = document.createElement("div");
+    element.className = cls;
+    for (const t of [key, text]) element.appendChild(document.createElement("span")).textContent = t;
+    return element;
   };
-  const params = inOrder(trial.params, sweep).slice(0, MOST_PARAMS).map(([k, v]): [string, string] => [k, param(v)]);
-  return [line("head", `#${trial.number} ${isInfeasible(trial) ? "infeasible" : trial.state}`, value), ...[...extra, ...params].map(([k, v]) => line("pair", k, v))];
+  const params = Object.keys(sweep.document.parameters).flatMap((name): [string, string][] => { const v = valueAt(table.column(`param:${name}`), row); return v === null ? [] : [[name, param(v)]]; }).slice(0, MOST_PARAMS);
+  const state = numberAt(table.column("infeasible"), row) === 1 ? "infeasible" : wordAt(table.state, row) ?? "";
+  return [line("head", `#${table.number[row]} ${state}`, value), ...[...extra, ...params].map(([k, v]) => line("pair", k, v))];
 }

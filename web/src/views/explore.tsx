@@ -1,11 +1,11 @@
 /* All completed trials by their parameters: parallel coordinates, and each parameter against a
  * metric. Ranges that are chosen in one of them (`brush` of the address) highlight the trials in
  * both. */
-import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type * as Api from "../api/types";
 import { numberAt, valueAt, type Table } from "../data/columns";
-import { tableOfTrials } from "../data/from_trials";
-import { brush, brushes, clearSelection, colourColumn, currentTable, highlight, setColour, type Highlight, type Range } from "../data/selection";
+import { orderRows } from "../data/order";
+import { brush, brushes, clearSelection, colourColumn, currentTable, highlight, setColour, shownRows, type Highlight, type Range } from "../data/selection";
 import { count, sig } from "../format";
 import { judgedBy } from "../parts/objectives";
 import { Figure } from "../parts/figure";
@@ -53,19 +53,18 @@ function layersOf({ rows, mark }: Data, most: number): { faint: readonly number[
   return { strong, faint: thinned(rows.filter((r) => mark.rows[r] !== 1), most - strong.length) };
 }
 
-export function ExplorePanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.Trial[] }) {
-  const table = useMemo(() => tableOfTrials(trials, sweep), [trials, sweep.document]);
-  useLayoutEffect(() => { currentTable.value = table; }, [table]);
+export function ExplorePanel({ sweep, table }: { sweep: Api.Sweep; table: Table }) {
   const metric = metricOf(sweep);
+  const shown = shownRows.value;
   const rows = useMemo(() => {
     const column = table.column(metric.column);
-    const completed = table.state.words.indexOf("completed");
-    const found: number[] = [];
-    for (let r = 0; r < table.n; r++) if (table.state.values[r] === completed && numberAt(column, r) !== null) found.push(r);
-    const sign = metric.goal === "maximize" ? -1 : 1;
     const bad = table.column("infeasible");
-    return found.sort((a, b) => (numberAt(bad, b) ?? 0) - (numberAt(bad, a) ?? 0) || sign * ((numberAt(column, b) ?? 0) - (numberAt(column, a) ?? 0)));
-  }, [table, metric.column, metric.goal]);
+    const completed = table.state.words.indexOf("completed");
+    const drawn = new Uint8Array(table.n);
+    for (let r = 0; r < table.n; r++) if (table.state.values[r] === completed && numberAt(column, r) !== null && (shown === null || shown[r] === 1)) drawn[r] = 1;
+    const worstFirst = [...orderRows(table.n, drawn, column, metric.goal !== "maximize")];
+    return [...worstFirst.filter((r) => numberAt(bad, r) === 1), ...worstFirst.filter((r) => numberAt(bad, r) !== 1)];
+  }, [table, metric.column, metric.goal, shown]);
   const mark = currentTable.value === table ? highlight.value : null;
   const slices = route.value.query.get("explore") === "slices";
   const names = Object.keys(sweep.document.parameters ?? {});

@@ -1,6 +1,7 @@
 /* The front of a sweep with several objectives: the trials that no other beats in all of them. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
+import type { Table } from "../data/columns";
 import { count, sig, toNumber } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
 import { hasEnded } from "../live/sweep";
@@ -10,12 +11,13 @@ import { choose, go, href, route } from "../route";
 
 const NONE: ReadonlySet<number> = new Set();
 
-export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; pareto: LazyResource<Api.Pareto> }) {
+export function ParetoPanel({ sweep, table, pareto }: { sweep: Api.Sweep; table: Table; pareto: LazyResource<Api.Pareto> }) {
   const element = useSight<HTMLElement>(pareto);
   const now = pareto.value.value;
   const failed = pareto.refresher.error.value;
   const front = useMemo(() => (now ? new Set(now.items.map((t) => t.number)) : NONE), [now]);
   const [x, y] = axesOf(sweep);
+  const hasInfeasible = useMemo(() => { const c = table.column("infeasible"); return c?.kind === "number" && c.values.includes(1); }, [table]);
   const volume = toNumber(now?.hypervolume);
   return (
     <section class="panel" aria-label="Pareto" ref={element} data-front={front.size}>
@@ -23,7 +25,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
         <h2>Pareto front <small>{sweep.metrics.map((m) => `${m.name} (${m.goal})`).join(", ")}</small></h2>
         <ul class="legend">
           <li class="l-front">{count(front.size)} on the front</li><li class="l-beaten">beaten</li>
-          {trials.some((t) => t.feasible === false) && <li class="l-infeasible">infeasible</li>}
+          {hasInfeasible && <li class="l-infeasible">infeasible</li>}
         </ul>
         <span class="grow" />
         {sweep.metrics.length > 2 && <Axes sweep={sweep} x={x} y={y} />}
@@ -31,7 +33,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
       <div class="split front">
-        <Scatter sweep={sweep} trials={trials} front={front} clip={route.value.query.get("far") !== "show"} x={x} y={y} open={(n) => go(["sweeps", sweep.id, "trials", n])} />
+        <Scatter sweep={sweep} table={table} front={front} clip={route.value.query.get("far") !== "show"} x={x} y={y} open={(n) => go(["sweeps", sweep.id, "trials", n])} />
         {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">No trial {hasEnded(sweep.state) ? "" : "has "}completed{sweep.constraints.length > 0 ? " and kept the constraints" : ""}{hasEnded(sweep.state) ? "" : " yet"}.</p>)}
       </div>
     </section>

@@ -1,14 +1,15 @@
 /* One sweep: its best result, its history, and all its trials. */
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
+import { emptyTable, numberAt, type Table } from "../data/columns";
+import { currentTable } from "../data/selection";
+import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
-import { edgeOf, spansDecades } from "../parts/history";
-import { boundsOf, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
-import { predictionsOf } from "../parts/reason";
+import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
@@ -25,7 +26,10 @@ import { TrialsPanel } from "./trials";
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
   const sweep = model.sweep.value;
-  const trials = model.trials.value;
+  const table = model.trials.table.value;
+  const loaded = model.trials.loaded.value;
+  useLayoutEffect(() => { currentTable.value = table; }, [table]);
+  useEffect(() => () => { currentTable.value = emptyTable(); }, []);
   return (
     <main>
       <Loading of={model.refresher} ready={sweep !== null} missing={<NoSweep id={id} />}>
@@ -34,16 +38,16 @@ export function SweepView({ id }: { id: string }) {
             <Head model={model} sweep={sweep} />
             {sweep.counts.total === 0 && <AskPanel sweep={sweep} />}
             <div class="columns">
-              <ChartPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
-              <BestPanel sweep={sweep} trials={trials} />
+              <ChartPanel sweep={sweep} model={model} loaded={loaded} />
+              <BestPanel sweep={sweep} table={table} />
             </div>
             {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
-            {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
+            {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} table={table} pareto={model.pareto} />}
             <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
-            <ExplorePanel sweep={sweep} trials={trials} />
+            <ExplorePanel sweep={sweep} table={table} />
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
-            <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
+            <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
             <DocumentPanel document={sweep.document} />
           </>
         )}
@@ -127,37 +131,43 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
   );
 }
 
-function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
+/** Methods with a model that foretells. */
+const FORETELLS = new Set(["gp", "auto"]);
+
+function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepModel; loaded: boolean }) {
   const { query } = route.value;
-  const { values, far, positive, wide, infeasible, predicted } = useMemo(() => {
-    const all = trials.filter((t) => t.state === "completed").map((t) => toNumber(t.value)).filter((v): v is number => v !== null && Number.isFinite(v));
-    const sign = sweep.metric.goal === "minimize" ? 1 : -1;
-    const edge = edgeOf(all, sign);
-    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all), infeasible: trials.some(isInfeasible), predicted: trials.some((t) => predictionsOf(t.suggestion).length > 0) };
-  }, [trials, sweep.metric.goal]);
-  const log = positive && (query.has("y") ? query.get("y") === "log" : wide);
-  const clip = !log && query.get("far") !== "show";
-  const predictions = predicted && query.get("predicted") === "show";
-  const chooseLog = (on: boolean) => choose({ y: on === wide ? null : on ? "log" : "linear" });
+  const y = query.get("y");
+  const { done, error } = useJob(model.trials, "history", { goal: sweep.metric.goal, y: y === "log" || y === "linear" ? y : "auto", far: query.get("far") === "show" });
+  const h = done?.output;
+  const table = done?.table ?? model.trials.table.value;
+  const canPredict = FORETELLS.has(sweep.method);
+  const predictions = canPredict && query.get("predicted") === "show";
+  useEffect(() => {
+    if (predictions) model.predictions.mark();
+    model.predictions.seen(predictions);
+  }, [model, predictions, table.n]);
+  const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   return (
-    <section class="panel chart" aria-label="History" data-points={values}>
+    <section class="panel chart" aria-label="History" data-points={h?.completed ?? 0}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
         <ul class="legend">
           <li class="l-done">completed</li><li class="l-best">best so far</li>
-          {trials.some((t) => t.state === "running") && <li class="l-open">running</li>}
-          {infeasible && <li class="l-infeasible">infeasible</li>}
+          {h?.isRunning && <li class="l-open">running</li>}
+          {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
           {predictions && <li class="l-whisker">predicted</li>}
-          {far > 0 && clip && <li class="l-far">{count(far)} off the scale</li>}
+          {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
         </ul>
         <span class="grow" />
-        {predicted && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
-        {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
-        <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
+        {canPredict && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
+        {h && h.far > 0 && !h.log && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+        <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />
       </div>
-      {loaded && trials.length === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
-        : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} predictions={predictions} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
+      {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
+      {predictions && model.predictions.refresher.error.value !== null && <p class="stale" role="status">Predictions are not up to date: {model.predictions.refresher.error.value}</p>}
+      {loaded && table.n === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
+        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
     </section>
   );
 }
@@ -168,17 +178,17 @@ function noneOf(sweep: Api.Sweep): string {
   return hasEnded(sweep.state) ? `No trial ${what}.` : `No trial has ${what} yet.`;
 }
 
-function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.Trial[] }) {
+function BestPanel({ sweep, table }: { sweep: Api.Sweep; table: Table }) {
   const best = sweep.best;
   const others = judgedBy(sweep).filter((name) => name !== sweep.metric.name);
-  const trial = useMemo(() => (best && others.length > 0 ? trials.find((t) => t.number === best.number) : undefined), [trials, best?.number, others.length]);
+  const row = best && others.length > 0 ? table.rowOf(best.number) : -1;
   return (
     <section class="panel best" aria-label="Best trial">
       <div class="bar"><h2>Best trial{sweep.metrics.length > 1 && <small> by {sweep.metric.name}</small>}</h2>{best && <a href={href(["sweeps", sweep.id, "trials", best.number])}>#{best.number}</a>}</div>
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
-          {trial && <p class="others">{others.map((name) => <span key={name}><b>{sig(metricOf(trial, name))}</b> <small>{name}</small></span>)}</p>}
+          {row >= 0 && <p class="others">{others.map((name) => <span key={name}><b>{sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
         </>
       ) : <p class="hint">{noneOf(sweep)}</p>}

@@ -1,12 +1,30 @@
-/* The table of all trials of a sweep, in any order, filtered by state. */
-import { useMemo } from "preact/hooks";
+/* The table of all trials of a sweep: in any order, filtered by an expression and by state, with
+ * columns that the user chooses. Trials that are picked here or chosen by a range in another view
+ * can be cancelled, retried or saved together. */
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { count, duration, own, param, sig, toNumber, valueText } from "../format";
+import { numberAt, valueAt, wordAt, type Table as Trials } from "../data/columns";
+import { clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
+import type { SweepTable } from "../data/sweep_table";
+import { useJob } from "../data/use_job";
+import { count, duration, param, sig } from "../format";
 import { hasEnded } from "../live/sweep";
-import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
-import { Chips, shortGroup, State, TRIAL_STATES, took } from "../parts/small";
+import { save } from "../parts/figure";
+import { boundsOf, breaks, judgedBy } from "../parts/objectives";
+import { attempt, Chips, Confirm, now, shortGroup, State, TRIAL_STATES } from "../parts/small";
+import { csvOf } from "../parts/surface";
 import { leastOf, Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
+
+type Row = number;
+
+interface Shown extends Column<Row> {
+  /** The column of the table of trials that orders it. */
+  by?: string;
+  /** Not shown unless the user asks for it. */
+  optional?: boolean;
+}
 
 /** The characters that the values of a parameter need; floats are shown with four digits. */
 function valueWidth(space: Api.Parameter): number {
@@ -20,98 +38,237 @@ function valueWidth(space: Api.Parameter): number {
   }
 }
 
-function paramColumn([name, space]: [string, Api.Parameter]): Column<Api.Trial> {
+function paramColumn(table: Trials, [name, space]: [string, Api.Parameter]): Shown {
+  const column = table.column(`param:${name}`);
   return {
-    id: `param.${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical",
-    key: (t) => { const v = own(t.params, name); return v === undefined ? null : typeof v === "number" ? v : valueText(v); },
-    cell: (t) => { const v = own(t.params, name); return <span title={v === undefined ? "not active in this trial" : valueText(v)}>{param(v)}</span>; },
+    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
+    cell: (row) => { const v = valueAt(column, row); return <span title={v === null ? "not active in this trial" : String(v)}>{v === null ? "" : param(v)}</span>; },
   };
 }
 
 const metricWidth = (name: string) => Math.min(22, Math.max(11, name.length + 2));
 const metricLeast = (name: string) => Math.max(9, leastOf(name));
 
-/** The column of a metric besides the first objective: another objective or a constrained metric. */
-function metricColumn(sweep: Api.Sweep, name: string): Column<Api.Trial> {
+/** The column of a metric besides the first objective: another objective, a constrained metric, or
+ * any other that trials reported. */
+function metricColumn(table: Trials, sweep: Api.Sweep, name: string, optional: boolean): Shown {
+  const column = table.column(`metric:${name}`);
   const bounds = sweep.constraints.filter((c) => c.metric === name).map(boundsOf).join(", ");
   return {
-    id: `metric.${name}`, label: name, title: bounds || name, width: metricWidth(name), least: metricLeast(name), numeric: true, key: (t) => metricOf(t, name),
-    cell: (t) => <span title={`${fullMetric(t, name)}${breaks(sweep, name, metricOf(t, name)) ? `: ${bounds} must hold` : ""}`} class={breaks(sweep, name, metricOf(t, name)) ? "bad" : ""}>{sig(metricOf(t, name))}</span>,
+    id: `metric.${name}`, by: `metric:${name}`, label: name, title: bounds || name, width: metricWidth(name), least: metricLeast(name), numeric: true, sorts: true, optional,
+    cell: (row) => { const v = numberAt(column, row); const bad = breaks(sweep, name, v); return <span title={`${v ?? ""}${bad ? `: ${bounds} must hold` : ""}`} class={bad ? "bad" : ""}>{sig(v)}</span>; },
   };
 }
 
-/** Yes or no; nothing for a trial without a result. */
-const feasible: Column<Api.Trial> = {
-  id: "feasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, key: (t) => (t.feasible === null || t.feasible === undefined ? null : Number(!t.feasible)),
-  cell: (t) => (t.feasible ? "yes" : t.feasible === false ? <span class="mark">no</span> : ""),
+const timeColumn = (table: Trials, id: string, label: string): Shown => ({
+  id, by: id, label, width: 18, least: 10, numeric: true, sorts: true, optional: true,
+  cell: (row) => { const ms = numberAt(table.column(id), row); return ms === null ? "" : new Date(ms).toISOString().slice(0, 19).replace("T", " "); },
+});
+
+const has = (table: Trials, name: string): boolean => {
+  const c = table.column(name);
+  return c?.kind === "words" ? c.words.length > 0 : c?.kind === "number" ? c.values.some((v) => v > 0) : false;
 };
 
-/** "4 ranks" in the place of a runner, for a trial that ran with several; null: it did not, or has not begun. */
-function ranksOf(sweep: Api.Sweep, t: Api.Trial): string | null {
+function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
+  const judged = judgedBy(sweep);
+  const value = table.column("value");
+  const infeasible = (row: Row) => numberAt(table.column("infeasible"), row) === 1;
+  const stateOf = (row: Row) => wordAt(table.state, row) ?? "";
   const ranks = sweep.document.resources?.ranks ?? 1;
-  return ranks > 1 && t.started_at && !t.runner && !t.client ? `${count(ranks)} ranks` : null;
-}
-
-/** What some trial has: a column that would say the same of every trial is left out. */
-interface Told {
-  groups: boolean;
-  restarts: boolean;
-  origins: boolean;
-  reasons: boolean;
-}
-
-function columnsOf(sweep: Api.Sweep, told: Told): Column<Api.Trial>[] {
-  const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
-  const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? ranksOf(sweep, t);
-  const group: Column<Api.Trial> = {
-    id: "group", label: "Group", title: "Trials of a group train in one process", width: 11, least: 6, key: (t) => t.group ?? null,
-    cell: (t) => t.group && <a href={href(["sweeps", sweep.id], { group: t.group })} title={`Only group ${t.group}: ${t.shape ?? ""}`}>{shortGroup(t.group, sweep.id)}</a>,
-  };
-  const columns: Column<Api.Trial>[] = [
-    { id: "number", label: "Trial", width: 6, numeric: true, key: (t) => t.number, cell: (t) => <a href={href(["sweeps", sweep.id, "trials", t.number])}>{t.number}</a> },
-    { id: "state", label: "State", width: 11, key: (t) => TRIAL_STATES.indexOf(t.state), cell: (t) => <State state={t.state} /> },
-    { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, key: (t) => toNumber(t.value), cell: (t) => <b title={String(t.value ?? "")} class={t.state === "completed" && !isInfeasible(t) ? "" : "unsure"}>{sig(toNumber(t.value))}</b> },
-    ...judgedBy(sweep).filter((name) => name !== sweep.metric.name).map((name) => metricColumn(sweep, name)),
-    ...(sweep.constraints.length > 0 ? [feasible] : []),
-    ...(told.groups ? [group] : []),
-    ...Object.entries(sweep.document.parameters).map(paramColumn),
-    { id: "duration", label: "Duration", width: 10, least: 9, numeric: true, key: time, cell: (t) => duration(time(t)) },
+  const columns: Shown[] = [
+    { id: "picked", label: "Pick", title: "Trials that are picked", width: 5, cell: (row) => { const n = table.number[row]!; return <input type="checkbox" aria-label={`Pick trial ${n}`} checked={picked.value.has(n)} onChange={(e) => pick(n, e.currentTarget.checked)} />; } },
+    { id: "number", label: "Trial", width: 6, numeric: true, sorts: true, cell: (row) => <a href={href(["sweeps", sweep.id, "trials", table.number[row]!])}>{table.number[row]}</a> },
+    { id: "state", label: "State", width: 11, sorts: true, cell: (row) => <State state={stateOf(row)} /> },
+    { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, sorts: true, cell: (row) => { const v = numberAt(value, row); return <b title={String(v ?? "")} class={stateOf(row) === "completed" && !infeasible(row) ? "" : "unsure"}>{sig(v)}</b>; } },
+    ...judged.filter((name) => name !== sweep.metric.name).map((name) => metricColumn(table, sweep, name, false)),
   ];
-  if (told.restarts) columns.push({ id: "restarts", label: "Restarts", width: 9, numeric: true, key: (t) => t.restarts, cell: (t) => <span class={t.restarts > 0 ? "" : "faint"}>{t.restarts}</span> });
-  if (told.origins) columns.push({ id: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, key: (t) => t.origin, cell: (t) => <span class={t.origin === "suggested" ? "faint" : ""}>{t.origin}</span> });
-  columns.push({ id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : t.runner ?? (ranksOf(sweep, t) === null ? undefined : "its ranks ran on several runners: the page of the trial has them")}>{ranOn(t)}</span> });
-  if (told.reasons) columns.push({ id: "reason", label: "Reason", width: 30, least: 8, key: (t) => t.reason ?? null, cell: (t) => <span title={t.reason ?? ""}>{t.reason ?? ""}</span> });
+  // Yes or no; nothing for a trial without a result.
+  if (sweep.constraints.length > 0) columns.push({ id: "feasible", by: "infeasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, sorts: true, cell: (row) => (stateOf(row) !== "completed" ? "" : infeasible(row) ? <span class="mark">no</span> : "yes") });
+  if (has(table, "group")) {
+    columns.push({
+      id: "group", by: "group", label: "Group", title: "Trials of a group train in one process", width: 11, least: 6, sorts: true,
+      cell: (row) => { const g = wordAt(table.column("group"), row); return g && <a href={href(["sweeps", sweep.id], { group: g })} title={`Only group ${g}`}>{shortGroup(g, sweep.id)}</a>; },
+    });
+  }
+  columns.push(...Object.entries(sweep.document.parameters).map((p) => paramColumn(table, p)));
+  const started = (row: Row) => numberAt(table.column("started_at"), row);
+  const took = (row: Row): number | null => { const s = started(row); return s === null ? null : (numberAt(table.column("ended_at"), row) ?? now.value) - s; };
+  columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => duration(took(row)) });
+  if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, cell: (row) => { const n = numberAt(table.column("restarts"), row) ?? 0; return <span class={n > 0 ? "" : "faint"}>{n}</span>; } });
+  const origin = table.column("origin");
+  if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, cell: (row) => { const o = wordAt(origin, row); return <span class={o === "suggested" ? "faint" : ""}>{o}</span>; } });
+  columns.push({
+    id: "runner", by: sweep.for_runners ? "runner" : "client", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, sorts: true,
+    cell: (row) => {
+      const [runner, client] = [wordAt(table.column("runner"), row), wordAt(table.column("client"), row)];
+      const gang = runner === null && client === null && ranks > 1 && started(row) !== null ? `${count(ranks)} ranks` : null;
+      return <span title={client ? `client ${client}` : runner ?? (gang ? "its ranks ran on several runners: the page of the trial has them" : undefined)}>{runner ?? client ?? gang}</span>;
+    },
+  });
+  if (has(table, "rung")) columns.push({ id: "rung", by: "rung", label: "Rungs", title: "How many rungs it has reached", width: 7, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("rung"), row) ?? "" });
+  for (const name of table.columns.keys()) if (name.startsWith("metric:") && !judged.includes(name.slice(7))) columns.push(metricColumn(table, sweep, name.slice(7), true));
+  columns.push({ id: "attempt", by: "attempt", label: "Attempt", width: 8, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("attempt"), row) ?? "" }, timeColumn(table, "started_at", "Started"), timeColumn(table, "ended_at", "Ended"));
+  if (sweep.counts.failed > 0) columns.push({ id: "reason", label: "Reason", width: 30, least: 8, cell: (row) => (["failed", "cancelled"].includes(stateOf(row)) ? <Reason key={`${table.number[row]} ${numberAt(table.column("attempt"), row)}`} sweep={sweep.id} number={table.number[row]!} /> : "") });
   return columns;
 }
 
-export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
+/** Why a trial failed. Texts are not in the table: those of visible rows are loaded one by one. */
+function Reason({ sweep, number }: { sweep: string; number: number }) {
+  const [reason, setReason] = useState("");
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        setReason((await call("GET /v1/sweeps/{sweep}/trials/{number}", { path: { sweep, number }, signal: stop.signal })).reason ?? "");
+      } catch {
+        // The cell stays empty; the page of the trial says why.
+      }
+    }, SETTLED_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [sweep, number]);
+  return <span title={reason}>{reason}</span>;
+}
+
+const SETTLED_MS = 250; // so long a row must be visible, or the filter unchanged
+
+/** The ids of the columns that are shown: those of the address, or the usual ones. */
+function chosenOf(columns: readonly Shown[]): Set<string> {
+  try {
+    const given: unknown = JSON.parse(route.value.query.get("columns") ?? "null");
+    if (Array.isArray(given)) return new Set(given.map(String));
+  } catch {
+    // no list: the usual columns
+  }
+  return new Set(columns.filter((c) => !c.optional).map((c) => c.id));
+}
+
+function Chooser({ columns, chosen }: { columns: readonly Shown[]; chosen: ReadonlySet<string> }) {
+  const set = (id: string, on: boolean) => {
+    const next = columns.filter((c) => (c.id === id ? on : chosen.has(c.id))).map((c) => c.id);
+    const usual = columns.filter((c) => !c.optional).map((c) => c.id);
+    choose({ columns: next.join("\n") === usual.join("\n") ? null : JSON.stringify(next) });
+  };
+  return (
+    <details class="chooser">
+      <summary>Columns</summary>
+      <div>{columns.map((c) => <label key={c.id} class="toggle"><input type="checkbox" checked={chosen.has(c.id)} onChange={(e) => set(c.id, e.currentTarget.checked)} />{c.label}</label>)}</div>
+    </details>
+  );
+}
+
+/** The expression that filters; it works as one types. */
+function Filter({ error }: { error: string | null }) {
+  const given = filterText.value;
+  const [text, setText] = useState(given);
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  useEffect(() => setText(given), [given]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (next: string) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setFilter(next), SETTLED_MS);
+  };
+  return (
+    <form class="filter" role="search" onSubmit={(e) => { e.preventDefault(); clearTimeout(timer.current); setFilter(text); }}>
+      <label>Filter <input type="text" spellcheck={false} autocomplete="off" placeholder="lr < 0.01 and state == 'completed'" value={text} aria-invalid={error !== null} aria-describedby={error === null ? undefined : "filter-error"} onInput={(e) => type(e.currentTarget.value)} /></label>
+      {text !== "" && <button type="button" class="quiet" onClick={() => { clearTimeout(timer.current); setText(""); setFilter(""); }}>Clear</button>}
+      {error !== null && <span id="filter-error" class="bad" role="status">{error}</span>}
+    </form>
+  );
+}
+
+export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: SweepTable; loaded: boolean }) {
   const { query } = route.value;
   const state = query.get("state") ?? "all";
   const order = { column: query.get("sort") ?? "number", descending: query.get("order") === "desc" };
   const group = query.get("group");
-  const rows = useMemo(() => trials.filter((t) => (state === "all" || t.state === state) && (group === null || t.group === group)), [trials, state, group]);
-  const told = useMemo((): Told => ({
-    groups: trials.some((t) => t.group), restarts: trials.some((t) => t.restarts > 0), origins: trials.some((t) => t.origin !== "suggested"), reasons: trials.some((t) => t.reason),
-  }), [trials]);
-  const columns = useMemo(() => columnsOf(sweep, told), [sweep.id, sweep.metric.name, sweep.constraints.length, ...Object.values(told)]);
-  const counts = useMemo(() => {
-    const found = new Map<string, number>();
-    for (const t of trials) found.set(t.state, (found.get(t.state) ?? 0) + 1);
-    return found;
-  }, [trials]);
-  const options = [{ id: "all", label: "All", count: trials.length },
+  const now = trials.table.value;
+  const all = useMemo(() => columnsOf(sweep, now), [sweep, now]);
+  const by = all.find((c) => c.id === order.column);
+  const { done, error } = useJob(trials, "rows", { filter: filterText.value, sort: by ? by.by ?? by.id : "", descending: order.descending, state: state === "all" ? "" : state, group: group ?? "" });
+  const table = done?.table ?? now;
+  const output = done?.output;
+  useLayoutEffect(() => { shownRows.value = output?.shown ?? null; }, [output]);
+  useEffect(() => () => { shownRows.value = null; }, []);
+  const mark = highlight.value;
+  const counts = new Map(Object.entries(output?.counts ?? {}));
+  const passing = [...counts.values()].reduce((sum, n) => sum + n, 0);
+  const options = [{ id: "all", label: "All", count: passing },
     ...TRIAL_STATES.filter((s) => (counts.get(s) ?? 0) > 0 || s === state).map((s) => ({ id: s as string, label: s, count: counts.get(s) ?? 0 }))];
+  const chosen = chosenOf(all);
+  const infeasible = table.column("infeasible");
+  const classOf = (row: Row) => [table.number[row] === sweep.best?.number ? "is-best" : numberAt(infeasible, row) === 1 ? "infeasible" : "", mark && mark.rows[row] === 1 ? "is-marked" : ""].join(" ");
+  const filtered = filterText.value !== "";
   return (
-    <section class="panel flush">
+    <section class="panel flush" aria-label="All trials">
       <div class="bar">
         <h2>Trials</h2>
         <Chips label="Trials by state" chosen={state} options={options} choose={(s) => choose({ state: s === "all" ? null : s })} />
         {group !== null && <button type="button" title="Show the trials of all groups" onClick={() => choose({ group: null })}>Group {shortGroup(group, sweep.id)} ×</button>}
         {!loaded && <span class="faint" role="status">Loading…</span>}
+        <span class="grow" />
+        <Chooser columns={all} chosen={chosen} />
       </div>
-      <Table label="Trials" columns={columns} rows={rows} rowKey={(t) => t.number} order={order} open={(t) => go(["sweeps", sweep.id, "trials", t.number])}
-        rowClass={(t) => (t.number === sweep.best?.number ? "is-best" : isInfeasible(t) ? "infeasible" : "")}
-        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (trials.length === 0 ? (hasEnded(sweep.state) ? "No trials." : "No trials yet.") : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
+      <div class="bar">
+        <Filter error={output?.error ?? null} />
+        <span class="grow" />
+        <Selected sweep={sweep} table={table} mark={mark} shown={output?.order ?? NO_ROWS} columns={all} />
+      </div>
+      {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
+      <Table label="Trials" columns={all.filter((c) => chosen.has(c.id))} rows={output?.order ?? NO_ROWS} inOrder rowKey={(row) => table.number[row]!} order={order} open={(row) => go(["sweeps", sweep.id, "trials", table.number[row]!])}
+        rowClass={classOf}
+        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (table.n === 0 ? (hasEnded(sweep.state) ? "No trials." : "No trials yet.") : filtered ? "No trial passes the filter." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
     </section>
+  );
+}
+
+const NO_ROWS = new Uint32Array(0);
+
+/** All columns of rows of the table, as CSV. */
+function csv(table: Trials, rows: ArrayLike<number>): string {
+  const columns = [...table.columns.values()].filter((c) => c.name !== "number" && c.name !== "duration");
+  function* lines() {
+    for (let i = 0; i < rows.length; i++) yield [table.number[rows[i]!]!, ...columns.map((c) => valueAt(c, rows[i]!))];
+  }
+  return csvOf(["number", ...columns.map((c) => c.name)], lines());
+}
+
+/** What can be done with the highlighted trials, or with all that are shown. */
+function Selected({ sweep, table, mark, shown }: { sweep: Api.Sweep; table: Trials; mark: Highlight | null; shown: Uint32Array; columns: readonly Shown[] }) {
+  const [asking, setAsking] = useState<"cancel" | "retry" | null>(null);
+  const [progress, setProgress] = useState<string | null>(null);
+  const rows = useMemo(() => (mark ? Uint32Array.from(highlightedNumbers(table, mark), (n) => table.rowOf(n)) : shown), [table, mark, shown]);
+  const inStates = (states: readonly string[]) => [...rows].filter((row) => states.includes(wordAt(table.state, row) ?? "")).map((row) => table.number[row]!);
+  const open = mark ? inStates(["queued", "running", "paused"]) : [];
+  const over = mark ? inStates(["failed", "cancelled"]) : [];
+  const each = (numbers: readonly number[], what: "cancel" | "retry") => attempt(async () => {
+    try {
+      for (const [i, number] of numbers.entries()) {
+        setProgress(`${count(i)} of ${count(numbers.length)}…`);
+        if (what === "cancel") await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: { sweep: sweep.id, number } });
+        else await call("POST /v1/sweeps/{sweep}/trials/{number}/retry", { path: { sweep: sweep.id, number } });
+      }
+    } finally {
+      setProgress(null);
+    }
+  });
+  const chosen = asking === "cancel" ? open : over;
+  return (
+    <div class="selected" role="group" aria-label="Selected trials">
+      {mark && <span role="status"><b>{count(mark.count)}</b> selected</span>}
+      {progress !== null && <span role="status">{progress}</span>}
+      {!mark && filterText.value !== "" && shown.length > 0 && shown.length < table.n && <button type="button" class="quiet" onClick={() => pickOnly([...shown].map((row) => table.number[row]!))}>Select these</button>}
+      {open.length > 0 && <button type="button" class="danger" disabled={progress !== null} onClick={() => setAsking("cancel")}>Cancel {count(open.length)}…</button>}
+      {over.length > 0 && <button type="button" disabled={progress !== null} onClick={() => setAsking("retry")}>Retry {count(over.length)}…</button>}
+      {rows.length > 0 && <button type="button" class="quiet" title={`All columns of ${mark ? "the selected" : "these"} trials`} onClick={() => save(new Blob([csv(table, rows)], { type: "text/csv" }), `${sweep.id}-trials.csv`)}>Save CSV</button>}
+      {mark && <button type="button" class="quiet" onClick={clearSelection}>Select none</button>}
+      <Confirm open={asking !== null} title={`${asking === "cancel" ? "Cancel" : "Retry"} ${count(chosen.length)} ${chosen.length === 1 ? "trial" : "trials"} of ${sweep.id}?`} action={asking === "cancel" ? "Cancel them" : "Retry them"} close={() => setAsking(null)} yes={() => each(chosen, asking ?? "retry")}>
+        {asking === "cancel" ? "Processes that run are stopped. They are not tried again unless you retry them." : "They are tried again, from the last checkpoint if there is one."}
+      </Confirm>
+    </div>
   );
 }
