@@ -32,7 +32,7 @@ try {
   await step("a sweep: what happened before the stream began, and after the list was answered, is not lost", async () => {
     await visit(`#token=${TOKEN}`);
     const stream = fixture.hold("GET", "/v1/sweeps/live/events");
-    const list = fixture.hold("GET", "/v1/sweeps/live/trials");
+    const list = fixture.hold("GET", "/v1/sweeps/live/table");
     await visit("#/sweeps/live");
     await Promise.all([stream.arrived, list.arrived]);
     fixture.finish("live"); // no stream is open to announce it
@@ -65,7 +65,7 @@ try {
   await step("a measurement stands against an answer that is older", async () => {
     await openSweep("live");
     const trial = oldestRunning();
-    const answer = fixture.hold("GET", `/v1/sweeps/live/trials/${trial.number}`);
+    const answer = fixture.hold("GET", "/v1/sweeps/live/table");
     fixture.emit("trial.changed", { sweep: "live", number: trial.number, state: "running", attempt: 1 });
     await answer.arrived;
     trial.value = 0.1234;

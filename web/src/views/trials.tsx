@@ -77,8 +77,10 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const stateOf = (row: Row) => wordAt(table.state, row) ?? "";
   const ranks = sweep.document.resources?.ranks ?? 1;
   const columns: Shown[] = [
-    { id: "picked", label: "Pick", title: "Trials that are picked", width: 5, cell: (row) => { const n = table.number[row]!; return <input type="checkbox" aria-label={`Pick trial ${n}`} checked={picked.value.has(n)} onChange={(e) => pick(n, e.currentTarget.checked)} />; } },
-    { id: "number", label: "Trial", width: 6, numeric: true, sorts: true, cell: (row) => <a href={href(["sweeps", sweep.id, "trials", table.number[row]!])}>{table.number[row]}</a> },
+    {
+      id: "number", label: "Trial", width: 8, least: String(table.n).length + 3, numeric: true, sorts: true,
+      cell: (row) => { const n = table.number[row]!; return <><input type="checkbox" aria-label={`Select trial ${n}`} checked={picked.value.has(n)} onChange={(e) => pick(n, e.currentTarget.checked)} /><a href={href(["sweeps", sweep.id, "trials", n])}>{n}</a></>; },
+    },
     { id: "state", label: "State", width: 11, sorts: true, cell: (row) => <State state={stateOf(row)} /> },
     { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, sorts: true, cell: (row) => { const v = numberAt(value, row); return <b title={String(v ?? "")} class={stateOf(row) === "completed" && !infeasible(row) ? "" : "unsure"}>{sig(v)}</b>; } },
     ...judged.filter((name) => name !== sweep.metric.name).map((name) => metricColumn(table, sweep, name, false)),
