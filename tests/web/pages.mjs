@@ -155,6 +155,36 @@ try {
     assert.equal(await page.getByRole("columnheader", { name: "Group" }).count(), 0);
   });
 
+  await step("a filter as one types, in words where it is wrong; selected trials; columns", async () => {
+    const done = fixture.sweeps.get("digits-mlp").trials;
+    const passing = done.filter((t) => t.params.lr < 0.01 && t.params.optimizer === "sgd").map((t) => t.number);
+    await openSweep("digits-mlp");
+    const panel = region("All trials");
+    await panel.getByLabel("Filter").fill("lr < 0.01 and optimizer == 'sgd'");
+    await shows(page, "rows", () => rowsOf(page, "Trials"), passing.length);
+    await addressMatches(page, /filter=lr/);
+    await panel.getByRole("button", { name: "Select these" }).click();
+    await matches(page, "what is selected", text(panel.getByRole("group", { name: "Selected trials" })), new RegExp(`^${passing.length} selected`));
+    await panel.getByLabel("Filter").fill("lrr < 0.01");
+    await matches(page, "the error", text(panel.locator("#filter-error")), /column 1: unknown name 'lrr'; did you mean 'lr'\?/);
+    await shows(page, "all rows", () => rowsOf(page, "Trials"), done.length);
+    await leave(page, () => page.reload());
+    await loaded("digits-mlp");
+    await matches(page, "the selection is in the address", text(panel.getByRole("group", { name: "Selected trials" })), new RegExp(`^${passing.length} selected`));
+    const saved = page.waitForEvent("download");
+    await panel.getByRole("button", { name: "Save CSV" }).click();
+    const lines = readFileSync(await (await saved).path(), "utf8").trim().split("\r\n");
+    assert.deepEqual(lines.slice(1).map((l) => Number(l.split(",")[0])), passing);
+    await panel.getByText("Columns", { exact: true }).click();
+    await panel.locator(".chooser").getByLabel("momentum").uncheck();
+    await addressMatches(page, /columns=/);
+    assert.equal(await region("Trials").getByRole("button", { name: "momentum" }).count(), 0);
+    await panel.getByText("Columns", { exact: true }).click(); // closes the list, which lies above the buttons
+    await panel.getByRole("button", { name: "Select none" }).click();
+    await panel.getByLabel("Select trial 3", { exact: true }).check();
+    await addressMatches(page, /picked=3/);
+  });
+
   await step("live: what happens is shown without a reload", async () => {
     await openSweep("live");
     await page.evaluate(() => { window.sameDocument = true; });
@@ -273,6 +303,7 @@ try {
 
   await step("5,000 predictions are drawn when asked for, and taken away", async () => {
     const history = region("History");
+    browser.expect(/willReadFrequently/); // the test reads the canvas again and again, not the page
     const drawn = () => history.locator("canvas").evaluate((c) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 3; i < data.length; i += 4) n += data[i] > 0 ? 1 : 0; return n; });
     const before = await drawn(); // the chart reports the number of its points; here of all trials
     await history.getByLabel("Predictions").check();
