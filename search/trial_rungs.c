@@ -23,7 +23,7 @@ void trial_rungs_view(const struct trial_rung *rungs, size_t n, int64_t seen, st
 static double value_of(const json_t *v)
 {
     double value;
-    return json_number_get(v, &value) ? value : NAN;
+    return json_number_get(v, &value) && isfinite(value) ? value : NAN;
 }
 
 static as_status read_rung(const json_t *j, size_t n_objectives, size_t metric, int64_t after,

@@ -1,7 +1,9 @@
-/* assay replay SWEEP | --file EXPORT: computes every suggestion again and compares it bit for bit.
+/* assay replay SWEEP | --file EXPORT: computes every suggestion again and compares it bit for bit,
+ * and makes every decision of early stopping again.
  *
- * The replay (search/replay.h) gets the sweep and its trials from the server or from an export, and
- * returns one step per suggestion. This file only counts and prints the steps. A difference is
+ * The replays (search/replay.h, search/stop_replay.h) get the sweep and its trials from the server
+ * or from an export, and return one step per suggestion or decision. This file only counts and
+ * prints the steps. A difference is
  * exit code 1, but no error: the command did what it was asked to do. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include "cli/session/session.h"
 #include "cli/view/say.h"
 #include "search/replay.h"
+#include "search/stop_replay.h"
 #include "search/suggest.h"
 
 #define MAX_SHOWN 5 /* differences that are printed */
@@ -31,6 +34,8 @@ struct replay_run {
     json_t *sweep, *items; /* owned */
     json_t *differences;   /* owned */
     size_t done, same;
+    bool has_decisions; /* the sweep has early stopping */
+    size_t decided, decided_same;
 };
 
 /* Print one difference: the trial, its stored parameters, and the parameters of the replay. */
@@ -95,12 +100,58 @@ static as_status replay_all(struct replay_run *run, struct replay *r, struct as_
     return AS_OK;
 }
 
+/* ---- decisions of early stopping ---- */
+
+static const char *event_name(const struct stored_event *e)
+{
+    return e->kind == STORED_PROMOTION ? "promotion" : "decision";
+}
+
+static as_status keep_decision(struct replay_run *run, const struct decision_step *step,
+                               struct as_err *err)
+{
+    const struct stored_event *e = step->stored;
+    json_t *j = json_pack("{s:I, s:I, s:I, s:s, s:s}", "number", (json_int_t)e->result.number,
+                          "rung", (json_int_t)e->result.rung, "seq", (json_int_t)e->result.seq,
+                          "event", event_name(e), "reason", step->why);
+    if (!j || json_array_append_new(run->differences, j) != 0)
+        return as_fail_nomem(err);
+    if (json_array_size(run->differences) <= MAX_SHOWN && !run->session.json)
+        say("trial %" PRIu64 ", %s at rung %u: %s", e->result.number, event_name(e), e->result.rung,
+            step->why);
+    return AS_OK;
+}
+
+static as_status replay_decisions(struct replay_run *run, struct stop_replay *r, struct as_err *err)
+{
+    struct decision_replay *decisions = stop_replay_decisions(r);
+    run->has_decisions = true;
+    while (!interrupt_seen()) {
+        struct decision_step step;
+        as_status st = decision_replay_next(decisions, &step, err);
+        if (st == AS_E_EXHAUSTED)
+            break;
+        if (st < 0)
+            return st;
+        run->decided++;
+        run->decided_same += step.is_same;
+        if (!step.is_same && (st = keep_decision(run, &step, err)) < 0)
+            return st;
+    }
+    if (run->decided < decision_replay_total(decisions) && !interrupt_seen())
+        say("After %d differences the other %zu decisions were not compared.",
+            DECISION_REPLAY_DIFFERENCES, decision_replay_total(decisions) - run->decided);
+    return AS_OK;
+}
+
+/* ---- the summary ---- */
+
 /* After differences: explain for which methods equal bits are promised only on one machine. */
 static void say_what_is_promised(const struct replay_run *run)
 {
     const char *name = json_string_value(json_object_get(run->sweep, "method"));
     const struct search_method *method;
-    if (json_array_size(run->differences) == 0 || !name ||
+    if (run->same == run->done || !name ||
         search_method_parse(name, "/method", &method, NULL) < 0 || !method->is_model_based)
         return;
     say("Suggestions of %s are exact for one build of assay on one machine: another "
@@ -111,10 +162,11 @@ static void say_what_is_promised(const struct replay_run *run)
 static as_status print_summary(const struct replay_run *run, size_t added, struct as_err *err)
 {
     if (run->session.json) {
-        JSON_AUTO j =
-            json_pack("{s:O?, s:I, s:I, s:I, s:O}", "sweep", json_object_get(run->sweep, "id"),
-                      "suggested", (json_int_t)run->done, "same", (json_int_t)run->same, "added",
-                      (json_int_t)added, "differences", run->differences);
+        JSON_AUTO j = json_pack(
+            "{s:O?, s:I, s:I, s:I, s:I, s:I, s:O}", "sweep", json_object_get(run->sweep, "id"),
+            "suggested", (json_int_t)run->done, "same", (json_int_t)run->same, "added",
+            (json_int_t)added, "decisions", (json_int_t)run->decided, "decisions_same",
+            (json_int_t)run->decided_same, "differences", run->differences);
         return session_print_json(j, err);
     }
     if (json_array_size(run->differences) > MAX_SHOWN)
@@ -123,7 +175,9 @@ static as_status print_summary(const struct replay_run *run, size_t added, struc
     if (printf("%zu of %zu suggestions are the same", run->same, run->done) < 0 ||
         (added > 0 &&
          printf("; %zu trial%s added by people", added, added == 1 ? " was" : "s were") < 0) ||
-        putchar('\n') == EOF)
+        putchar('\n') == EOF ||
+        (run->has_decisions && printf("%zu of %zu decisions of early stopping are the same\n",
+                                      run->decided_same, run->decided) < 0))
         return as_fail(err, AS_E_IO, "cannot write the output");
     return AS_OK;
 }
@@ -137,6 +191,7 @@ static as_status load_record(struct replay_run *run, const char *name, struct as
 static as_status replay_and_print(struct replay_run *run, const char *name, struct as_err *err)
 {
     AS_AUTO(replay_freep) struct replay *r = NULL;
+    AS_AUTO(stop_replay_freep) struct stop_replay *stops = NULL;
     run->differences = json_array();
     if (!run->differences)
         return as_fail_nomem(err);
@@ -146,7 +201,12 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
     st = replay_create(run->sweep, run->items, &r, err);
     if (st < 0)
         return st;
+    st = stop_replay_create(run->sweep, run->items, &stops, err);
+    if (st < 0)
+        return st;
     st = replay_all(run, r, err);
+    if (st == AS_OK && stops)
+        st = replay_decisions(run, stops, err);
     if (st < 0)
         return st;
     return interrupt_seen() ? AS_OK : print_summary(run, replay_added(r), err);
@@ -156,7 +216,8 @@ static int run_replay(struct replay_run *run, const char *name)
 {
     struct as_err err = {0};
     int code = session_end(&run->session, replay_and_print(run, name, &err), &err);
-    return code == EXIT_OK && run->same < run->done ? EXIT_FAIL : code;
+    bool differs = run->same < run->done || run->decided_same < run->decided;
+    return code == EXIT_OK && differs ? EXIT_FAIL : code;
 }
 
 int cmd_replay(const struct verb *v, int argc, char **argv)

@@ -97,7 +97,7 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     struct rung_board *b = r->board;
     struct rung_step step;
     int64_t place = ++*seq;
-    as_status st = rung_board_reach(b, a, now, r->ends, seq, &step, err);
+    as_status st = rung_order_reach(b->index, a, now, r->ends, seq, &step, err);
     if (st != AS_OK)
         return st;
     now->seq = (uint64_t)place;
@@ -238,7 +238,7 @@ as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
     int64_t seq = s->finish_seq;
     as_status st = open_board(t, a, s, &b, err);
     if (st == AS_OK)
-        st = rung_board_close(b, a, &seq, &rows, &n, err);
+        st = rung_order_close(b->index, a, &seq, &rows, &n, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         st = add_promotion(a, &p, s, &rows[i], err);
     if (st == AS_OK)

@@ -35,7 +35,7 @@ struct rung_planned {
 /* Decide which rungs the report reaches, if any, and take that into the board. Pure but for that.
  *   at   where the trial stands, before and after
  *   seq  the last place of the sweep's order that is taken, before and after
- * Errors of rung_board_reach(). */
+ * Errors of rung_order_reach(). */
 AS_MUST_CHECK as_status rungs_plan(struct arena *a, const struct rung_report *r,
                                    struct rung_place *at, int64_t *seq, struct rung_planned *p,
                                    struct as_err *err);

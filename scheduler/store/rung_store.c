@@ -240,7 +240,7 @@ static as_status catch_up(struct tx *t, struct rung_opening *list, size_t n, str
         struct rung_entry e;
         st = read_entry_of(&r, k, b->n_metrics, &e, err);
         if (st == AS_OK)
-            st = rung_board_apply(b, &e, err);
+            st = rung_order_apply(b->index, &e, err);
     }
     return st;
 }

@@ -11,14 +11,19 @@
 
 /* JSON has no NaN. */
 #define SQL_FINITE(v) "case when " v " not in ('NaN', 'Infinity', '-Infinity') then " v " end"
+/* Infinite values are words: ranks depend on them. */
+#define SQL_NUMBER(v)                                                                              \
+    "case when " v " in ('Infinity', '-Infinity') then to_jsonb(" v "::text) when " v              \
+    " <> 'NaN' then to_jsonb(" v ") end"
 /* Null for a trial that has reached none, without a look at the table. */
 #define SQL_RUNGS(t)                                                                               \
     "case when " t                                                                                 \
     ".rung > 0 then (select json_agg(json_build_object('rung', r.rung, 'step', r.step, 'value', "  \
-    "" SQL_FINITE("r.value") ", 'values', (select json_agg(" SQL_FINITE(                           \
+    "" SQL_FINITE("r.value") ", 'values', (select json_agg(" SQL_NUMBER(                           \
         "v.x") " order by v.place) from unnest(r.objectives) with ordinality as v(x, place)), "    \
                "'rank', r.rank, 'of', r.among, 'decision', r.decision, 'reason', r.reason, "       \
-               "'feasible', r.feasible, 'seq', r.seq, 'promoted_seq', r.promoted_seq) order by "   \
+               "'feasible', r.feasible, 'seq', r.seq, 'promoted_seq', r.promoted_seq, "            \
+               "'promoted_reason', r.promoted_why) order by "                                      \
                "r.rung) from rung_result "                                                         \
                "r where r.sweep_key = " t ".sweep_key and r.number = " t ".number) end"
 

@@ -244,6 +244,8 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     if ((st = add_to_agreement(s, r, &row, is_compared, err)) != AS_OK)
         return st;
     struct place *p = &s->places[r->number];
+    if (p->waits) /* it waits at one rung at most, or its promotion would not end */
+        standings_leave(&s->rungs[p->rung], &p->row);
     add_to_cap(s, p, &row, r->rung);
     add_to_pairs(s, p, &row, r->rung);
     standings_add(&s->rungs[r->rung], &row);

@@ -56,7 +56,7 @@ void stopping_free(struct stopping *s);
 AS_DEFINE_FREEP(struct stopping, stopping_free)
 
 /* Add a result whose decision was made. Call it in ascending order of seq. A result with STOP_PAUSE
- * waits from now on.
+ * waits from now on, at this rung alone.
  * AS_E_INVAL    the rung is not one of the specification
  * AS_E_CONFLICT  the trial has a result at this rung already
  * AS_E_NOMEM

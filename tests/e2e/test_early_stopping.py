@@ -2,7 +2,10 @@
 """Early stopping with the real programs: a command that goes on from its checkpoint, the built-in trainer, and a client
 that asks and tells. Trials wait at rungs, are promoted and resumed, or end; a sweep ends with what waits; every decision
 can be made again from what is stored."""
+import json
+import os
 import sys
+import tempfile
 import time
 
 from harness import Assay
@@ -151,8 +154,48 @@ def test_replay(assay):
     check_ended(assay, name, 14)
     said = assay.cli("replay", name).stdout
     assert said.startswith("14 of 14 suggestions are the same"), said
-    seen = [t["seen"] for t in assay.trials(name)]
+    rows = assay.trials(name)
+    events = sum(1 + (r["promoted_seq"] is not None) for r in results(rows))
+    assert f"\n{events} of {events} decisions of early stopping are the same" in said, (said, events)
+    seen = [t["seen"] for t in rows]
     assert seen == sorted(seen) and seen[-1] > 14, seen
+
+
+def replay_file(assay, path, tree):
+    json.dump(tree, open(path, "w"))
+    done = assay.cli("replay", "--file", path, "--json", check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def check_replay(assay):
+    """Eight slots report as they come; every decision and promotion is made again from the stored order alone, and one that
+    was changed is found."""
+    name = assay.call("POST", "/v1/sweeps", command("eight", 20, "pause"))["id"]
+    _, rows = check_ended(assay, name, 20)
+    assert sum(r["promoted_seq"] is not None for r in results(rows)) >= 2, rows
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "eight.json")
+        assay.cli("export", name, "--json", "--output", path)
+        tree = json.load(open(path))
+        code, said = replay_file(assay, path, tree)
+        assert code == 0 and said["decisions"] == said["decisions_same"] > 20 and not said["differences"], said
+        first = min((r for t in tree["items"] for r in t["rungs"] if r["decision"] == "pause" and not r["promoted_seq"]),
+                    key=lambda r: r["seq"])
+        first["decision"] = "go_on"
+        code, said = replay_file(assay, path, tree)
+        assert code == 1 and said["differences"][0]["seq"] == first["seq"], said["differences"]
+        assert "stored go_on, again pause" in said["differences"][0]["reason"], said["differences"]
+        first["decision"] = "pause"
+        promoted = next(r for t in tree["items"] for r in t["rungs"] if r["promoted_seq"])
+        promoted["promoted_reason"] = "because"
+        code, said = replay_file(assay, path, tree)
+        found = [(d["event"], d["seq"]) for d in said["differences"]]
+        assert code == 1 and found == [("promotion", promoted["promoted_seq"])], said["differences"]
+
+
+def test_replay_of_decisions(_):
+    with Assay(runners=2, slots=4) as assay:
+        check_replay(assay)
 
 
 if __name__ == "__main__":

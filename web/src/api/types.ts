@@ -1109,7 +1109,7 @@ export type RungResult = {
   step: number;
   /** Of the first metric that early stopping compares; null: it was not finite */
   value: null | Number;
-  /** Of the objectives, in their order; what the search sees. null: none, or not finite */
+  /** Of the objectives, in their order. null: none, or NaN; the search takes infinite ones for none too */
   values?: (null | Number)[];
   /** 1 is the best of those that had reached the rung; null: not ranked */
   rank: number | null;
@@ -1122,6 +1122,8 @@ export type RungResult = {
   seq: number;
   /** That of the promotion that took its pause back; null: none */
   promoted_seq?: number | null;
+  /** Why it was promoted, in words; null: it was not */
+  promoted_reason?: string | null;
   /** No constrained metric that was reported at the step was out of its bounds */
   feasible?: boolean;
 };

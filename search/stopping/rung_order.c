@@ -1,0 +1,114 @@
+/* Results and promotions in their order, over the rules of stopping.h. */
+#include "search/stopping/rung_order.h"
+
+#include <string.h>
+
+/* What is stored does not fit: nobody can be asked about it. */
+static as_status unfit(as_status st, struct as_err *err)
+{
+    return st == AS_OK || st == AS_E_NOMEM
+               ? st
+               : as_err_prefix(err, AS_E_INTERNAL, "the rung results of a sweep do not fit");
+}
+
+as_status rung_order_apply(struct stopping *s, const struct rung_entry *e, struct as_err *err)
+{
+    as_status st = AS_OK;
+    switch (e->event) {
+    case RUNG_RESULT:
+        st = unfit(stopping_add(s, &e->result, err), err);
+        break;
+    case RUNG_PROMOTED:
+        stopping_promoted(s, e->result.number);
+        break;
+    case RUNG_LEFT:
+        stopping_left(s, e->result.number);
+        break;
+    }
+    return st;
+}
+
+#define ENDS ": it completed"
+
+bool rung_order_is_end(const char *reason)
+{
+    size_t n = strlen(reason), end = strlen(ENDS);
+    return n >= end && strcmp(reason + n - end, ENDS) == 0;
+}
+
+/* A list of promotions that grows. */
+struct promotions {
+    struct rung_promotion *rows; /* in the arena */
+    size_t n, cap;
+};
+
+static as_status add_promotion(struct promotions *l, struct arena *a,
+                               const struct stop_promotion *p, int64_t seq, struct as_err *err)
+{
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? 2 * l->cap : 4;
+        struct rung_promotion *rows = arena_alloc(a, cap, sizeof *rows);
+        if (!rows)
+            return as_fail_nomem(err);
+        for (size_t i = 0; i < l->n; i++)
+            rows[i] = l->rows[i];
+        l->rows = rows;
+        l->cap = cap;
+    }
+    const char *reason = arena_strdup(a, p->reason);
+    if (!reason)
+        return as_fail_nomem(err);
+    l->rows[l->n++] = (struct rung_promotion){(int64_t)p->number, p->rung, seq, reason};
+    return AS_OK;
+}
+
+as_status rung_order_reach(struct stopping *s, struct arena *a, const struct rung_result *now,
+                           bool ends, int64_t *seq, struct rung_step *ret, struct as_err *err)
+{
+    struct stop_decision d;
+    struct stop_promotion p;
+    struct promotions l = {0};
+    struct rung_result row = *now;
+    as_status st = unfit(stopping_decide(s, now, &d, err), err);
+    if (st != AS_OK)
+        return st;
+    row.seq = (uint64_t)*seq;
+    if (ends)
+        d.verdict = STOP_GO_ON;
+    row.decision = d.verdict;
+    if ((st = unfit(stopping_add(s, &row, err), err)) != AS_OK)
+        return st;
+    *ret = (struct rung_step){.verdict = d.verdict, .rank = (int64_t)d.rank, .of = (int64_t)d.of};
+    const char *reason =
+        ends ? arena_printf(a, "rank %zu of %zu" ENDS, d.rank, d.of) : arena_strdup(a, d.reason);
+    while (st == AS_OK && reason && stopping_promote(s, false, &p)) {
+        stopping_promoted(s, p.number);
+        if (p.number == now->number) {
+            ret->verdict = STOP_GO_ON;
+            reason = arena_strdup(a, p.reason);
+        } else {
+            st = add_promotion(&l, a, &p, ++*seq, err);
+        }
+    }
+    if (st == AS_OK && !reason)
+        st = as_fail_nomem(err);
+    ret->reason = reason;
+    ret->promotions = l.rows;
+    ret->n_promotions = l.n;
+    return st;
+}
+
+as_status rung_order_close(struct stopping *s, struct arena *a, int64_t *seq,
+                           struct rung_promotion **ret, size_t *ret_n, struct as_err *err)
+{
+    struct promotions l = {0};
+    struct stop_promotion p;
+    as_status st = AS_OK;
+    while (st == AS_OK && stopping_promote(s, true, &p)) {
+        stopping_promoted(s, p.number);
+        st = add_promotion(&l, a, &p, ++*seq, err);
+    }
+    *ret = l.rows;
+    *ret_n = l.n;
+    return st;
+}
