@@ -5,10 +5,8 @@
  * fewer others dominate is better. Equal results have equal ranks; where one of them must be
  * chosen, it is the one with the lower trial number.
  *
- * With one metric the rows are a treap (Seidel, Aragon, "Randomized search trees", Algorithmica 16,
- * 1996) whose priorities are hashes of the trial numbers, so that its shape depends on its rows
- * alone: every call costs O(log n). With several metrics one result changes the ranks of others,
- * and a call costs O(n). */
+ * With one metric the rows are a list with ranks (rank_list.h), and asking costs O(log n). With
+ * several metrics one result changes the ranks of others, and a call costs O(n). */
 #ifndef ASSAY_SEARCH_STOPPING_STANDINGS_H
 #define ASSAY_SEARCH_STOPPING_STANDINGS_H
 
@@ -18,6 +16,7 @@
 
 #include "base/status.h"
 #include "search/problem/problem.h"
+#include "search/stopping/rank_list.h"
 
 /* One result. */
 struct standing {
@@ -37,7 +36,7 @@ struct standings {
     size_t n_metrics; /* 1..SEARCH_MAX_OBJECTIVES */
     struct standings_row *rows;
     size_t n, cap, n_waiting;
-    uint32_t root; /* of the treap: a row's index + 1; 0: none */
+    struct rank_list list; /* of one metric */
 };
 void standings_done(struct standings *s);
 
