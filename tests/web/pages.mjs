@@ -619,6 +619,7 @@ try {
     assert.equal(csv.trim().split("\r\n").length, 3);
     await openSweep("big", "?explore=slices");
     await shows(page, "5,000 trials", attribute(region("Parameters of all trials"), "data-drawn"), String(pointsIn("big")));
+    await matches(page, "how many of them are drawn", text(region("Parameters of all trials")), /of [\d,]+ trials are drawn in each, evenly by/);
   });
 
   await step("hostile names, reasons and output are text, and nothing else", async () => {

@@ -28,6 +28,8 @@ interface Data {
   rows: number[];
   /** How many of them are infeasible. */
   infeasible: number;
+  /** By row: the fifth, from 1 (worst) to 5, of the feasible ones; 0: infeasible. */
+  fifth: Uint8Array;
   metric: { column: string; name: string; goal: Goal };
   mark: Highlight | null;
 }
@@ -65,13 +67,19 @@ export function ExplorePanel({ sweep, table }: { sweep: Api.Sweep; table: Table 
     const worstFirst = [...orderRows(table.n, drawn, column, metric.goal !== "maximize")];
     return [...worstFirst.filter((r) => numberAt(bad, r) === 1), ...worstFirst.filter((r) => numberAt(bad, r) !== 1)];
   }, [table, metric.column, metric.goal, shown]);
+  const { infeasible, fifth } = useMemo(() => {
+    const first = rows.findIndex((r) => numberAt(table.column("infeasible"), r) !== 1);
+    const apart = first < 0 ? rows.length : first;
+    const fifths = new Uint8Array(table.n);
+    for (let i = apart; i < rows.length; i++) fifths[rows[i]!] = 1 + Math.floor((SHADES * (i - apart)) / (rows.length - apart));
+    return { infeasible: apart, fifth: fifths };
+  }, [table, rows]);
   const mark = currentTable.value === table ? highlight.value : null;
   const slices = route.value.query.get("explore") === "slices";
   const names = Object.keys(sweep.document.parameters ?? {});
   const marked = mark === null ? 0 : rows.filter((r) => mark.rows[r] === 1).length;
   if (names.length === 0 || rows.length === 0) return null;
-  const infeasible = rows.findIndex((r) => numberAt(table.column("infeasible"), r) !== 1);
-  const data: Data = { sweep, table, rows, infeasible: infeasible < 0 ? rows.length : infeasible, metric, mark };
+  const data: Data = { sweep, table, rows, infeasible, fifth, metric, mark };
   const metrics = judgedBy(sweep);
   return (
     <section class="panel explore" aria-label="Parameters of all trials" data-drawn={rows.length} data-marked={marked}>
@@ -99,12 +107,9 @@ function csv({ table, rows, metric, mark }: Data, names: readonly string[]): str
 }
 
 /** The colour of each row: by fifths from the worst to the best one, infeasible ones apart. */
-function coloursOf({ rows, infeasible }: Data): (row: number) => string {
-  const shades = Array.from({ length: SHADES }, (_, i) => colour(`--shade-${i + 1}`));
-  const apart = colour("--infeasible");
-  const feasible = rows.length - infeasible;
-  const of = new Map(rows.map((r, i) => [r, i < infeasible ? apart : shades[Math.floor((SHADES * (i - infeasible)) / feasible)]!]));
-  return (row) => of.get(row) ?? apart;
+function coloursOf({ fifth }: Data): (row: number) => string {
+  const shades = [colour("--infeasible"), ...Array.from({ length: SHADES }, (_, i) => colour(`--shade-${i + 1}`))];
+  return (row) => shades[fifth[row]!]!;
 }
 
 /* ---- parallel coordinates ---- */
@@ -234,7 +239,14 @@ const PAD = { left: 52, right: 10, top: 10, bottom: 34 };
 const REACH_PX = 12;
 
 function Slices({ data, names }: { data: Data; names: readonly string[] }) {
-  return <div class="slices">{names.map((n) => <Slice key={n} data={data} name={n} most={Math.floor(MOST_DOTS / names.length)} names={names} />)}</div>;
+  const most = Math.max(1, Math.floor(MOST_DOTS / names.length));
+  const all = data.rows.length;
+  return (
+    <>
+      <div class="slices">{names.map((n) => <Slice key={n} data={data} name={n} most={most} names={names} />)}</div>
+      {all > most && <p class="note">{count(most)} of {count(all)} trials are drawn in each, evenly by {data.metric.name}; counts and ranges are of all.</p>}
+    </>
+  );
 }
 
 function Slice({ data, name, most, names }: { data: Data; name: string; most: number; names: readonly string[] }) {
