@@ -596,7 +596,7 @@ void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
 {
     const struct dispatch *d = ctx;
     int64_t sweeps[WAITING_KEYS_MAX], worlds[WAITING_KEYS_MAX];
-    size_t of_sweeps[WAITING_KEYS_MAX], of_worlds[WAITING_KEYS_MAX];
+    size_t of_sweeps[WAITING_KEYS_MAX] = {0}, of_worlds[WAITING_KEYS_MAX] = {0};
     size_t n_sweeps = 0, n_worlds = 0, s = 0, w = 0;
     for (size_t i = 0; i < n; i++) {
         if (gang_is_wait_key(keys[i]))
