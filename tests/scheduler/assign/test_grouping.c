@@ -373,8 +373,8 @@ START_TEST(suggestions_join_open_or_wait)
 }
 END_TEST
 
-/* Only suggestions that go on waiting take places of those to come: no promotion, no retry, no trial
- * of a user, and no suggestion that begins now. */
+/* Only suggestions that go on waiting take places of those to come: no promotion, no retry, no
+ * trial of a user, and no suggestion that begins now. */
 START_TEST(only_waiting_suggestions_take_places_ahead)
 {
     const struct group_limits limits = {.members = 2};
