@@ -39,7 +39,8 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
     NEXT(i64, attempt, "t.attempt")                                                                \
     NEXT(text, shape, "t.shape")                                                                   \
     NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
-    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome in ('released', 'paused'), false)")
+    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome in ('released', 'paused'), false)") \
+    NEXT(bool, is_ahead, "t.attempt = 0 and t.origin = 'suggested'")
 COLUMNS_WHOLE_ROW(struct queued_trial, QUEUED_FIELDS)
 COLUMNS_READER(queued, struct queued_trial, QUEUED_FIELDS)
 #define QUEUED_COLUMNS COLUMNS_SQL(QUEUED_FIELDS)
