@@ -45,6 +45,18 @@ static json_t *best_encode(const struct sweep_row *r)
     return out_end(&o);
 }
 
+static json_t *regret_check_encode(const struct regret_check *x)
+{
+    struct out o = out_begin();
+    out_i64(&o, "completed", x->completed);
+    out_i64(&o, "finish_seq", x->seq);
+    out_real_or_null(&o, "bound", x->bound);
+    out_real_or_null(&o, "relative", x->relative);
+    out_bool(&o, "enough", x->enough);
+    out_time(&o, "made_at", x->made_ms);
+    return out_end(&o);
+}
+
 json_t *sweep_encode(const struct sweep_row *r)
 {
     struct out o = out_begin();
@@ -67,6 +79,7 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_str(&o, "note", r->note);
     out_child(&o, "counts", counts_encode(&r->counts));
     out_child(&o, "best", best_encode(r));
+    out_child(&o, "regret", r->has_regret ? regret_check_encode(&r->regret) : json_null());
     out_time(&o, "created_at", r->created_ms);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "finished_at", r->finished_ms);
@@ -229,5 +242,15 @@ json_t *regret_encode(const struct regret_row *r)
     out_bool(&o, "enough", r->is_enough);
     out_real_or_null(&o, "bound", r->bound);
     out_real_or_null(&o, "relative", r->relative);
+    return out_end(&o);
+}
+
+json_t *regret_checks_encode(const struct regret_check_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, regret_check_encode(&l->rows[i]));
+    out_child(&o, "items", items);
     return out_end(&o);
 }

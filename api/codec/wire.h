@@ -52,6 +52,7 @@ json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
 json_t *regret_encode(const struct regret_row *r);
+json_t *regret_checks_encode(const struct regret_check_list *l);
 
 json_t *trial_encode(const struct trial_row *r);
 json_t *trials_added_encode(const struct trials_added *r);

@@ -9,6 +9,7 @@
 #include "api/codec/wire.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/regret_checks.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/sweeps.h"
@@ -136,6 +137,13 @@ as_status h_sweep_regret(struct call *c, struct as_err *err)
     struct regret_row row;
     as_status st = sweep_regret(c->db, c->results, c->arena, call_param(c, "sweep"), &row, err);
     return st < 0 ? st : call_ok(c, regret_encode(&row), err);
+}
+
+as_status h_sweep_regret_checks(struct call *c, struct as_err *err)
+{
+    struct regret_check_list list;
+    as_status st = regret_checks_list(c->db, c->arena, call_param(c, "sweep"), &list, err);
+    return st < 0 ? st : call_ok(c, regret_checks_encode(&list), err);
 }
 
 as_status h_sweep_importance(struct call *c, struct as_err *err)

@@ -49,6 +49,7 @@ const struct route routes[] = {
     {"listParetoTrials", "GET", SWEEP "/pareto", READERS, NONE, ROUTE_SLOW, "cursor", h_sweep_pareto},
     {"getImportance", "GET", SWEEP "/importance", READERS, NONE, ROUTE_SLOW, "metric", h_sweep_importance},
     {"getRegret", "GET", SWEEP "/regret", READERS, NONE, ROUTE_SLOW, "", h_sweep_regret},
+    {"listRegretChecks", "GET", SWEEP "/regret/checks", READERS, NONE, 0, "", h_sweep_regret_checks},
     {"getTable", "GET", SWEEP "/table", READERS, NONE, ROUTE_SLOW, "columns precision since", h_sweep_table},
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
     {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},

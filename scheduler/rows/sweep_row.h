@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "scheduler/rows/page.h"
+#include "scheduler/rows/regret_row.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Trials of a sweep by state; total is their sum. */
@@ -40,6 +41,8 @@ struct sweep_row {
     int64_t best_number;
     double best_value;
     const char *best_params; /* JSON */
+    bool has_regret;         /* the one below is set: the latest bound of what is left to gain */
+    struct regret_check regret;
     int64_t created_ms, started_ms, finished_ms;
 };
 

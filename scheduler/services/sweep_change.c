@@ -24,11 +24,17 @@
 static const struct {
     const char *name;
     bool is_duration;
-} limit_names[] = {{"max_trials", false},        {"max_concurrent_trials", false},
-                   {"max_failed_trials", false}, {"max_restarts", false},
-                   {"max_steps", false},         {"target", false},
-                   {"trial_timeout", true},      {"on_timeout", false},
-                   {"wall_time", true},          {"grace", true}};
+} limit_names[] = {{"max_trials", false},
+                   {"max_concurrent_trials", false},
+                   {"max_failed_trials", false},
+                   {"max_restarts", false},
+                   {"max_steps", false},
+                   {"target", false},
+                   {"stop_when", false},
+                   {"trial_timeout", true},
+                   {"on_timeout", false},
+                   {"wall_time", true},
+                   {"grace", true}};
 
 /* The patch. */
 
@@ -100,11 +106,24 @@ static as_status record(struct change *x, const char *name, json_t *from, json_t
 
 /* Limits. */
 
+/* The one that is given. */
+static void add_stop_when_words(struct str *b, const json_t *v)
+{
+    const json_t *regret = json_object_get(v, "regret");
+    const json_t *given = regret ? regret : json_object_get(v, "relative");
+    char number[32];
+    str_printf(b, "%s %s after %" JSON_INTEGER_FORMAT " trials", regret ? "regret" : "relative",
+               as_format_double(json_number_value(given), number, sizeof number),
+               json_integer_value(json_object_get(v, "min_trials")));
+}
+
 static void add_limit_words(struct str *b, const json_t *v, bool is_duration)
 {
     char number[32];
     if (!v)
         str_puts(b, "none");
+    else if (json_is_object(v))
+        add_stop_when_words(b, v);
     else if (is_duration)
         str_printf(b, "%.15g s", json_number_value(v));
     else if (json_is_real(v))

@@ -28,6 +28,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
+#include "search/regret_bound.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
 
@@ -182,7 +183,10 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .n_rungs = d->stopping.n_rungs,
                               .rungs_late = d->stopping.late,
                               .rungs_strict = d->stopping.strict,
-                              .max_steps = d->limits.max_steps};
+                              .max_steps = d->limits.max_steps,
+                              .stop_when = d->limits.stop_when,
+                              .regret_due =
+                                  d->n_objectives == 1 ? (int64_t)regret_bound_next(0) : 0};
 }
 
 /* Insert under the first free id; of a unique name there is one. */

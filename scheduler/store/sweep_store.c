@@ -15,6 +15,7 @@
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_regret_priv.h"
 
 enum {
     SWEEP_ADD,
@@ -48,12 +49,14 @@ enum {
     SWEEP_DUE
 };
 
-/* The best trial. Only the branch of the sweep's goal is executed. */
+/* The best trial, of which only the branch of the sweep's goal is executed, and the latest bound of
+ * what is left to gain. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
     "s.key and result is not null and s.goal = 'minimize' order by result, number limit 1) union " \
     "all (select number, value, params from trial where sweep_key = s.key and result is not null " \
-    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true "
+    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true left join "          \
+    "lateral " SQL_REGRET_LATEST " on true "
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -127,6 +130,7 @@ enum {
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
     NEXT(bool, target_reached, TARGET_REACHED)                                                     \
+    NEXT(bool, little_left, SQL_LITTLE_LEFT)                                                       \
     NEXT(bool, keeps_timed_out, "s.keeps_timed_out")                                               \
     NEXT(bool, has_started, "s.started_at is not null")                                            \
     NEXT(text, objectives, "s.objectives")                                                         \
@@ -174,6 +178,8 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, best_number, "b.number")                                                             \
     NEXT(f64, best_value, "b.value")                                                               \
     NEXT(text, best_params, "b.params")                                                            \
+    NEXT(bool, has_regret, "r.completed is not null")                                              \
+    SQL_REGRET_NEXT_FIELDS(NEXT, regret.)                                                          \
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
@@ -230,10 +236,11 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
+         "stop_relative, stop_min_trials, regret_due, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -272,12 +279,13 @@ static const struct stmt stmts[] = {
                     ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
                     "('running', 'paused') then now() else reopened_at end where key = $1 and "
                     "state = $2"},
-    [SWEEP_LIMIT] =
-        {"sweep_limit",
-         "update sweep set document = $2, planned = case when $3::int is null then "
-         "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
-         "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12 where key = $1"},
+    [SWEEP_LIMIT] = {"sweep_limit",
+                     "update sweep set document = $2, planned = case when $3::int is null then "
+                     "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
+                     "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
+                     "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12, "
+                     "stop_regret = $13, "
+                     "stop_relative = $14, stop_min_trials = $15 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
                           "update sweep set document = $2, priority = $3 where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
@@ -310,7 +318,7 @@ static const struct stmt stmts[] = {
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0) or " STEPS_OVER " or n_failed - "
                    "n_known_failed > max_failed or " WALL_TIME_OVER " or " TARGET_REACHED
-                   ") order by key limit 100"},
+                   " or " SQL_LITTLE_LEFT ") order by key limit 100"},
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -344,7 +352,10 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
              arg_bool(s->ensemble_non_negative), arg_str(s->n_rungs > 0 ? str_cstr(&rungs) : NULL),
              arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps),
-             arg_bool(s->rungs_strict)),
+             arg_bool(s->rungs_strict),
+             arg_f64_or_null(!isnan(s->stop_when.regret), s->stop_when.regret),
+             arg_f64_or_null(!isnan(s->stop_when.relative), s->stop_when.relative),
+             arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
@@ -528,7 +539,10 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
                         arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
                         arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms),
                         arg_f64_or_null(!isnan(l->target), l->target), arg_bool(l->keeps_timed_out),
-                        arg_i64_or_null(l->max_steps > 0, l->max_steps)),
+                        arg_i64_or_null(l->max_steps > 0, l->max_steps),
+                        arg_f64_or_null(!isnan(l->stop_when.regret), l->stop_when.regret),
+                        arg_f64_or_null(!isnan(l->stop_when.relative), l->stop_when.relative),
+                        arg_i64(l->stop_when.min_trials)),
                    NULL, err);
 }
 

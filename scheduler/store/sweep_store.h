@@ -39,6 +39,9 @@ struct sweep_new {
     bool rungs_late;            /* the first report past a rung counts for it */
     bool rungs_strict;          /* it fails if a trial ends and none has a value at a rung */
     int64_t max_steps;
+    struct sweep_stop_when stop_when;
+    int64_t regret_due; /* after so many completed trials a first bound of what is left to gain is
+                           computed; 0: none is */
 };
 
 /* The columns of a sweep that decisions need. */
@@ -55,6 +58,7 @@ struct sweep_head {
     struct trial_counts counts;
     bool wall_time_over;
     bool target_reached;               /* by a completed, feasible trial */
+    bool little_left;                  /* what may be left to gain is within limits.stop_when */
     bool keeps_timed_out;              /* on_timeout: keep */
     bool has_started;                  /* a trial of it has begun */
     const char *objectives, *outcomes; /* as in sweep_new */

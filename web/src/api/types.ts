@@ -216,6 +216,7 @@ export type SweepLimits = {
   max_restarts?: number;
   /** A value of the one metric. The sweep ends when a trial completes that is feasible and at least as good, in the direction of the goal; running trials are cancelled */
   target?: number;
+  stop_when?: StopWhen;
   trial_timeout?: Duration;
   /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
   on_timeout?: "fail" | "keep";
@@ -626,6 +627,8 @@ export type SweepPatch = {
     /** null: the default */
     max_restarts?: number | null;
     target?: number | null;
+    /** As a whole: what it does not name has its default */
+    stop_when?: null | StopWhen;
     trial_timeout?: string | number | null;
     /** null: the default */
     on_timeout?: "fail" | "keep" | null;
@@ -712,6 +715,8 @@ export type SweepSummary = {
     value: Number;
     params: Params;
   };
+  /** What it can still gain at most, by the latest bound that was kept. Null: too few trials have completed, or there are several metrics */
+  regret?: null | RegretCheck;
   created_at: Time;
   started_at?: null | Time;
   finished_at?: null | Time;
@@ -1031,6 +1036,31 @@ export type Pareto = {
   /** A value for each objective, in the order of metrics */
   reference: null | Number[];
   hypervolume: null | Number;
+};
+
+/** The sweep ends when an upper bound of what it can still gain is within this limit, three times in a row: see listRegretChecks. Exactly one of regret and relative. For one metric, and where at least one parameter has two values */
+export type StopWhen = {
+  /** In units of the metric */
+  regret?: number;
+  /** As a share of what separates the median of the completed trials from the best one */
+  relative?: number;
+  /** It does not end the sweep before so many trials have completed */
+  min_trials?: number;
+};
+
+/** What the sweep could still gain at most when so many trials had completed */
+export type RegretCheck = {
+  /** Completed trials */
+  completed: number;
+  /** The place of the last of them in the sweep's order: what it knows */
+  finish_seq: number;
+  /** In the metric's unit; null: there was no model */
+  bound: number | null;
+  /** Its share in what separates the median trial from the best one; null: nothing does */
+  relative: number | null;
+  /** Ten trials had completed, and one more for each parameter */
+  enough: boolean;
+  made_at: Time;
 };
 
 export type RegretBound = {
@@ -2090,6 +2120,15 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: RegretBound;
+  };
+  /** What the sweep could still gain at most, as its trials completed */
+  "GET /v1/sweeps/{sweep}/regret/checks": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: {
+  items: RegretCheck[];
+};
   };
   /** All trials of a sweep as columns of numbers, and which of them changed since */
   "GET /v1/sweeps/{sweep}/table": {
