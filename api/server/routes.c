@@ -36,6 +36,7 @@ const struct route routes[] = {
 
     {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused unique", h_sweep_create},
     {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag include cursor page_size", h_sweep_list},
+    {"previewSweep", "POST", "/v1/preview", WRITERS, JSON, ROUTE_SLOW, "suggestions", h_sweep_preview},
     {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},
     {"listSweepChanges", "GET", SWEEP "/changes", READERS, NONE, 0, "", h_sweep_changes},

@@ -137,6 +137,17 @@ def sweeps_and_trials(c):
     return s["id"], other["id"]
 
 
+def preview(c):
+    before = len(c.listSweeps()["items"])
+    found = c.previewSweep(DOC, suggestions=3)
+    assert found["valid"] and not found["errors"] and found["seed"] == str(DOC["search"]["seed"]), found
+    assert len(found["suggestions"]) == 3 and found["cells"] is None, found
+    bad = c.previewSweep({**DOC, "name": "Not a name", "metric": {"name": "loss", "goal": "up"}})
+    assert not bad["valid"] and [e["pointer"] for e in bad["errors"]] == ["/name", "/metric/goal"], bad
+    c.previewSweep([], expect=400)
+    assert len(c.listSweeps()["items"]) == before
+
+
 def runner_protocol(c, sweep):
     r = c.registerRunner({"name": "by-hand", "slots": 2, "gpus": ["0", "1"]})
     secret = {"Assay-Runner-Secret": r["secret"]}
@@ -391,6 +402,7 @@ def main():
         c.getOpenapi()
         c.getMetrics()
         sweep, other = sweeps_and_trials(c)
+        preview(c)
         runner_protocol(c, sweep)
         ask_and_tell(c)
         reading(c, sweep)
