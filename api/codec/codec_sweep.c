@@ -5,6 +5,7 @@
 #include "api/codec/wire.h"
 
 #include "api/codec/wire_priv.h"
+#include "base/utf8.h"
 
 static json_t *counts_encode(const struct trial_counts *c)
 {
@@ -252,5 +253,46 @@ json_t *regret_checks_encode(const struct regret_check_list *l)
     for (size_t i = 0; i < l->n; i++)
         items = list_add(items, regret_check_encode(&l->rows[i]));
     out_child(&o, "items", items);
+    return out_end(&o);
+}
+
+static json_t *fault_encode(const struct as_err *fault)
+{
+    struct out o = out_begin();
+    struct as_err e = *fault;
+    as_utf8_repair(e.msg); /* it may have been cut inside a character */
+    as_utf8_repair(e.pointer);
+    out_str(&o, "pointer", e.pointer);
+    out_str(&o, "detail", e.msg);
+    return out_end(&o);
+}
+
+static json_t *preview_suggestion_encode(const struct preview_suggestion *s)
+{
+    struct out o = out_begin();
+    out_json(&o, "params", s->params);
+    out_str(&o, "why", s->why);
+    return out_end(&o);
+}
+
+json_t *preview_encode(const struct preview_row *r, const struct faults *faults)
+{
+    struct out o = out_begin();
+    json_t *errors = json_array(), *suggestions = json_array();
+    for (size_t i = 0; i < faults->n; i++)
+        errors = list_add(errors, fault_encode(&faults->list[i]));
+    for (size_t i = 0; i < r->n; i++)
+        suggestions = list_add(suggestions, preview_suggestion_encode(&r->suggestions[i]));
+    out_bool(&o, "valid", r->is_valid);
+    out_child(&o, "errors", errors);
+    out_str(&o, "name", r->name);
+    out_str(&o, "method", r->method);
+    if (r->is_valid)
+        out_decimal(&o, "seed", r->seed);
+    else
+        out_null(&o, "seed");
+    out_i64_or_null(&o, "planned_trials", r->is_valid, r->planned);
+    out_i64_or_null(&o, "cells", r->n_cells > 0, r->n_cells);
+    out_child(&o, "suggestions", suggestions);
     return out_end(&o);
 }

@@ -33,6 +33,7 @@
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 
@@ -48,6 +49,8 @@ AS_MUST_CHECK as_status retry_request_decode(const json_t *body, struct retry_re
 json_t *retried_encode(const struct retried *r);
 json_t *ensemble_asked_encode(const struct ensemble_asked *r);
 json_t *ensemble_asked_list_encode(const struct ensemble_asked_list *l);
+/* `faults` are those of a document that is not valid. */
+json_t *preview_encode(const struct preview_row *r, const struct faults *faults);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);

@@ -12,6 +12,7 @@
 #include "scheduler/services/regret_checks.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
@@ -35,6 +36,17 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
         return st;
     return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),
                         err);
+}
+
+as_status h_sweep_preview(struct call *c, struct as_err *err)
+{
+    int64_t n = 8;
+    struct preview_row row;
+    as_status st = call_query_i64(c, "suggestions", 0, PREVIEW_MAX_SUGGESTIONS, &n, err);
+    if (st < 0)
+        return st;
+    st = sweep_preview(c->db, c->arena, c->body, (size_t)n, &c->faults, &row, err);
+    return st < 0 ? st : call_ok(c, preview_encode(&row, &c->faults), err);
 }
 
 as_status h_sweep_list(struct call *c, struct as_err *err)

@@ -36,6 +36,7 @@ const struct route routes[] = {
 
     {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused unique", h_sweep_create},
     {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag include cursor page_size", h_sweep_list},
+    {"previewSweep", "POST", "/v1/preview", WRITERS, JSON, ROUTE_SLOW, "suggestions", h_sweep_preview},
     {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},
     {"listSweepChanges", "GET", SWEEP "/changes", READERS, NONE, 0, "", h_sweep_changes},
@@ -51,6 +52,8 @@ const struct route routes[] = {
     {"getRegret", "GET", SWEEP "/regret", READERS, NONE, ROUTE_SLOW, "", h_sweep_regret},
     {"listRegretChecks", "GET", SWEEP "/regret/checks", READERS, NONE, 0, "", h_sweep_regret_checks},
     {"getTable", "GET", SWEEP "/table", READERS, NONE, ROUTE_SLOW, "columns precision since", h_sweep_table},
+    {"getPoints", "GET", SWEEP "/points", READERS, NONE, ROUTE_SLOW, "metric max_points precision since", h_sweep_points},
+    {"getAttempts", "GET", SWEEP "/attempts", READERS, NONE, ROUTE_SLOW, "since", h_sweep_attempts},
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
     {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},
 

@@ -27,6 +27,32 @@ struct table_row {
 /* A trial that changed, and the id of the last event about it. */
 struct table_change {
     int64_t number, event;
+    int64_t attempt;       /* the latest that an event named; 0: none */
+    bool is_measured_only; /* its attempt reported values, and nothing else happened */
+};
+
+/* Which points of a trial to read. */
+struct point_want {
+    int64_t number;
+    int64_t attempt; /* POINTS_ANY_ATTEMPT: of each step the value that counts */
+    int64_t after;   /* only points after this step; -1: all */
+};
+#define POINTS_ANY_ATTEMPT (-1)
+
+struct point_row {
+    int64_t number, attempt, step;
+    double value; /* may be NaN or infinite */
+    bool has_seconds;
+    double seconds; /* from the beginning of its attempt to its arrival at the server */
+};
+
+/* An attempt, or a seat of a gang's attempt. */
+struct timeline_row {
+    int64_t number, attempt;
+    int64_t seat;                        /* -1: the attempt itself */
+    const char *runner, *client, *group; /* NULL: none */
+    const char *outcome;                 /* NULL: it runs */
+    int64_t began_ms, ended_ms;          /* 0: not yet */
 };
 
 /* Where a sweep stands. */

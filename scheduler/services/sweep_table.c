@@ -13,22 +13,14 @@
 #include "base/json.h"
 #include "base/metric_name.h"
 #include "data/formats/columnar.h"
-
-/* The words of a dict, found by their text. */
-struct words {
-    char **list; /* owned, and each of them */
-    size_t n, cap;
-    uint32_t *slots; /* owned: index + 1 of a word; open addressing, a power of two */
-    size_t n_slots;
-    size_t bytes;
-};
+#include "scheduler/services/column_words.h"
 
 struct table_column {
     char *name; /* owned */
     columnar_type type;
     bool is_exact; /* stays as it is when numbers are written as f32 */
     void *values;  /* owned: `cap` of the table */
-    struct words words;
+    struct column_words words;
 };
 
 struct sweep_table {
@@ -84,69 +76,6 @@ static const struct fixed {
 
 #define PARAM "param:"
 #define METRIC "metric:"
-
-/* ---- words ---- */
-
-static size_t hash_of(const char *s)
-{
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    return (size_t)(h ^ (h >> 32));
-}
-
-static void words_done(struct words *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        free(w->list[i]);
-    free(w->list);
-    free(w->slots);
-}
-
-/* The slot of the word, or the free one where it would stand. */
-static uint32_t *slot_of(const struct words *w, const char *word)
-{
-    size_t i = hash_of(word) & (w->n_slots - 1);
-    while (w->slots[i] != 0 && strcmp(w->list[w->slots[i] - 1], word) != 0)
-        i = (i + 1) & (w->n_slots - 1);
-    return &w->slots[i];
-}
-
-static as_status words_room(struct words *w, struct as_err *err)
-{
-    if (2 * (w->n + 1) <= w->n_slots)
-        return AS_OK;
-    size_t n = w->n_slots ? 2 * w->n_slots : 16;
-    uint32_t *slots = as_calloc(n, sizeof *slots);
-    if (!slots)
-        return as_fail_nomem(err);
-    free(w->slots);
-    w->slots = slots;
-    w->n_slots = n;
-    for (size_t i = 0; i < w->n; i++)
-        *slot_of(w, w->list[i]) = (uint32_t)i + 1;
-    return AS_OK;
-}
-
-static as_status word_index(struct words *w, const char *word, uint32_t *ret, struct as_err *err)
-{
-    as_status st = words_room(w, err);
-    if (st != AS_OK)
-        return st;
-    uint32_t *slot = slot_of(w, word);
-    if (*slot == 0) {
-        if ((st = as_reserve_one(&w->list, w->n, &w->cap, sizeof *w->list, err)) != AS_OK)
-            return st;
-        char *copy = as_strdup(word);
-        if (!copy)
-            return as_fail_nomem(err);
-        w->list[w->n++] = copy;
-        w->bytes += strlen(word) + 32; /* with its slots and malloc's own */
-        *slot = (uint32_t)w->n;
-    }
-    *ret = *slot - 1;
-    return AS_OK;
-}
 
 /* ---- columns ---- */
 
@@ -215,7 +144,7 @@ void sweep_table_free(struct sweep_table *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         free(t->columns[i].name);
         free(t->columns[i].values);
-        words_done(&t->columns[i].words);
+        column_words_done(&t->columns[i].words);
     }
     free(t->columns);
     free(t->changed);
@@ -280,7 +209,7 @@ static as_status put_word(struct sweep_table *t, size_t row, size_t column, cons
     struct table_column *c = &t->columns[column];
     uint32_t *cell = (uint32_t *)c->values + row;
     *cell = COLUMNAR_NO_WORD;
-    return word ? word_index(&c->words, word, cell, err) : AS_OK;
+    return word ? column_words_add(&c->words, word, cell, err) : AS_OK;
 }
 
 static as_status put_json(struct sweep_table *t, size_t row, size_t column, const json_t *v,
@@ -425,7 +354,7 @@ void sweep_table_mark(struct sweep_table *t, int64_t number, int64_t event)
 /* What a file is made of. */
 struct writing {
     const struct sweep_table *t;
-    const struct sweep_table_part *part;
+    const struct table_part *part;
     struct arena *a;
     size_t *rows; /* the rows of a part; NULL: all */
     size_t n_rows;
@@ -459,29 +388,6 @@ static as_status narrow_values(const struct writing *w, struct columnar_column *
     return AS_OK;
 }
 
-/* Keep the words that the rows have, in the order of their first rows. */
-static as_status pick_words(const struct writing *w, const struct words *words,
-                            struct columnar_column *c, struct as_err *err)
-{
-    AS_AUTO(as_freep) uint32_t *places = as_calloc(words->n + 1, sizeof *places);
-    const char **list = arena_alloc(w->a, w->n_rows + 1, sizeof *list);
-    uint32_t *cells = (uint32_t *)c->values; /* a copy of pick_values() */
-    if (!places || !list)
-        return as_fail_nomem(err);
-    c->words = list;
-    for (size_t i = 0; i < w->n_rows; i++) {
-        if (cells[i] == COLUMNAR_NO_WORD)
-            continue;
-        uint32_t *place = &places[cells[i]];
-        if (*place == 0) {
-            list[c->n_words++] = words->list[cells[i]];
-            *place = (uint32_t)c->n_words;
-        }
-        cells[i] = *place - 1;
-    }
-    return AS_OK;
-}
-
 static as_status put_column(struct writing *w, const struct table_column *c, struct as_err *err)
 {
     struct columnar_column *out = &w->columns[w->n_columns];
@@ -490,7 +396,8 @@ static as_status put_column(struct writing *w, const struct table_column *c, str
     if (st == AS_OK && c->type == COLUMNAR_F64 && w->part->is_single && !c->is_exact)
         st = narrow_values(w, out, err);
     if (st == AS_OK && c->type == COLUMNAR_DICT && w->rows)
-        st = pick_words(w, &c->words, out, err);
+        st = column_words_pick(&c->words, (uint32_t *)out->values, w->n_rows, w->a, &out->words,
+                               &out->n_words, err); /* of a copy by pick_values() */
     if (c->type == COLUMNAR_DICT && !w->rows) {
         out->words = (const char *const *)c->words.list;
         out->n_words = c->words.n;
@@ -607,7 +514,7 @@ static as_status choose_rows(struct writing *w, struct as_err *err)
     return AS_OK;
 }
 
-as_status sweep_table_write(const struct sweep_table *t, const struct sweep_table_part *part,
+as_status sweep_table_write(const struct sweep_table *t, const struct table_part *part,
                             struct str *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};

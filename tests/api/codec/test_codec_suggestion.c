@@ -353,6 +353,32 @@ START_TEST(test_regret)
 }
 END_TEST
 
+START_TEST(test_preview)
+{
+    struct preview_suggestion suggestions[] = {{"{\"x\": 0.5}", "the first"}};
+    struct faults none = {0};
+    struct preview_row r = {.is_valid = true,
+                            .name = "a",
+                            .method = "grid",
+                            .seed = 7,
+                            .planned = 4,
+                            .n_cells = 12,
+                            .suggestions = suggestions,
+                            .n = 1};
+    JSON_AUTO full = ck_schema("SweepPreview", preview_encode(&r, &none));
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "cells")), 12);
+    ck_assert_str_eq(json_string_value(json_object_get(full, "seed")), "7");
+    struct as_err cut = {.pointer = "/name", .msg = "not \xc3"};
+    struct faults faults = {.list = &cut, .n = 1};
+    r = (struct preview_row){0};
+    JSON_AUTO bad = ck_schema("SweepPreview", preview_encode(&r, &faults));
+    const json_t *fault = json_array_get(json_object_get(bad, "errors"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "pointer")), "/name");
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "detail")), "not ?");
+    ck_assert(json_is_null(json_object_get(bad, "seed")));
+}
+END_TEST
+
 START_TEST(test_importance)
 {
     struct importance_param params[] = {{"lr", 0.7, 0.6, 0.8, 0.9, 0.8, 1.0, 0.75, false},
@@ -393,6 +419,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_sweep_fields);
     tcase_add_test(tc, test_pareto);
     tcase_add_test(tc, test_regret);
+    tcase_add_test(tc, test_preview);
     tcase_add_test(tc, test_importance);
     suite_add_tcase(s, tc);
     return s;
