@@ -17,7 +17,7 @@ VALUES = [0.5, 0.7, 0.1, 0.6, 0.2, 0.9]
 PROGRAM = r'''
 import json, os, signal, sys, time
 folder, x, hold = sys.argv[1], sys.argv[2], os.environ["HOLD"]
-state = os.path.join(os.environ["ASSAY_CHECKPOINTS"], "state")
+state = os.path.join(os.environ.get("ASSAY_CHECKPOINTS", "."), "state")
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
 
