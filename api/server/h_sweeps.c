@@ -93,9 +93,14 @@ as_status h_sweep_change(struct call *c, struct as_err *err)
 {
     struct sweep_patch patch;
     struct sweep_changed changed;
+    sweep_state only = SWEEP_RUNNING;
+    const char *word = call_query(c, "if_state");
     as_status st = sweep_patch_parse(c->body, &patch, err);
+    if (st == AS_OK && word)
+        st = sweep_state_parse(word, &only, err);
     if (st < 0)
         return st;
+    patch.if_state = word ? &only : NULL;
     st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, c->who.id, &changed, err);
     return st < 0 ? st : call_ok(c, sweep_changed_encode(&changed), err);
 }

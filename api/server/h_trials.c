@@ -131,12 +131,12 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 
-/* A list of trials. */
+/* A list of trials. Keys of rows belong to the sweep: several programs add one result once, whatever
+ * their tokens. */
 static as_status add_list(struct call *c, const char *sweep, struct as_err *err)
 {
     struct trials_added added;
-    const char *scope =
-        arena_printf(c->arena, "%s POST /v1/sweeps/%s/trials rows", c->who.id, sweep);
+    const char *scope = arena_printf(c->arena, "POST /v1/sweeps/%s/trials rows", sweep);
     if (!scope)
         return as_fail_nomem(err);
     as_status st = trials_add(c->db, c->arena, sweep, c->body, c->idem, scope, &added, err);

@@ -35,7 +35,8 @@ struct trial_row {
     int64_t step;
     const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
     const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; for trials
-                               that people added {"method": "enqueued"} or {"method": "known"} */
+                               that people added {"method": "enqueued" or "known", "key": of the
+                               row, if it has one} */
     bool has_index;
     int64_t index; /* its index among this method's suggestions, from 0 */
     bool has_seen;

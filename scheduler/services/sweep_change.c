@@ -364,6 +364,10 @@ static as_status change_sweep(struct change *x, const char *id, struct as_err *e
     if ((st = store_sweep_lock(x->t, x->a, key, &x->before, err)) != AS_OK)
         return st;
     x->now = x->before;
+    if (x->patch->if_state && x->before.state != *x->patch->if_state)
+        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s, not %s: nothing was changed", id,
+                       sweep_state_format(x->before.state),
+                       sweep_state_format(*x->patch->if_state));
     if (x->patch->limits && (st = change_limits(x, err)) != AS_OK)
         return st;
     if (x->patch->has_priority && (st = change_priority(x, err)) != AS_OK)

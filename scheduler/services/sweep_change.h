@@ -23,6 +23,7 @@ struct sweep_patch {
     const json_t *limits; /* borrowed from the document; null removes a limit. NULL: unchanged */
     bool has_priority;    /* false: unchanged */
     int64_t priority;
+    const sweep_state *if_state; /* only of a sweep in this state; NULL: of any */
 };
 
 /* The sweep after a change. */
@@ -45,8 +46,8 @@ AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch 
  * made, and those that exist go on. A sweep that has ended runs on if its limits leave it work,
  * unless a user cancelled it; a cancelled one runs on when it is resumed.
  *
- * AS_E_NOT_FOUND. AS_E_CONFLICT: the state cannot be reached from the present one, or a sweep that
- * has ended is resumed and has nothing to do. AS_E_INVAL: a limit. */
+ * AS_E_NOT_FOUND. AS_E_CONFLICT: the state is not if_state, or cannot be reached from the present
+ * one, or a sweep that has ended is resumed and has nothing to do. AS_E_INVAL: a limit. */
 AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
                                      const struct sweep_patch *patch, const char *by,
                                      struct sweep_changed *ret, struct as_err *err);

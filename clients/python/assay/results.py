@@ -8,7 +8,7 @@ import random
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .address import _Address
 from .connection import _Http
@@ -41,6 +41,12 @@ def _span(first: Optional[str], last: Optional[str]) -> Optional[float]:
     return _seconds(last) - _seconds(first) if first and last else None
 
 
+def _key_of(row: JSON) -> str:
+    """The key of a result: the sweep and the number of its trial where it ran. A known result has it from there."""
+    key = (row.get("suggestion") or {}).get("key") if row.get("origin") == "known" else None
+    return str(key) if key else f"{row['sweep']}/{row['number']}"
+
+
 class _StudyData:
     """The part of a Study that everything else stands on: what it holds, and the results."""
 
@@ -60,6 +66,8 @@ class _StudyData:
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
         self._generation = 0
+        self._origins: Dict[str, Optional[str]] = {}  # of sweeps of the study: the one that it moved on from
+        self._over: Set[str] = set()  # sweeps before the last one whose trials have ended, and whose results it has
         self._random = random.Random(options.get("search", {}).get("seed"))
         self._lock = threading.RLock()
         self._first: Optional[Trial] = None  # the trial whose suggestions make the space
@@ -157,6 +165,7 @@ class _StudyData:
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
                              None, row["sweep"])
         record.system_attrs = _constraints_in(metrics, self._options)
+        record._own_key = _key_of(row)
         record._encoded = record._given = row["params"]
         record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
         record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))

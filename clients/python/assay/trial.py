@@ -151,6 +151,7 @@ class Trial:
         self.datetime_start = datetime.datetime.now()
         self._sending = threading.Lock()
         self._lost: Optional[str] = None
+        self._is_asked = False  # by ask(): no thread of optimize() runs it
         self._directive: JSON = {}  # what early stopping decided: its action and the reason
         self._process = os.getpid()
         if item is not None:

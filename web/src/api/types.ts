@@ -821,11 +821,13 @@ export type Trial = {
 /** Where the parameters come from: suggested by the search; enqueued, known: see addTrial */
 export type Origin = "suggested" | "enqueued" | "known";
 
-/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one. */
 export type SuggestionReason = {
   method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known";
   /** The sweep's method is auto, which chose this one */
   chosen_by?: "auto";
+  /** enqueued, known: the key that its row was added with */
+  key?: string;
   /** Its number among the suggestions of the search */
   index?: number;
   /** Results up to this finish_seq were known */
@@ -2068,7 +2070,7 @@ export interface Operations {
   /** Pause, resume, cancel, or change limits (JSON merge patch) */
   "PATCH /v1/sweeps/{sweep}": {
     path: {sweep: string};
-    query: undefined;
+    query: {if_state?: SweepState};
     body: SweepPatch;
     result: Sweep;
   };
