@@ -234,6 +234,18 @@ json_t *importance_encode(const struct importance_row *r)
     return out_end(&o);
 }
 
+json_t *surface_encode(const struct surface_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "metric", r->metric);
+    out_i64(&o, "trials", r->trials);
+    out_bool(&o, "stale", r->is_stale);
+    out_real_or_null(&o, "r2", r->r2);
+    out_str(&o, "reason", r->reason);
+    out_json(&o, "surfaces", r->surfaces);
+    return out_end(&o);
+}
+
 json_t *regret_encode(const struct regret_row *r)
 {
     struct out o = out_begin();

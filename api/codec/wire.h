@@ -33,6 +33,7 @@
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_surface.h"
 #include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
@@ -54,6 +55,7 @@ json_t *preview_encode(const struct preview_row *r, const struct faults *faults)
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
+json_t *surface_encode(const struct surface_row *r);
 json_t *regret_encode(const struct regret_row *r);
 json_t *regret_checks_encode(const struct regret_check_list *l);
 

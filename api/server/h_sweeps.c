@@ -12,6 +12,7 @@
 #include "scheduler/services/regret_checks.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_surface.h"
 #include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_retry.h"
@@ -169,4 +170,18 @@ as_status h_sweep_importance(struct call *c, struct as_err *err)
     as_status st = sweep_importance(c->db, c->results, c->arena, call_param(c, "sweep"),
                                     call_query(c, "metric"), &row, err);
     return st < 0 ? st : call_ok(c, importance_encode(&row), err);
+}
+
+as_status h_sweep_surface(struct call *c, struct as_err *err)
+{
+    struct surface_request q = {.sweep = call_param(c, "sweep"),
+                                .metric = call_query(c, "metric"),
+                                .x = call_query(c, "x"),
+                                .y = call_query(c, "y"),
+                                .places = SURFACE_PLACES};
+    struct surface_row row;
+    as_status st = call_query_i64(c, "n", SURFACE_MIN_PLACES, SURFACE_MAX_PLACES, &q.places, err);
+    if (st == AS_OK)
+        st = sweep_surface(c->db, c->results, c->arena, &q, &row, err);
+    return st < 0 ? st : call_ok(c, surface_encode(&row), err);
 }

@@ -49,6 +49,7 @@ const struct route routes[] = {
     {"getAskedEnsemble", "GET", SWEEP "/ensembles/{ensemble}", READERS, NONE, 0, "", h_ensemble_get},
     {"listParetoTrials", "GET", SWEEP "/pareto", READERS, NONE, ROUTE_SLOW, "cursor", h_sweep_pareto},
     {"getImportance", "GET", SWEEP "/importance", READERS, NONE, ROUTE_SLOW, "metric", h_sweep_importance},
+    {"getSurface", "GET", SWEEP "/surface", READERS, NONE, ROUTE_SLOW, "x y metric n", h_sweep_surface},
     {"getRegret", "GET", SWEEP "/regret", READERS, NONE, ROUTE_SLOW, "", h_sweep_regret},
     {"listRegretChecks", "GET", SWEEP "/regret/checks", READERS, NONE, 0, "", h_sweep_regret_checks},
     {"getTable", "GET", SWEEP "/table", READERS, NONE, ROUTE_SLOW, "columns precision since", h_sweep_table},

@@ -36,8 +36,8 @@ struct preview_row {
  *   n       at most PREVIEW_MAX_SUGGESTIONS
  *   faults  zeroed; every fault of the document is noted there
  *   ret     in the arena
- * A document with faults is no error. AS_E_INVAL: `doc` is no object. AS_E_UNAVAILABLE, AS_E_NOMEM. Call it where slow operations
- * may run. */
+ * A document with faults is no error. AS_E_INVAL: `doc` is no object. AS_E_UNAVAILABLE,
+ * AS_E_NOMEM. Call it where slow operations may run. */
 AS_MUST_CHECK as_status sweep_preview(struct store *db, struct arena *a, const json_t *doc,
                                       size_t n, struct faults *faults, struct preview_row *ret,
                                       struct as_err *err);

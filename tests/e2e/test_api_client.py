@@ -95,8 +95,16 @@ def check_table(c, at):
     head, values = read_columns(c.getTable(columns="state", since=int(head["version"]), **at))
     assert not head["whole"] and values == {"number": [], "state": []}, (head, values)
     c.getTable(columns="nonsense", expect=400, **at)
+    check_surface(c, at)
     check_points(c, at, trials)
     check_attempts(c, at, trials)
+
+
+def check_surface(c, at):
+    found = c.getSurface(x="x", n=3, **at)
+    assert found["metric"] == "loss" and (found["surfaces"] or found["reason"]), found
+    c.getSurface(x="nothing", expect=400, **at)
+    c.getSurface(y="x", expect=400, **at)
 
 
 def check_points(c, at, trials):

@@ -288,6 +288,9 @@ class Fuzz:
             elif op.name == "getImportance" and p["name"] == "metric":  # the schema allows others than the sweep has
                 if self.rng.random() < 0.4:
                     query["metric"] = (TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["metric"]["name"]
+            elif op.name == "getSurface" and p["name"] in ("x", "y", "metric"):  # as above
+                if self.rng.random() < 0.4 and p["name"] == "x":
+                    query["x"] = next(iter((TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["parameters"]))
             elif op.name == "getTable" and p["name"] == "columns":  # as above
                 if self.rng.random() < 0.4:
                     query["columns"] = "state,value,metric:loss"

@@ -353,6 +353,22 @@ START_TEST(test_regret)
 }
 END_TEST
 
+START_TEST(test_surface)
+{
+    struct surface_row r = {.metric = "loss",
+                            .trials = 60,
+                            .r2 = 0.5,
+                            .surfaces = "[{\"x\":{\"name\":\"k\",\"values\":[\"a\",1]},\"y\":null,"
+                                        "\"base\":{\"k\":1},\"base_trial\":3,\"mean\":[0.5,null],"
+                                        "\"deviation\":[0.1,null],\"reason\":null}]"};
+    JSON_AUTO full = ck_schema("Surfaces", surface_encode(&r));
+    ck_assert_uint_eq(json_array_size(json_object_get(full, "surfaces")), 1);
+    r = (struct surface_row){.metric = "loss", .r2 = NAN, .reason = "few", .surfaces = "[]"};
+    JSON_AUTO none = ck_schema("Surfaces", surface_encode(&r));
+    ck_assert_str_eq(json_string_value(json_object_get(none, "reason")), "few");
+}
+END_TEST
+
 START_TEST(test_preview)
 {
     struct preview_suggestion suggestions[] = {{"{\"x\": 0.5}", "the first"}};
@@ -419,6 +435,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_sweep_fields);
     tcase_add_test(tc, test_pareto);
     tcase_add_test(tc, test_regret);
+    tcase_add_test(tc, test_surface);
     tcase_add_test(tc, test_preview);
     tcase_add_test(tc, test_importance);
     suite_add_tcase(s, tc);
