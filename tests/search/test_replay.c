@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "search/prior/warm_start.h"
+#include "search/regret_replay.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
@@ -336,6 +337,92 @@ START_TEST(what_is_not_whole)
 }
 END_TEST
 
+/* The bounds that a service would keep of that history: each from the trials that had ended when
+ * its last trial completed. */
+static json_t *bounds_of(const struct maker *m)
+{
+    struct as_err err = {0};
+    struct observation known[64];
+    size_t completed = 0, due = regret_bound_next(0), n = 0;
+    json_t *list = json_array();
+    for (size_t t = 0; t < m->n; t++) {
+        struct regret_bound b;
+        if (t % 11 == 5)
+            continue; /* cancelled */
+        known[n++] = m->all[t];
+        completed += m->all[t].state == OBSERVED_COMPLETED;
+        if (completed < due || m->all[t].state != OBSERVED_COMPLETED)
+            continue;
+        const struct history h = {known, n};
+        ck_ok(regret_bound_compute(&m->spec, &h, &b, &err), err);
+        json_t *x = json_pack("{s:I, s:I, s:b, s:o*, s:o*}", "completed", (json_int_t)completed,
+                              "finish_seq", (json_int_t)(t + 1), "enough", b.is_enough, "bound",
+                              b.is_known ? json_real(b.bound) : NULL, "relative",
+                              b.is_known && isfinite(b.relative) ? json_real(b.relative) : NULL);
+        ck_assert_int_eq(json_array_append_new(list, x), 0);
+        due = regret_bound_next(due);
+    }
+    return list;
+}
+
+/* How many bounds are the same; `ret_why` (160 bytes): of the last that is not. */
+static size_t count_bounds(const struct maker *m, const json_t *list, char *ret_why)
+{
+    struct as_err err = {0};
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    size_t same = 0;
+    *ret_why = 0;
+    ck_ok(replay_create(m->sweep, m->items, &r, &err), err);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        struct regret_step step;
+        ck_ok(regret_replay_step(r, list, i, &step, &err), err);
+        same += step.is_same;
+        if (!step.is_same)
+            (void)snprintf(ret_why, 160, "%s", step.why);
+    }
+    return same;
+}
+
+static void set(json_t *list, size_t i, const char *name, json_t *v)
+{
+    ck_assert_int_eq(json_object_set_new(json_array_get(list, i), name, v), 0);
+}
+
+START_TEST(bounds_are_the_same_again)
+{
+    struct maker m;
+    struct as_err err = {0};
+    struct regret_step step;
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    char why[160];
+    make(&m, _i ? "random" : "gp");
+    JSON_AUTO list = bounds_of(&m);
+    size_t n = json_array_size(list);
+    ck_assert_uint_ge(n, 16);
+    ck_assert_uint_eq(count_bounds(&m, list, why), n);
+    const double bound = json_real_value(json_object_get(json_array_get(list, 9), "bound"));
+    set(list, 9, "bound", json_real(nextafter(bound, 2)));
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 1);
+    ck_assert_ptr_nonnull(strstr(why, "again"));
+    set(list, 9, "bound", json_real(bound));
+    set(list, 4, "enough", json_true());
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 1);
+    ck_assert_str_eq(why, "whether it says something differs");
+    set(list, 4, "enough", json_false());
+    json_int_t seq = json_integer_value(json_object_get(json_array_get(list, 6), "finish_seq"));
+    set(list, 7, "finish_seq", json_integer(seq));
+    ck_assert_uint_lt(count_bounds(&m, list, why), n);
+    ck_assert_ptr_nonnull(strstr(why, "trials had completed"));
+    ck_assert_int_eq(json_array_remove(list, 7), 0); /* one is missing */
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 2);
+    ck_assert_ptr_nonnull(strstr(why, "the one before is of"));
+    set(list, 0, "finish_seq", json_string("first"));
+    ck_ok(replay_create(m.sweep, m.items, &r, &err), err);
+    ck_fails(regret_replay_step(r, list, 0, &step, &err), AS_E_INVAL, err, "/regret/0");
+    maker_done(&m);
+}
+END_TEST
+
 START_TEST(nothing)
 {
     struct as_err err = {0};
@@ -362,6 +449,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_changed_reason);
     tcase_add_test(t, what_does_not_fit_together);
     tcase_add_test(t, what_is_not_whole);
+    tcase_add_loop_test(t, bounds_are_the_same_again, 0, 2);
     tcase_add_test(t, nothing);
     suite_add_tcase(s, t);
     return s;

@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "filter", "order", "jobs", "selection"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), `export { route } from ${JSON.stringify(join(source, "web/src/route.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`, `export { route } from ${JSON.stringify(join(source, "web/src/route.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -170,6 +170,15 @@ const tests = {
     assert.deepEqual(mark([["param:lr", { min: null, max: null }]], [], Uint8Array.of(1, 0, 1, 0)), [0, 2]);
     assert.deepEqual(mark([["no such column", { min: 0, max: 1 }]], []), []);
     assert.deepEqual(mark([], [2]), [2]);
+  },
+  "what may still be gained stands at the trials with which it was known"() {
+    const trials = [5, 4, null, 3, 6, 1, 2].map((value, number) => trial(number, value === null ? { state: "failed", value } : { value, feasible: number !== 5 }));
+    const t = storeOf(table(trials)).table("1");
+    const check = (completed, bound, enough = true) => ({ completed, finish_seq: completed, bound, relative: null, enough, made_at: "" });
+    const checks = [check(1, 9, false), check(2, 3), check(3, null), check(4, 1), check(6, 0.5), check(7, 0.25)];
+    assert.deepEqual(d.leftOf(checks, t, "minimize"), { x: [1, 4, 6], best: [4, 3, 2], reach: [1, 2, 1.5] });
+    assert.deepEqual(d.leftOf(checks, t, "maximize"), { x: [1, 4, 6], best: [5, 6, 6], reach: [8, 7, 6.5] });
+    assert.deepEqual(d.leftOf([], t, "minimize"), { x: [], best: [], reach: [] });
   },
   "the rows job answers order, counts and the filter's error"() {
     const t = storeOf(inventedTable(500)).table("1");

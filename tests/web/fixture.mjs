@@ -146,7 +146,15 @@ class Sweep {
     const sign = this.base.metric.goal === "minimize" ? 1 : -1;
     const done = this.trials.filter((t) => t.state === "completed" && t.feasible && typeof t.value === "number");
     const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
-    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params } };
+    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params }, regret: this.bounds().at(-1) ?? null };
+  }
+
+  /** What could still be gained, invented, after the counts of trials at which the server computes it. */
+  bounds() {
+    const n = this.base.metrics.length > 1 ? 0 : this.trials.filter((t) => t.state === "completed").length;
+    const items = [];
+    for (let completed = 4; completed <= n; completed += Math.max(1, Math.floor(completed / 16))) items.push({ completed, finish_seq: completed, bound: 0.3 * 0.9 ** items.length, relative: 2 * 0.9 ** items.length, enough: completed >= 10 + Object.keys(this.space).length, made_at: iso(this.clock) });
+    return items;
   }
 
   /** The front; the reference and the hypervolume are invented. */
@@ -196,7 +204,8 @@ function makeSweeps() {
   const done = new Sweep({ id: "digits-mlp", grouped: 8, planned: 40, started: START, description: "Forty small networks on handwritten digits" });
   for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
   Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // after a lost attempt it runs alone
-  Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
+  Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000), reason: "at most 0.008 of val_error was left to gain after 38 completed trials (stop_when.regret is 0.01)" });
+  done.base.document.limits.stop_when = { regret: 0.01, min_trials: 30 };
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
   for (let i = 0; i < 4; i++) live.add("running");
@@ -407,6 +416,7 @@ export async function startFixture(dist, port = 0) {
     if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
+    if (below === "regret" && number === "checks") return { at: "/v1/sweeps/{sweep}/regret/checks", body: { items: sweep.bounds() } };
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
     if (below === "retry") {

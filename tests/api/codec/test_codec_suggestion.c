@@ -395,6 +395,25 @@ START_TEST(test_preview)
 }
 END_TEST
 
+START_TEST(test_regret_checks)
+{
+    struct regret_check rows[] = {
+        {.completed = 4, .seq = 5, .bound = NAN, .relative = NAN, .made_ms = 1},
+        {.completed = 30, .seq = 33, .bound = 0.25, .relative = 0.5, .enough = true, .made_ms = 2}};
+    const struct regret_check_list l = {rows, 2};
+    JSON_AUTO list = regret_checks_encode(&l);
+    const json_t *items = json_object_get(list, "items");
+    JSON_AUTO none = ck_schema("RegretCheck", json_incref(json_array_get(items, 0)));
+    JSON_AUTO full = ck_schema("RegretCheck", json_incref(json_array_get(items, 1)));
+    ck_assert(json_is_null(json_object_get(none, "bound")));
+    ck_assert(json_is_false(json_object_get(none, "enough")));
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "completed")), 30);
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "finish_seq")), 33);
+    ck_assert(json_real_value(json_object_get(full, "bound")) == 0.25);
+    ck_assert(json_real_value(json_object_get(full, "relative")) == 0.5);
+}
+END_TEST
+
 START_TEST(test_importance)
 {
     struct importance_param params[] = {{"lr", 0.7, 0.6, 0.8, 0.9, 0.8, 1.0, 0.75, false},
@@ -437,6 +456,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_regret);
     tcase_add_test(tc, test_surface);
     tcase_add_test(tc, test_preview);
+    tcase_add_test(tc, test_regret_checks);
     tcase_add_test(tc, test_importance);
     suite_add_tcase(s, tc);
     return s;

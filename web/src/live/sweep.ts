@@ -33,6 +33,8 @@ export class SweepModel extends Model {
   readonly ensemble = signal<Api.Ensemble | null>(null);
   readonly pareto: LazyResource<Api.Pareto>;
   readonly predictions: Predictions;
+  /** What the sweep could still gain, as its trials completed. */
+  readonly regret: LazyResource<Api.RegretCheck[]>;
 
   /** By objective, for those that were looked at. */
   #importance = new Map<string, LazyResource<Api.Importance>>();
@@ -50,6 +52,7 @@ export class SweepModel extends Model {
     this.trials = new SweepTable(id);
     this.predictions = new Predictions(id);
     this.pareto = new LazyResource((signal) => wholeFront(path, signal));
+    this.regret = new LazyResource(async (signal) => (await call("GET /v1/sweeps/{sweep}/regret/checks", { path, signal })).items);
   }
 
   /** The importance of the parameters for one of the sweep's objectives. */
@@ -65,6 +68,7 @@ export class SweepModel extends Model {
     for (const importance of this.#importance.values()) importance.stop();
     this.pareto.stop();
     this.predictions.stop();
+    this.regret.stop();
     this.trials.close();
     super.close();
   }
@@ -130,6 +134,7 @@ export class SweepModel extends Model {
     const before = this.sweep.value;
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
+    if (before?.regret?.completed !== now.regret?.completed) this.regret.mark();
     if (before?.counts.completed === now.counts.completed) return;
     for (const importance of this.#importance.values()) importance.mark();
     this.pareto.mark();

@@ -6,8 +6,10 @@ import { emptyTable, numberAt, type Table } from "../data/columns";
 import { currentTable } from "../data/selection";
 import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
+import { useSight } from "../live/lazy_resource";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
+import { leftOf } from "../parts/history";
 import { HistoryChart } from "../parts/history_chart";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
@@ -56,6 +58,9 @@ export function SweepView({ id }: { id: string }) {
   );
 }
 
+/** Says nothing of a sweep that completed. */
+const ORDINARY_END = "every trial has ended";
+
 function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [asking, setAsking] = useState(false);
   const [retrying, setRetrying] = useState(false);
@@ -82,7 +87,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         <button type="button" onClick={() => setLimits(true)}>Limits…</button>
         {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
-      {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
+      {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       {sweep.tags.length > 0 && <ul class="tags" aria-label="Tags">{sweep.tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
       <Facts sweep={sweep} />
@@ -122,6 +127,7 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
   ];
   if (sweep.known_trials > 0) facts.push(["Known results", count(sweep.known_trials)]);
   if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", ")]);
+  if (sweep.regret?.enough && typeof sweep.regret.bound === "number") facts.push(["May still gain", <span title={`At most, by a model of ${sweep.regret.completed} completed trials`}>≤ {sig(sweep.regret.bound, 2)}</span>]);
   if (left !== null) facts.push(["Left, about", duration(left)]);
   return (
     <section class="facts" aria-label="Progress">
@@ -146,9 +152,12 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
     if (predictions) model.predictions.mark();
     model.predictions.seen(predictions);
   }, [model, predictions, table.n]);
+  const checks = model.regret.value.value;
+  const left = useMemo(() => leftOf(checks ?? [], table, sweep.metric.goal), [checks, table, sweep.metric.goal]);
+  const sight = useSight<HTMLElement>(model.regret);
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   return (
-    <section class="panel chart" aria-label="History" data-points={h?.completed ?? 0}>
+    <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
         <ul class="legend">
@@ -156,6 +165,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
           {h?.isRunning && <li class="l-open">running</li>}
           {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+          {left.x.length > 0 && <li class="l-left" title="No configuration is better than the dashed line, by a model and with high probability">may still be gained</li>}
           {predictions && <li class="l-whisker">predicted</li>}
           {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
         </ul>
@@ -167,7 +177,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {predictions && model.predictions.refresher.error.value !== null && <p class="stale" role="status">Predictions are not up to date: {model.predictions.refresher.error.value}</p>}
       {loaded && table.n === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
-        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
+        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} left={left} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
     </section>
   );
 }
