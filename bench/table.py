@@ -98,6 +98,20 @@ def main():
             tell("first viewer of another server", ms, len(body))
             body, _, ms = get(assay, f"{path}?since={version}", url)
             tell("what changed since, another server", ms, len(body))
+        for sort in ("number", "value", "metric:accuracy", "param:lr", "param:kind", "duration", "created_at", "state"):
+            lists = f"/v1/sweeps/big/trials?page_size=100&sort={sort}"
+            body, _, ms = get(assay, lists)
+            tell(f"100 trials by {sort}, first page of all", ms, len(body))
+            times = []
+            for i in range(10):
+                known["metrics"]["loss"] = i
+                assay.call("POST", "/v1/sweeps/big/trials", known)
+                body, _, ms = get(assay, lists)
+                times.append(ms)
+                body, _, ms = get(assay, f"{lists}&cursor={json.loads(gzip.decompress(body))['next_cursor']}")
+                times.append(ms)
+            tell(f"100 trials by {sort}, median and most of 20 pages after one trial each", sorted(times)[10], len(body))
+            tell("  most", max(times), len(body))
         body, _, ms = get(assay, "/v1/sweeps/big/trials?page_size=500")
         tell("a page of 500 trials as JSON", ms, len(body))
 

@@ -320,6 +320,7 @@ static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
     c->suggester = d->suggester;
     c->results = d->results;
     c->tables = d->tables;
+    c->orders = d->orders;
     choose_request_id(c);
     x->app = c;
     return c;

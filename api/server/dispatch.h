@@ -25,6 +25,7 @@ struct server;
 struct store;
 struct suggester;
 struct table_cache;
+struct trial_orders;
 struct web_files;
 
 /* The parts that requests use. All are borrowed, and set before the first request. */
@@ -36,6 +37,7 @@ struct dispatch {
     struct suggester *suggester;
     struct result_cache *results;
     struct table_cache *tables;
+    struct trial_orders *orders;
     struct auth *auth;
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
     struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;

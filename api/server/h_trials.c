@@ -8,10 +8,38 @@
 #include "api/server/call.h"
 #include "api/codec/wire.h"
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 
 #define MAX_GROUP_ID 128
+
+/* A field of the trial, or metric:NAME or param:NAME. */
+static as_status read_sort(const char *text, struct trial_query *ret, struct as_err *err)
+{
+    const char *name = text ? strchr(text, ':') : NULL;
+    size_t len = name ? (size_t)(name - text) : text ? strlen(text) : 0;
+    if (!text)
+        return AS_OK;
+    for (int i = 0; trial_sort_words[i]; i++) {
+        bool is_named = i == TRIAL_BY_METRIC || i == TRIAL_BY_PARAM;
+        if (strlen(trial_sort_words[i]) != len || memcmp(trial_sort_words[i], text, len) != 0 ||
+            is_named != (name != NULL))
+            continue;
+        if (i == TRIAL_BY_METRIC && !metric_name_valid(name + 1))
+            return as_fail(
+                err, AS_E_INVAL,
+                "?sort=metric: found \"%.80s\", expected the name of a metric: " METRIC_NAME_RULE,
+                name + 1);
+        ret->sort = (trial_sort)i;
+        ret->name = name ? name + 1 : NULL;
+        return AS_OK;
+    }
+    return as_fail(err, AS_E_INVAL,
+                   "?sort: found \"%.80s\", expected number, value, started_at, finished_at, "
+                   "duration, created_at, state, metric:NAME or param:NAME",
+                   text);
+}
 
 static as_status read_query(const struct call *c, struct trial_query *ret, trial_state *ret_state,
                             struct as_err *err)
@@ -19,7 +47,7 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     static const char *const orders[] = {"asc", "desc", NULL};
     struct trial_query q = {.sort = TRIAL_BY_NUMBER};
     const char *word = call_query(c, "state");
-    int sort = 0, order = 0;
+    int order = 0;
     as_status st = call_page(c, &q.page, err);
     if (st < 0)
         return st;
@@ -27,7 +55,7 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
         st = trial_state_parse(word, ret_state, err);
     if (st < 0)
         return st;
-    st = call_query_word(c, "sort", trial_sort_words, &sort, err);
+    st = read_sort(call_query(c, "sort"), &q, err);
     if (st < 0)
         return st;
     st = call_query_word(c, "order", orders, &order, err);
@@ -39,7 +67,6 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     if (group_len < 1 || group_len > MAX_GROUP_ID)
         return as_fail(err, AS_E_INVAL, "?group is %zu bytes long, expected 1 to %d", group_len,
                        MAX_GROUP_ID);
-    q.sort = (trial_sort)sort;
     q.descending = order == 1;
     *ret = q;
     return AS_OK;
@@ -53,7 +80,7 @@ as_status h_trial_list(struct call *c, struct as_err *err)
     as_status st = read_query(c, &q, &state, err);
     if (st < 0)
         return st;
-    st = trial_list(c->db, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    st = trial_list(c->db, c->orders, c->arena, call_param(c, "sweep"), &q, &rows, err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -131,8 +158,8 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 
-/* A list of trials. Keys of rows belong to the sweep: several programs add one result once, whatever
- * their tokens. */
+/* A list of trials. Keys of rows belong to the sweep: several programs add one result once,
+ * whatever their tokens. */
 static as_status add_list(struct call *c, const char *sweep, struct as_err *err)
 {
     struct trials_added added;

@@ -66,6 +66,7 @@ static void lend_parts(struct server *s)
     d->suggester = s->suggester;
     d->results = &s->results;
     d->tables = s->tables;
+    d->orders = s->orders;
     d->committer = s->committer;
     d->auth = s->auth;
     d->pool = s->pool;
@@ -105,7 +106,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     s->metrics = http_metrics_create(routes, n_routes);
     s->readiness = readiness_create(s->store, s->opts.disk);
     s->tables = table_cache_create(TABLE_CACHE_BYTES);
-    if (!s->metrics || !s->readiness || !s->tables)
+    s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
+    if (!s->metrics || !s->readiness || !s->tables || !s->orders)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
         return st;
@@ -150,6 +152,7 @@ static void free_parts(struct server *s)
     auth_free(s->auth);
     result_cache_done(&s->results);
     table_cache_free(s->tables);
+    trial_orders_free(s->orders);
     file_closep(&s->opts.listen_fd);
     free(s);
 }

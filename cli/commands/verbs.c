@@ -52,7 +52,8 @@ static const struct verb table[] = {
      "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
      "--param NAME=VALUE…",
      "list the trials of a sweep; add known results and configurations",
-     "--sort takes number, value, started_at, finished_at or duration.\n"
+     "--sort takes the name of a parameter or metric, or number, value, started_at, finished_at,\n"
+     "duration, created_at or state.\n"
      "`trials add` with --metric (or --failed) adds a result that is known already: the search "
      "learns\n"
      "from it, and it uses none of limits.max_trials. Without one the configuration is the next "

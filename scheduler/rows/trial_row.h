@@ -104,17 +104,22 @@ typedef enum trial_sort {
     TRIAL_BY_VALUE,
     TRIAL_BY_STARTED,
     TRIAL_BY_FINISHED,
-    TRIAL_BY_DURATION /* only trials that have finished */
+    TRIAL_BY_DURATION, /* only trials that have finished */
+    TRIAL_BY_CREATED,
+    TRIAL_BY_STATE,  /* in the order of trial_state */
+    TRIAL_BY_METRIC, /* the latest value */
+    TRIAL_BY_PARAM   /* values that are not all numbers in the document's order */
 } trial_sort;
 
 /* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",
- * "duration". */
+ * "duration", "created_at", "state", "metric", "param". */
 extern const char *const trial_sort_words[];
 
 struct trial_query {
     const trial_state *state; /* NULL: any */
     const char *group;        /* of the latest attempt; NULL: any */
     trial_sort sort;
+    const char *name; /* of the metric or parameter to sort by; else NULL */
     bool descending;
     struct page_req page;
 };

@@ -185,8 +185,8 @@ static as_status read_params(const struct reading *r, const struct request *x,
     return AS_OK;
 }
 
-/* Who gave the parameters, with the row's key: so everybody can tell which of a program's results are
- * here. */
+/* Who gave the parameters, with the row's key: so everybody can tell which of a program's results
+ * are here. */
 static as_status say_origin(const struct reading *r, const char *key, struct added_trial *row,
                             struct as_err *err)
 {

@@ -2212,7 +2212,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string; order?: "asc" | "desc"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };
