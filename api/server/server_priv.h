@@ -28,7 +28,7 @@ struct server {
     struct result_cache results; /* values computed from the results of sweeps */
     struct table_cache *tables;  /* all trials of sweeps that somebody looks at */
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool, *beat_pool;
+    struct pool *pool, *slow_pool, *view_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;
     struct web_files *web;
