@@ -48,6 +48,7 @@ static struct pool *pool_of(const struct dispatch *d, const struct route *route)
 {
     return route->flags & ROUTE_BEAT     ? d->beat_pool
            : route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_VIEW   ? d->view_pool
            : route->flags & ROUTE_SLOW   ? d->slow_pool
                                          : d->pool;
 }

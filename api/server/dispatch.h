@@ -40,7 +40,7 @@ struct dispatch {
     struct trial_orders *orders;
     struct auth *auth;
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
-    struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;
+    struct pool *slow_pool, *view_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
     struct committer *committer;
     const struct web_files *web;

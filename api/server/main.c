@@ -212,10 +212,11 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* one for each thread that uses the database, so that none waits for another; the 15: two
-         * workers each that are slow, urgent or for heartbeats, tokens, event streams, waiting
-         * requests, reaper, gc, and four that commit what no batch can; batches have their own */
-        .max_connections = (int)(c->workers + c->search_threads) + 15,
+        /* one for each thread that uses the database, so that none waits for another; the 18: two
+         * workers each that are slow, urgent or for heartbeats, three for tables, tokens, event
+         * streams, waiting requests, reaper, gc, and four that commit what no batch can; batches
+         * have their own */
+        .max_connections = (int)(c->workers + c->search_threads) + 18,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);

@@ -18,6 +18,7 @@
 
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
+#define VIEW_WORKERS 3 /* one reads a large sweep for the first time, and others go on */
 #define DEFAULT_URGENT_WORKERS 2
 #define DEFAULT_BEAT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
@@ -71,6 +72,7 @@ static void lend_parts(struct server *s)
     d->auth = s->auth;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
+    d->view_pool = s->view_pool;
     d->urgent_pool = s->urgent_pool;
     d->beat_pool = s->beat_pool;
     d->waiting = s->waiting;
@@ -117,6 +119,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
         return st;
     if ((st = pool_create(s->opts.slow_workers, &s->slow_pool, err)) < 0)
         return st;
+    if ((st = pool_create(VIEW_WORKERS, &s->view_pool, err)) < 0)
+        return st;
     if ((st = pool_create(s->opts.urgent_workers, &s->urgent_pool, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.beat_workers, &s->beat_pool, err)) < 0)
@@ -141,6 +145,7 @@ static void free_parts(struct server *s)
     committer_free(s->committer); /* it gives calls to the workers */
     pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
+    pool_free(s->view_pool);
     pool_free(s->slow_pool);
     pool_free(s->pool);
     suggester_free(s->suggester);

@@ -30,7 +30,7 @@ struct server {
     struct table_cache *tables;  /* all trials of sweeps that somebody looks at */
     struct trial_orders *orders; /* of lists that somebody sorts */
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool, *beat_pool;
+    struct pool *pool, *slow_pool, *view_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;
     struct web_files *web;

@@ -114,7 +114,7 @@ as_status attempts_table_put(struct attempts_table *t, const struct timeline_row
     for (size_t i = 0; i < WORDS && st == AS_OK; i++) {
         row->words[i] = COLUMNAR_NO_WORD;
         if (words[i])
-            st = column_words_add(&t->words[i], words[i], &row->words[i], err);
+            st = column_words_add(&t->words[i], words[i], strlen(words[i]), &row->words[i], err);
     }
     return st;
 }

@@ -7,11 +7,11 @@
 #include "base/str.h"
 #include "data/formats/columnar.h"
 
-static size_t hash_of(const char *s)
+static size_t hash_of(const char *s, size_t len)
 {
     uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)s[i]) * UINT64_C(1099511628211);
     return (size_t)(h ^ (h >> 32));
 }
 
@@ -24,11 +24,14 @@ void column_words_done(struct column_words *w)
 }
 
 /* The slot of the word, or the free one where it would stand. */
-static uint32_t *slot_of(const struct column_words *w, const char *word)
+static uint32_t *slot_of(const struct column_words *w, const char *word, size_t len)
 {
-    size_t i = hash_of(word) & (w->n_slots - 1);
-    while (w->slots[i] != 0 && strcmp(w->list[w->slots[i] - 1], word) != 0)
-        i = (i + 1) & (w->n_slots - 1);
+    size_t i = hash_of(word, len) & (w->n_slots - 1);
+    for (; w->slots[i] != 0; i = (i + 1) & (w->n_slots - 1)) {
+        const char *there = w->list[w->slots[i] - 1];
+        if (strncmp(there, word, len) == 0 && there[len] == '\0')
+            break;
+    }
     return &w->slots[i];
 }
 
@@ -44,25 +47,27 @@ static as_status make_room(struct column_words *w, struct as_err *err)
     w->slots = slots;
     w->n_slots = n;
     for (size_t i = 0; i < w->n; i++)
-        *slot_of(w, w->list[i]) = (uint32_t)i + 1;
+        *slot_of(w, w->list[i], strlen(w->list[i])) = (uint32_t)i + 1;
     return AS_OK;
 }
 
-as_status column_words_add(struct column_words *w, const char *word, uint32_t *ret,
+as_status column_words_add(struct column_words *w, const char *word, size_t len, uint32_t *ret,
                            struct as_err *err)
 {
+    len = strnlen(word, len);
     as_status st = make_room(w, err);
     if (st != AS_OK)
         return st;
-    uint32_t *slot = slot_of(w, word);
+    uint32_t *slot = slot_of(w, word, len);
     if (*slot == 0) {
         if ((st = as_reserve_one(&w->list, w->n, &w->cap, sizeof *w->list, err)) != AS_OK)
             return st;
-        char *copy = as_strdup(word);
+        char *copy = as_calloc(len + 1, 1);
         if (!copy)
             return as_fail_nomem(err);
+        memcpy(copy, word, len);
         w->list[w->n++] = copy;
-        w->bytes += strlen(word) + 32; /* with its slots and malloc's own */
+        w->bytes += len + 32; /* with its slots and malloc's own */
         *slot = (uint32_t)w->n;
     }
     *ret = *slot - 1;

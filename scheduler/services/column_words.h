@@ -19,9 +19,10 @@ struct column_words { /* all zero: no words */
 
 void column_words_done(struct column_words *w);
 
-/* The index of the word, which is added if it is new. AS_E_NOMEM. */
-AS_MUST_CHECK as_status column_words_add(struct column_words *w, const char *word, uint32_t *ret,
-                                         struct as_err *err);
+/* The index of the word of `len` bytes, which is added if it is new; it ends at a NUL byte.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status column_words_add(struct column_words *w, const char *word, size_t len,
+                                         uint32_t *ret, struct as_err *err);
 
 /* The words that some cells have, in the order of the cells, which become indices of them.
  *   cells      n indices of words of w, or COLUMNAR_NO_WORD

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/json_reader.h"
 #include "base/metric_name.h"
 #include "data/formats/columnar.h"
 #include "scheduler/services/column_words.h"
@@ -209,33 +210,75 @@ static as_status put_word(struct sweep_table *t, size_t row, size_t column, cons
     struct table_column *c = &t->columns[column];
     uint32_t *cell = (uint32_t *)c->values + row;
     *cell = COLUMNAR_NO_WORD;
-    return word ? column_words_add(&c->words, word, cell, err) : AS_OK;
+    return word ? column_words_add(&c->words, word, strlen(word), cell, err) : AS_OK;
 }
 
-static as_status put_json(struct sweep_table *t, size_t row, size_t column, const json_t *v,
+/* ---- parameters and metrics ---- */
+
+/* NaN and the infinities are texts in JSON. */
+static bool number_of_text(struct json_text text, double *ret)
+{
+    static const struct {
+        const char *word;
+        double value;
+    } numbers[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(numbers); i++) {
+        if (strlen(numbers[i].word) == text.len && memcmp(numbers[i].word, text.s, text.len) == 0) {
+            *ret = numbers[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_number(struct sweep_table *t, size_t row, size_t column, struct json_reader *r)
+{
+    struct json_text text;
+    double number = 0;
+    char next = json_reader_peek(r);
+    bool has = false;
+    if (next == '0' || next == '-')
+        has = json_reader_number(r, "a value", &number);
+    else if (next == '"')
+        has = json_reader_text(r, "a value", &text) && number_of_text(text, &number);
+    else
+        (void)json_reader_skip(r);
+    put_f64(t, row, column, has, number);
+}
+
+/* A value that is no text, as JSON writes it. */
+static as_status put_value(struct sweep_table *t, size_t row, size_t column, const char *text,
+                           size_t len, struct as_err *err)
+{
+    JSON_AUTO v = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+    AS_AUTO(as_freep) char *word = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    return word ? put_word(t, row, column, word, err) : as_fail_nomem(err);
+}
+
+static as_status put_dict(struct sweep_table *t, size_t row, size_t column, struct json_reader *r,
                           struct as_err *err)
 {
-    double number = 0;
-    if (t->columns[column].type == COLUMNAR_F64) {
-        bool has = json_number_get(v, &number);
-        put_f64(t, row, column, has, number);
-        return AS_OK;
-    }
-    if (json_is_string(v))
-        return put_word(t, row, column, json_string_value(v), err);
-    AS_AUTO(as_freep) char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
-    return text ? put_word(t, row, column, text, err) : as_fail_nomem(err);
+    struct table_column *c = &t->columns[column];
+    struct json_text text;
+    bool is_text = json_reader_peek(r) == '"'; /* and no white space is left before the value */
+    const char *from = r->at;
+    if (is_text && json_reader_text(r, "a value", &text))
+        return column_words_add(&c->words, text.s, text.len, (uint32_t *)c->values + row, err);
+    if (is_text || !json_reader_skip(r))
+        return AS_OK; /* a fault, which the reader keeps */
+    return put_value(t, row, column, from, (size_t)(r->at - from), err);
 }
 
 /* The column prefix + name in [from, to), or `to`. *guess is looked at first, and becomes the one
  * after it. */
-static size_t find_column(const struct sweep_table *t, const char *prefix, const char *name,
+static size_t find_column(const struct sweep_table *t, const char *prefix, struct json_text name,
                           size_t from, size_t to, size_t *guess)
 {
     size_t skip = strlen(prefix);
     for (size_t i = 0; i < to - from; i++) {
         size_t at = from + (*guess - from + i) % (to - from);
-        if (strcmp(t->columns[at].name + skip, name) == 0) {
+        const char *there = t->columns[at].name + skip;
+        if (strncmp(there, name.s, name.len) == 0 && there[name.len] == '\0') {
             *guess = at + 1 < to ? at + 1 : from;
             return at;
         }
@@ -243,45 +286,72 @@ static size_t find_column(const struct sweep_table *t, const char *prefix, const
     return to;
 }
 
-static as_status put_params(struct sweep_table *t, size_t row, const json_t *params,
+static as_status put_params(struct sweep_table *t, size_t row, struct json_reader *r,
                             struct as_err *err)
 {
     const size_t to = FIXED + t->n_params;
     size_t guess = FIXED;
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)params, name, v)
-    {
+    struct json_text name;
+    bool is_first = true;
+    as_status st = AS_OK;
+    (void)json_reader_enter(r, '{', "parameters");
+    while (st == AS_OK && json_reader_key(r, &is_first, &name)) {
         size_t at = find_column(t, PARAM, name, FIXED, to, &guess);
-        as_status st = at < to ? put_json(t, row, at, v, err) : AS_OK;
-        if (st != AS_OK)
-            return st;
+        if (at == to)
+            (void)json_reader_skip(r);
+        else if (t->columns[at].type == COLUMNAR_F64)
+            put_number(t, row, at, r);
+        else
+            st = put_dict(t, row, at, r, err);
     }
-    return AS_OK;
+    return st == AS_OK ? json_reader_end(r, err) : st;
 }
 
-static as_status put_metrics(struct sweep_table *t, size_t row, const json_t *metrics,
+static as_status add_metric(struct sweep_table *t, struct json_text name, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str copy = {0};
+    str_add(&copy, name.s, name.len);
+    as_status st = str_check(&copy, err);
+    return st == AS_OK ? add_column(t, METRIC, str_cstr(&copy), COLUMNAR_F64, false, err) : st;
+}
+
+static as_status put_metrics(struct sweep_table *t, size_t row, struct json_reader *r,
                              struct as_err *err)
 {
     const size_t from = FIXED + t->n_params;
     size_t guess = from;
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)metrics, name, v)
-    {
+    struct json_text name;
+    bool is_first = true;
+    as_status st = AS_OK;
+    (void)json_reader_enter(r, '{', "metrics");
+    while (st == AS_OK && json_reader_key(r, &is_first, &name)) {
         size_t at = find_column(t, METRIC, name, from, t->n_columns, &guess);
-        as_status st = AS_OK;
-        if (at == t->n_columns && t->n_columns - from == SWEEP_TABLE_METRICS)
+        bool is_new = at == t->n_columns;
+        if (is_new && t->n_columns - from == SWEEP_TABLE_METRICS) {
+            (void)json_reader_skip(r);
             continue;
-        if (at == t->n_columns)
-            st = add_column(t, METRIC, name, COLUMNAR_F64, false, err);
+        }
+        if (is_new)
+            st = add_metric(t, name, err);
         if (st == AS_OK)
-            st = put_json(t, row, at, v, err);
-        if (st != AS_OK)
-            return st;
+            put_number(t, row, at, r);
     }
-    return AS_OK;
+    return st == AS_OK ? json_reader_end(r, err) : st;
 }
+
+/* Read one text of a row by `put`. */
+static as_status put_object(struct sweep_table *t, size_t row, const char *text,
+                            as_status (*put)(struct sweep_table *t, size_t row,
+                                             struct json_reader *r, struct as_err *err),
+                            struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0}; /* for texts with escapes alone */
+    struct json_reader r;
+    json_reader_init(&r, text, strlen(text), &a);
+    return put(t, row, &r, err);
+}
+
+/* ---- rows of trials ---- */
 
 static as_status put_texts(struct sweep_table *t, size_t row, const struct table_row *r,
                            struct as_err *err)
@@ -304,14 +374,6 @@ static as_status put_texts(struct sweep_table *t, size_t row, const struct table
 static as_status put_row(struct sweep_table *t, size_t row, const struct table_row *r,
                          struct as_err *err)
 {
-    JSON_AUTO params = NULL;
-    JSON_AUTO metrics = NULL;
-    as_status st = json_parse(r->params, strlen(r->params), &params, err);
-    if (st == AS_OK)
-        st = json_parse_reals(r->metrics, strlen(r->metrics), &metrics, err);
-    if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL, "trial %lld",
-                             (long long)r->number);
     for (size_t i = 0; i < t->n_columns; i++)
         clear_cells(&t->columns[i], row, row + 1);
     put_u32(t, row, C_NUMBER, r->number);
@@ -324,10 +386,14 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
     put_f64(t, row, C_STARTED, r->started_ms != 0, (double)r->started_ms);
     put_f64(t, row, C_ENDED, r->finished_ms != 0, (double)r->finished_ms);
     ((uint8_t *)t->columns[C_INFEASIBLE].values)[row] = r->infeasible;
-    st = put_texts(t, row, r, err);
+    as_status st = put_texts(t, row, r, err);
     if (st == AS_OK)
-        st = put_params(t, row, params, err);
-    return st == AS_OK ? put_metrics(t, row, metrics, err) : st;
+        st = put_object(t, row, r->params, put_params, err);
+    if (st == AS_OK)
+        st = put_object(t, row, r->metrics, put_metrics, err);
+    if (st != AS_OK && st != AS_E_NOMEM)
+        return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)r->number);
+    return st;
 }
 
 as_status sweep_table_put(struct sweep_table *t, const struct table_row *row, struct as_err *err)

@@ -32,6 +32,10 @@ COLUMNS_WHOLE_ROW(struct table_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
+/* As SQL_MS(), in doubles: extract() computes with numeric, a third of the time of a statement that
+ * reads all trials. */
+#define TABLE_MS(column) "(date_part('epoch', " column ") * 1000)::bigint"
+
 #define ROW_FIELDS(FIRST, NEXT)                                                                    \
     FIRST(i64, number, "number")                                                                   \
     NEXT(trial_state, state, "state")                                                              \
@@ -51,9 +55,9 @@ COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
     NEXT(text, client, "client")                                                                   \
     NEXT(text, group, "group_id")                                                                  \
     NEXT(text, reason, "reason")                                                                   \
-    NEXT(i64, created_ms, SQL_MS("created_at"))                                                    \
-    NEXT(i64, started_ms, SQL_MS("started_at"))                                                    \
-    NEXT(i64, finished_ms, SQL_MS("finished_at"))
+    NEXT(i64, created_ms, TABLE_MS("created_at"))                                                  \
+    NEXT(i64, started_ms, TABLE_MS("started_at"))                                                  \
+    NEXT(i64, finished_ms, TABLE_MS("finished_at"))
 COLUMNS_WHOLE_ROW(struct table_row, ROW_FIELDS)
 COLUMNS_READER(row, struct table_row, ROW_FIELDS)
 #define ROW_COLUMNS COLUMNS_SQL(ROW_FIELDS)
@@ -86,8 +90,8 @@ COLUMNS_READER(point, struct point_row, POINT_FIELDS)
     NEXT(text, client, "x.client")                                                                 \
     NEXT(text, group, "x.group_id")                                                                \
     NEXT(text, outcome, "x.outcome")                                                               \
-    NEXT(i64, began_ms, SQL_MS("x.began_at"))                                                      \
-    NEXT(i64, ended_ms, SQL_MS("x.ended_at"))
+    NEXT(i64, began_ms, TABLE_MS("x.began_at"))                                                    \
+    NEXT(i64, ended_ms, TABLE_MS("x.ended_at"))
 COLUMNS_WHOLE_ROW(struct timeline_row, TIMELINE_FIELDS)
 COLUMNS_READER(timeline, struct timeline_row, TIMELINE_FIELDS)
 /* A seat whose runner said nothing at its end ended as its state says: lost, or left. */

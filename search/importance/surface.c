@@ -1,3 +1,6 @@
+/* A point moves through the grid, from the base's place: its features are what the model compares,
+ * so conditions and choices need no case of their own. Cells are predicted in batches, because the
+ * deviation costs one triangular solve for all points of a batch. */
 #include "search/importance/surface.h"
 
 #include <math.h>
