@@ -16,6 +16,7 @@ struct regret_loop {
     struct regret_checks *checks; /* owned */
     atomic_bool is_stopping;
     int64_t n_rounds;
+    bool with_ended; /* it looks at all sweeps, until none of them is due */
     bool has_failed;
     struct periodic *thread;
 };
@@ -28,9 +29,10 @@ static bool check_once(void *arg, bool is_due)
     struct regret_report report = {0};
     if (r->n_rounds == 0) /* Linux: of this thread alone */
         (void)setpriority(PRIO_PROCESS, (id_t)gettid(), LOWEST);
-    bool ended = is_due && r->n_rounds % ENDED_EVERY == 0;
+    r->with_ended |= is_due && r->n_rounds % ENDED_EVERY == 0;
     r->n_rounds += is_due;
-    as_status st = regret_checks_round(r->checks, ended, &r->is_stopping, &report, &err);
+    as_status st = regret_checks_round(r->checks, r->with_ended, &r->is_stopping, &report, &err);
+    r->with_ended &= st < 0 || report.kept > 0;
     if (st < 0 && !r->has_failed)
         log_write(LOG_WARN, "what is left to gain", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
