@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/assignment_row.h"
+#include "scheduler/rows/file_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
@@ -154,7 +155,8 @@ struct batch_source {
     struct batch_queued {
         int64_t number, attempt, seed;
         const char *params;
-    } * queue; /* the oldest queued trials */
+        struct file_list files; /* of its checkpoint; none before its first attempt */
+    } * queue;                  /* the oldest queued trials */
     size_t n_queue;
 };
 

@@ -11,4 +11,15 @@ extern const struct stmt_set addition_stmts, attempt_stmts, batch_stmts, claims_
     sweep_stmts, table_stmts, token_stmts, trial_stmts, turn_stmts, gang_stmts, gathering_stmts,
     seat_stmts;
 
+/* What an attempt that begins sets of trial t, ended by a comma. The values of a trial are those of
+ * one attempt: only one that goes on from a checkpoint keeps what the attempt before it had
+ * measured, as after a retry (trial_store). */
+#define SQL_HAS_CHECKPOINT                                                                         \
+    "exists (select from trial_file f where f.sweep_key = t.sweep_key and f.number = t.number "    \
+    "and f.kind = 'checkpoint')"
+#define SQL_OWN_VALUES                                                                             \
+    "value = case when " SQL_HAS_CHECKPOINT                                                        \
+    " then t.value end, step = case when " SQL_HAS_CHECKPOINT                                      \
+    " then t.step end, metrics = case when " SQL_HAS_CHECKPOINT " then t.metrics else '{}' end, "
+
 #endif
