@@ -894,6 +894,15 @@ export type SuggestionReason = {
     /** The weight of its predictions in the model's mean: 1 where its values are these ones */
     mean?: number;
   }[];
+  /** gp: what it has learned of parameters that declare no condition; absent: nothing */
+  no_effect?: {
+    /** It has no effect there */
+    parameter: string;
+    /** One choice and its value, as a `when` would name them */
+    where: Record<string, Value>;
+    /** That it was learned from */
+    trials: number;
+  }[];
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
   /** gp: of the objective, or a list in the order of the objectives */
