@@ -97,7 +97,8 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     struct rung_board *b = r->board;
     struct rung_step step;
     int64_t place = ++*seq;
-    as_status st = rung_order_reach(b->index, a, now, r->ends, seq, &step, err);
+    const struct rung_arrival arrival = {.result = *now, .ends = r->ends, .successor = -1};
+    as_status st = rung_order_reach(b->index, a, &arrival, seq, &step, err);
     if (st != AS_OK)
         return st;
     now->seq = (uint64_t)place;

@@ -112,7 +112,7 @@ json_t *sweep_stopping_to_json(const struct sweep_doc *d)
     const char *metrics[SEARCH_MAX_OBJECTIVES];
     for (size_t i = 0; i < d->n_objectives; i++)
         metrics[i] = d->objectives[i].name;
-    return stop_spec_to_json(&d->stopping, metrics);
+    return stop_spec_to_json(&d->stopping, metrics, d->space);
 }
 
 /* ---- a train document under sample values ---- */
