@@ -89,7 +89,8 @@ static const struct stmt stmts[] = {
     [CLAIMS_QUEUE] =
         {"claims_queue",
          "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as "
-         "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params "
+         "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params, "
+         "t.parent is not null "
          "from trial t where t.sweep_key = u.key and t.state = 'queued' order by t.number limit "
          "u.most) h"},
     [CLAIMS_ADD] =
@@ -327,6 +328,7 @@ static as_status read_queues(struct tx *t, struct arena *a, struct batch_source 
         q->attempt = read_i64(&rd);
         q->seed = read_i64(&rd);
         q->params = read_str(&rd);
+        q->is_fork = read_bool(&rd);
         st = reader_check(&rd, err);
     }
     return st;

@@ -154,6 +154,7 @@ struct batch_source {
     struct batch_queued {
         int64_t number, attempt, seed;
         const char *params;
+        bool is_fork; /* it may have a checkpoint, though it never ran */
     } * queue; /* the oldest queued trials */
     size_t n_queue;
 };

@@ -146,7 +146,8 @@ enum {
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
     NEXT(bool, is_spent, STEPS_OVER)                                                               \
-    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")
+    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")                                \
+    NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -230,10 +231,10 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, population, most, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -275,7 +276,9 @@ static const struct stmt stmts[] = {
     [SWEEP_LIMIT] =
         {"sweep_limit",
          "update sweep set document = $2, planned = case when $3::int is null then "
-         "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
+         "planned else greatest(least($3, population + (select count(*) from trial t where "
+         "t.sweep_key = key and t.origin = 'forked')) + n_known, n_total) end, most = case when "
+         "population is not null then coalesce($3, most) end, max_concurrent = $4, "
          "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
          "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
@@ -344,7 +347,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
              arg_bool(s->ensemble_non_negative), arg_str(s->n_rungs > 0 ? str_cstr(&rungs) : NULL),
              arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps),
-             arg_bool(s->rungs_strict)),
+             arg_bool(s->rungs_strict), arg_i64_or_null(s->population > 0, s->population),
+             arg_i64_or_null(s->population > 0, s->most)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
