@@ -217,10 +217,8 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
         if (st != AS_OK)
             return st;
     }
-    *ret = (struct files_request){.kind = (file_kind)kind,
-                                  .lost = lost,
-                                  .step = step,
-                                  .files = {.rows = rows, .n = n}};
+    *ret = (struct files_request){
+        .kind = (file_kind)kind, .lost = lost, .step = step, .files = {.rows = rows, .n = n}};
     return AS_OK;
 }
 

@@ -231,11 +231,10 @@ static as_status put_set(struct tx *t, const struct trial_head *x, const struct 
                          int64_t *ret_missing, struct as_err *err)
 {
     static const char *const kinds[] = {"artifact", "checkpoint"};
-    return s->kind == FILE_KEPT
-               ? store_file_keep(t, x->sweep_key, x->number, s->step, s->files, s->n, ret_missing,
-                                 err)
-               : store_file_replace(t, x->sweep_key, x->number, kinds[s->kind], s->files, s->n,
-                                    ret_missing, err);
+    return s->kind == FILE_KEPT ? store_file_keep(t, x->sweep_key, x->number, s->step, s->files,
+                                                  s->n, ret_missing, err)
+                                : store_file_replace(t, x->sweep_key, x->number, kinds[s->kind],
+                                                     s->files, s->n, ret_missing, err);
 }
 
 static as_status replace_files(struct tx *t, const struct attempt_ref *ref,

@@ -89,8 +89,9 @@ static as_status add_promotion(struct arena *a, struct rung_planned *p, const st
 }
 
 /* A fork of the parent takes the place of the trial, as a queued trial with the next number. */
-static as_status add_fork(struct arena *a, const struct rung_report *r, const struct rung_result *now,
-                          int64_t parent, struct rung_planned *p, struct as_err *err)
+static as_status add_fork(struct arena *a, const struct rung_report *r,
+                          const struct rung_result *now, int64_t parent, struct rung_planned *p,
+                          struct as_err *err)
 {
     struct sweep_head *s = r->sweep;
     const struct fork_new row = {.sweep_key = s->key,
@@ -123,7 +124,10 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     struct rung_board *b = r->board;
     struct rung_step step;
     int64_t place = ++*seq;
-    const struct rung_arrival arrival = {.result = *now, .ends = r->ends, .successor = r->sweep->forks_left > 0 ? r->sweep->counts.total : -1};
+    const struct rung_arrival arrival = {
+        .result = *now,
+        .ends = r->ends,
+        .successor = r->sweep->forks_left > 0 ? r->sweep->counts.total : -1};
     as_status st = rung_order_reach(b->index, a, &arrival, seq, &step, err);
     if (st != AS_OK)
         return st;

@@ -26,7 +26,7 @@ struct claimed_row {
                                           below the second, is kept for forks; 0: nothing is */
     const char *may_differ; /* JSON: fields of trial.train in which a checkpoint's document may
                                differ from the trial's; NULL: none */
-    int64_t timeout_ms;                /* 0: none */
+    int64_t timeout_ms;     /* 0: none */
     int64_t grace_ms;
     const char *group; /* NULL: it runs alone; the three below describe its group */
     const char *shape;

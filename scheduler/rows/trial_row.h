@@ -38,7 +38,7 @@ struct trial_row {
     const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; for trials
                                that people added {"method": "enqueued"} or {"method": "known"};
                                of a fork {"method": "pbt", "parent", "replaces", "step"} */
-    bool is_fork; /* the two below are set */
+    bool is_fork;           /* the two below are set */
     int64_t parent, fork_step; /* it goes on from this trial at this step */
     bool has_index;
     int64_t index; /* its index among this method's suggestions, from 0 */

@@ -294,6 +294,21 @@ static as_status check_resources(const struct sweep_doc *d, struct faults *fault
     return faults_note(faults, st, err);
 }
 
+/* Refuse a population that leaves no trial for a fork. Limits may change later, so stored documents
+ * have any. */
+static as_status check_population(const struct sweep_doc *d, struct faults *faults,
+                                  struct as_err *err)
+{
+    if (d->stopping.method != STOP_PBT || d->stopping.pbt.population < d->limits.max_trials)
+        return AS_OK;
+    as_status st =
+        as_fail_at(err, AS_E_INVAL, "/early_stopping/population",
+                   "/early_stopping/population: found %" PRId64
+                   ", expected less than limits.max_trials (%" PRId64 "): forks count as trials",
+                   d->stopping.pbt.population, d->limits.max_trials);
+    return faults_note(faults, st, err);
+}
+
 /* Refuse constraints that name a parameter: no trial would report it as a metric. Sweeps that were
  * created before this check must stay readable, so the document's parser does not check it. */
 static as_status check_outcomes(const struct sweep_doc *d, struct faults *faults,
@@ -351,6 +366,8 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     if (st != AS_OK)
         return st;
     st = check_outcomes(parsed, q->faults, err);
+    if (st == AS_OK)
+        st = check_population(parsed, q->faults, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);

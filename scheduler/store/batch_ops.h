@@ -155,7 +155,7 @@ struct batch_source {
         int64_t number, attempt, seed;
         const char *params;
         bool is_fork; /* it may have a checkpoint, though it never ran */
-    } * queue; /* the oldest queued trials */
+    } * queue;        /* the oldest queued trials */
     size_t n_queue;
 };
 

@@ -596,7 +596,8 @@ static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes
                              struct as_err *err)
 {
     const struct rung_changes *rungs = &c->rungs;
-    size_t most = c->n_records + c->n_ends + rungs->n_results + rungs->n_forks + rungs->n_promotions;
+    size_t most =
+        c->n_records + c->n_ends + rungs->n_results + rungs->n_forks + rungs->n_promotions;
     struct events events = {.list = arena_alloc(a, most + 1, sizeof *events.list)};
     if (!events.list)
         return as_fail_nomem(err);

@@ -7,7 +7,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD, FILE_DROP_KEPT };
+enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD, FILE_DECIDED, FILE_DROP_KEPT };
 
 #define KEPT "kept" /* the kind */
 
@@ -33,6 +33,8 @@ static const struct stmt stmts[] = {
                   "insert into trial_file (sweep_key, number, kind, path, size, sha256) select $1, "
                   "$2, $3, $4 || f.path, f.size, f.sha256 from unnest($5::text[], $6::bigint[], "
                   "$7::text[]) as f(path, size, sha256)"},
+    [FILE_DECIDED] = {"file_decided", "select true from rung_result where sweep_key = $1 and "
+                                      "number = $2 and step = $3 limit 1"},
     [FILE_DROP_KEPT] = {"file_drop_kept",
                         "delete from trial_file where sweep_key = $1 and kind = 'kept'"},
 };
@@ -140,9 +142,15 @@ as_status store_file_keep(struct tx *t, int64_t sweep_key, int64_t number, int64
                           const struct file_row *files, size_t n, int64_t *ret_missing,
                           struct as_err *err)
 {
+    RESULT_AUTO r = {0};
     char prefix[24];
     const struct replaced_set s = {sweep_key, number, KEPT, prefix, files, n};
     (void)snprintf(prefix, sizeof prefix, "%lld/", (long long)step);
+    *ret_missing = -1;
+    as_status st = tx_query(t, &stmts[FILE_DECIDED],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(step)), &r, err);
+    if (st != AS_OK || r.rows > 0)
+        return st;
     return replace(t, &s, ret_missing, err);
 }
 

@@ -1,9 +1,9 @@
 /* Forks: the statements that read the parameters of parents and insert the trials.
  *
  * What a fork is, its parent and its number, was decided in the plan, from the rung results alone.
- * Its parameters follow from its parent's, which no plan reads: so they are read here, and only when
- * something is forked. The files of the parent are copied as rows: from then on a fork is like any
- * trial that waits with a checkpoint, whatever becomes of its parent. */
+ * Its parameters follow from its parent's, which no plan reads: so they are read here, and only
+ * when something is forked. The files of the parent are copied as rows: from then on a fork is
+ * like any trial that waits with a checkpoint, whatever becomes of its parent. */
 #include "scheduler/store/fork_store.h"
 
 #include <string.h>
@@ -13,9 +13,8 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/sweep/doc_cache.h"
-#include "scheduler/sweep/stored_doc.h"
+#include "scheduler/sweep/fork_params.h"
 #include "scheduler/sweep/trial_state.h"
-#include "search/stopping/explore.h"
 
 enum { FORK_PARENTS, FORK_ADD };
 
@@ -34,7 +33,8 @@ static const struct stmt stmts[] = {
         {"fork_add",
          "with l as materialized (select * from unnest($1::bigint[], $2::int[], $3::int[], "
          "$4::bigint[], $5::int[], $6::text[], $7::text[]) as l(sweep_key, number, parent, step, "
-         "next, params, suggestion)), counted as (update sweep s set planned = s.planned + c.n from "
+         "next, params, suggestion)), counted as (update sweep s set planned = s.planned + c.n "
+         "from "
          "(select sweep_key, count(*) as n from l group by sweep_key) c where " SQL_JOINED(
              "s.key",
              "c.sweep_key") "), made as (insert into trial (sweep_key, number, state, params, "
@@ -44,7 +44,8 @@ static const struct stmt stmts[] = {
                             "l.step, l.next, p.shape, p.bytes_per_member from l cross join lateral "
                             "(select seed, shape, bytes_per_member from trial where sweep_key = "
                             "l.sweep_key and number = l.parent limit 1) p order by l.sweep_key, "
-                            "l.number) insert into trial_file (sweep_key, number, kind, path, size, "
+                            "l.number) insert into trial_file (sweep_key, number, kind, path, "
+                            "size, "
                             "sha256) select l.sweep_key, l.number, 'checkpoint', substr(f.path, "
                             "length(l.step::text) + 2), f.size, f.sha256 from l cross join lateral "
                             "(select path, size, sha256 from trial_file where sweep_key = "
@@ -58,7 +59,7 @@ const struct stmt_set fork_stmts = {"fork", stmts, AS_ARRAY_LEN(stmts)};
 /* A fork while it is made. */
 struct making {
     const struct fork_new *row;
-    const struct sweep_doc *doc;     /* of its sweep: a view of `ref` or of another fork's */
+    const struct sweep_doc *doc; /* of its sweep: a view of `ref` or of another fork's */
     struct doc_ref ref;
     const char *params, *suggestion; /* JSON, in the arena */
     bool has_files;                  /* its parent left something at that step */
@@ -75,7 +76,7 @@ static void makings_done(struct makings *m)
         doc_ref_done(&m->rows[i].ref);
 }
 
-static const char *keep_text(struct arena *a, json_t *j)
+static const char *keep_text(struct arena *a, const json_t *j)
 {
     AS_AUTO(as_freep) char *text = j ? json_format_ordered(j) : NULL;
     return text ? arena_strdup(a, text) : NULL;
@@ -85,25 +86,15 @@ static const char *keep_text(struct arena *a, json_t *j)
 static as_status explore_from(struct arena *a, struct making *m, const char *params,
                               struct as_err *err)
 {
-    const struct sweep_doc *d = m->doc;
     const struct fork_new *f = m->row;
-    AS_AUTO(config_freep) struct config *parent = NULL;
-    AS_AUTO(config_freep) struct config *c = NULL;
-    JSON_AUTO tree = NULL;
-    as_status st = json_parse(params, strlen(params), &tree, err);
-    if (st == AS_OK)
-        st = config_from_json(d->space, tree, "/params", &parent, err);
+    const struct fork_made made = {f->number, f->parent, f->replaced, f->step};
+    JSON_AUTO own = NULL;
+    JSON_AUTO reason = NULL;
+    as_status st = fork_params(m->doc, &made, params, &own, &reason, err);
     if (st != AS_OK)
-        return stored_doc_failed(st, err);
-    if ((st = explore(d->space, &d->stopping.pbt, d->seed, (uint64_t)f->number, parent, &c, err)) !=
-        AS_OK)
         return st;
-    JSON_AUTO own = config_to_json(d->space, c);
-    JSON_AUTO how = json_pack("{s:s, s:I, s:I, s:I}", "method", stop_method_name(STOP_PBT), "parent",
-                              (json_int_t)f->parent, "replaces", (json_int_t)f->replaced, "step",
-                              (json_int_t)f->step);
     m->params = keep_text(a, own);
-    m->suggestion = keep_text(a, how);
+    m->suggestion = keep_text(a, reason);
     return m->params && m->suggestion ? AS_OK : as_fail_nomem(err);
 }
 
@@ -116,8 +107,8 @@ static struct making *same_sweep(const struct makings *m, size_t place)
     return NULL;
 }
 
-static as_status read_parent(struct tx *t, struct arena *a, struct makings *m, const struct result *r,
-                             int row, struct as_err *err)
+static as_status read_parent(struct tx *t, struct arena *a, struct makings *m,
+                             const struct result *r, int row, struct as_err *err)
 {
     struct reader rd;
     reader_init(&rd, r, row, a);
@@ -127,8 +118,8 @@ static as_status read_parent(struct tx *t, struct arena *a, struct makings *m, c
     as_status st = reader_check(&rd, err);
     if (st != AS_OK)
         return st;
-    if (document && (st = doc_cache_read(store_docs(tx_store(t)), document, true, &now->ref, err)) !=
-                        AS_OK)
+    if (document &&
+        (st = doc_cache_read(store_docs(tx_store(t)), document, true, &now->ref, err)) != AS_OK)
         return st;
     const struct making *first = same_sweep(m, (size_t)(now - m->rows));
     now->doc = first ? first->doc : now->ref.doc;
@@ -192,10 +183,9 @@ static as_status event_of(struct arena *a, const struct making *m, struct event_
 {
     const struct fork_new *f = m->row;
     const char *lost = "; its parent left no checkpoint there, so it begins from its start";
-    const char *reason =
-        arena_printf(a, "it goes on from trial %lld at step %lld, in place of trial %lld%s",
-                     (long long)f->parent, (long long)f->step, (long long)f->replaced,
-                     m->has_files ? "" : lost);
+    const char *reason = arena_printf(
+        a, "it goes on from trial %lld at step %lld, in place of trial %lld%s",
+        (long long)f->parent, (long long)f->step, (long long)f->replaced, m->has_files ? "" : lost);
     *ret = (struct event_new){.type = "trial.changed",
                               .sweep_key = f->sweep_key,
                               .sweep = f->sweep,

@@ -141,7 +141,8 @@ static const struct stmt stmts[] = {
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
-                    "t.sweep_key = s.key and t.state = 'pruned' and s.population is null)::bigint from sweep s cross join "
+                    "t.sweep_key = s.key and t.state = 'pruned' and s.population is null)::bigint "
+                    "from sweep s cross join "
                     "unnest(s.rungs) as u(step) where s.key = $1 order by u.step"},
     [RUNG_COUNTS] = {"rung_counts",
                      "select r.rung, " COUNT_COLUMNS " from rung_result r join trial t on "

@@ -146,7 +146,7 @@ enum {
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
     NEXT(bool, is_spent, STEPS_OVER)                                                               \
-    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")                                \
+    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")                               \
     NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
@@ -231,7 +231,8 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, population, most, tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, population, most, "
+         "tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
          "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, array(select "

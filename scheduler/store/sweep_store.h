@@ -71,9 +71,9 @@ struct sweep_head {
     int64_t priority;
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;
-    bool stops;     /* it has early stopping */
-    bool is_spent;  /* its trials have had max_steps together */
-    bool is_strict; /* rungs_strict, and no trial has a value at a rung yet */
+    bool stops;         /* it has early stopping */
+    bool is_spent;      /* its trials have had max_steps together */
+    bool is_strict;     /* rungs_strict, and no trial has a value at a rung yet */
     int64_t forks_left; /* so many more may be made; each adds one to planned */
 };
 

@@ -1,10 +1,10 @@
 /* Population based training, second half: the parameters of a fork, from those of its parent.
  *
  * Each parameter that may change is drawn anew with the chance `resample`, over its whole range.
- * Else a number moves up or down, each as likely: on a log scale it is multiplied by the factor, on
- * a linear scale it moves by (factor - 1) of the range, by one level at least, and never out of the
- * range. An ordinal moves by such a share of its values. Values without an order (categorical, bool)
- * stay unless they are drawn anew. Parameters that may not change keep their values.
+ * Else a number moves up or down, each as likely: on a log scale it is multiplied by the factor,
+ * on a linear scale it moves by (factor - 1) of the range, by one level at least, and never out of
+ * the range. An ordinal moves by such a share of its values. Values without an order (categorical,
+ * bool) stay unless they are drawn anew. Parameters that may not change keep their values.
  *
  * Conditions hold: a parameter that a change makes active is drawn, one that it makes inactive has
  * no value. A configuration that the space does not allow is drawn again; after EXPLORE_DRAWS of

@@ -1,7 +1,9 @@
+/* Reads and writes the fields of pbt in `early_stopping`. Parameters are named in the document and
+ * bits here, so that a specification is a value that can be copied: names are those of the space,
+ * which whoever reads or writes the section has beside it. */
 #include "search/stopping/pbt_spec.h"
 
 #include "base/str.h"
-#include "search/stopping/stop_spec.h"
 
 #define WORD_BITS 64
 #define DEFAULT_POPULATION 20
@@ -113,7 +115,7 @@ as_status pbt_spec_parse(struct json_fields *f, const struct space *space, struc
     as_status st = json_fields_i64(f, "population", JSON_OPTIONAL, PBT_MIN_POPULATION,
                                    PBT_MAX_POPULATION, &p.population, err);
     if (st == AS_OK)
-        st = json_fields_i64(f, "period", JSON_REQUIRED, 1, STOP_MAX_STEPS, &p.period, err);
+        st = json_fields_i64(f, "period", JSON_REQUIRED, 1, PBT_MAX_PERIOD, &p.period, err);
     if (st == AS_OK)
         st = json_fields_double(f, "quantile", JSON_OPTIONAL, 0.01, PBT_MAX_QUANTILE, &p.quantile,
                                 err);

@@ -1,9 +1,9 @@
 /* The fields of `early_stopping: {method: pbt, …}`, population based training, checked and typed
  * (Jaderberg et al., "Population Based Training of Neural Networks", arXiv:1711.09846).
  *
- * At every `period` steps a trial that is among the last of those that reached the step is replaced:
- * a fork of one of the best goes on from that one's checkpoint, with some of its parameters changed
- * (exploit.h, explore.h). */
+ * At every `period` steps a trial that is among the last of those that reached the step is
+ * replaced: a fork of one of the best goes on from that one's checkpoint, with some of its
+ * parameters changed (exploit.h, explore.h). */
 #ifndef ASSAY_SEARCH_STOPPING_PBT_SPEC_H
 #define ASSAY_SEARCH_STOPPING_PBT_SPEC_H
 
@@ -19,6 +19,7 @@
 #define PBT_MIN_POPULATION 2
 #define PBT_MAX_POPULATION 10000
 #define PBT_MAX_QUANTILE 0.5
+#define PBT_MAX_PERIOD (INT64_C(1) << 53) /* as of steps (stop_spec.h) */
 
 struct pbt_spec {
     int64_t population; /* trials that the search makes; from then on there are forks only */

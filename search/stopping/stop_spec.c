@@ -18,11 +18,9 @@ static const char *const method_words[] = {"asha",  "hyperband", "pasha", "media
 static const char *const mode_words[] = {"auto", "pause", "stop", NULL};
 enum { MODE_AUTO, MODE_PAUSE, MODE_STOP };
 
-static const bool is_offered[] = {[STOP_ASHA] = true,
-                                  [STOP_HYPERBAND] = true,
-                                  [STOP_PASHA] = true,
-                                  [STOP_MEDIAN] = true,
-                                  [STOP_CURVE] = true};
+static const bool is_offered[] = {
+    [STOP_ASHA] = true,   [STOP_HYPERBAND] = true, [STOP_PASHA] = true,
+    [STOP_MEDIAN] = true, [STOP_CURVE] = true,     [STOP_PBT] = true};
 
 const char *stop_method_name(stop_method m)
 {

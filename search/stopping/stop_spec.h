@@ -1,9 +1,9 @@
 /* The section `early_stopping` of a sweep document, checked and typed: at which steps trials are
  * compared, and what happens to those that are behind.
  *
- * A rung is a number of steps. The rungs are min_steps, min_steps * eta, min_steps * eta^2 … as far
- * as they are below max_steps, and then max_steps itself, where a trial has run in full. Those of pbt
- * are multiples of its period instead. */
+ * A rung is a number of steps. The rungs are min_steps, min_steps * eta, min_steps * eta^2 … as
+ * far as they are below max_steps, and then max_steps itself, where a trial has run in full. Those
+ * of pbt are multiples of its period instead. */
 #ifndef ASSAY_SEARCH_STOPPING_STOP_SPEC_H
 #define ASSAY_SEARCH_STOPPING_STOP_SPEC_H
 

@@ -242,7 +242,8 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* Without drawing anew every number moves by a factor, on its scale; values without an order stay. */
+/* Without drawing anew every number moves by a factor, on its scale; values without an order
+ * stay. */
 START_TEST(test_perturbed)
 {
     AS_AUTO(space_freep) struct space *s = space_of(NULL);
