@@ -11,17 +11,17 @@ import time
 
 from harness import Assay
 
-# Reports ten steps; the loss falls with the rate that a trial has at each of them. It goes on after the step in its
-# checkpoint, and says so.
+# Reports ten steps; the loss falls with the rate that a trial has at each of them, and the slower it falls, the later are
+# the reports. It goes on after the step in its checkpoint, and says so.
 PROGRAM = """
-at=0 loss=100
+at=0 loss=100 pause=$(echo "$ASSAY_PARAM_rate" | awk '{print 0.1 + (9 - $1) / 30}')
 [ -s "$ASSAY_CHECKPOINTS/state" ] && read at loss < "$ASSAY_CHECKPOINTS/state" && echo "goes on after $at"
 while [ "$at" -lt 10 ]; do
     at=$((at + 1))
     loss=$(echo "$loss $ASSAY_PARAM_rate" | awk '{printf "%.9f", $1 - $2}')
     echo "$at $loss" > "$ASSAY_CHECKPOINTS/state.new" && mv "$ASSAY_CHECKPOINTS/state.new" "$ASSAY_CHECKPOINTS/state"
     echo "{\\"step\\": $at, \\"loss\\": $loss}" >> "$ASSAY_REPORT"
-    sleep 0.2
+    sleep "$pause"
 done
 """
 
