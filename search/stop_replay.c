@@ -1,4 +1,4 @@
-/* Reads the stored order out of the rungs, ends and retries of the trials. */
+/* Reads the stored order out of the rungs, ends and retries of the trials, and the forks of pbt. */
 #include "search/stop_replay.h"
 
 #include <math.h>
@@ -6,12 +6,19 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "search/space/config.h"
+#include "search/space/space.h"
 #include "search/trial_past.h"
 
 #define STOPPING_AT "/sweep/document/early_stopping"
 
 struct stop_replay {
     struct stop_spec spec;
+    struct space *space;       /* owned; NULL: nothing is forked */
+    struct config **configs;   /* owned, n_trials: those of forks and their parents; else NULL */
+    struct stored_fork *forks; /* owned, n_trials: by the trial that was replaced */
+    bool *is_replaced;         /* owned, n_trials */
+    size_t n_trials;
     struct stored_event *events; /* owned */
     size_t n, cap;
     struct decision_replay *decisions; /* owned */
@@ -23,6 +30,12 @@ void stop_replay_free(struct stop_replay *r)
         return;
     decision_replay_free(r->decisions);
     free(r->events);
+    for (size_t i = 0; i < r->n_trials; i++)
+        config_free(r->configs[i]);
+    free(r->configs);
+    free(r->forks);
+    free(r->is_replaced);
+    space_free(r->space);
     free(r);
 }
 
@@ -69,12 +82,31 @@ static as_status read_context(const json_t *sweep, struct stop_context *ret, str
     return AS_OK;
 }
 
+/* Of pbt, whose forks have other parameters than their parents. */
+static as_status read_space(struct stop_replay *r, const json_t *sweep, const json_t *section,
+                            struct as_err *err)
+{
+    const json_t *document = json_object_get(sweep, "document");
+    if (!as_streq(json_string_value(json_object_get(section, "method")),
+                  stop_method_name(STOP_PBT)))
+        return AS_OK;
+    as_status st = space_parse(json_object_get(document, "parameters"),
+                               "/sweep/document/parameters", &r->space, err);
+    if (st == AS_OK)
+        st = space_parse_constraints(r->space, json_object_get(document, "parameter_constraints"),
+                                     "/sweep/document/parameter_constraints", err);
+    return st == AS_OK ? space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
+                                               "/sweep/document/forbidden", err)
+                       : st;
+}
+
 static as_status read_spec(struct stop_replay *r, const json_t *sweep, const json_t *section,
                            struct as_err *err)
 {
     struct json_fields f;
     struct stop_context c;
     as_status st = read_context(sweep, &c, err);
+    c.space = r->space;
     if (st == AS_OK)
         st = json_fields_init(&f, section, STOPPING_AT, err);
     return st == AS_OK ? stop_spec_parse(&f, &c, &r->spec, err) : st;
@@ -134,6 +166,86 @@ static as_status read_result(const struct stop_replay *r, const json_t *j, const
     return AS_OK;
 }
 
+/* ---- forks ---- */
+
+/* The configuration of a trial; it is read once. */
+static as_status read_config(struct stop_replay *r, const json_t *items, uint64_t number,
+                             struct as_err *err)
+{
+    char pointer[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+    if (r->configs[number])
+        return AS_OK;
+    json_pointer_index("/items", (size_t)number, pointer);
+    json_pointer_child(pointer, "params", at);
+    return config_from_json(r->space,
+                            json_object_get(json_array_get(items, (size_t)number), "params"), at,
+                            &r->configs[number], err);
+}
+
+/* The trial at this place of the list is a fork. */
+static as_status read_fork(struct stop_replay *r, const json_t *items, size_t place,
+                           const char *pointer, struct as_err *err)
+{
+    const json_t *trial = json_array_get(items, place);
+    const json_t *how = json_object_get(trial, "suggestion");
+    uint64_t parent = 0, step = 0, replaced = 0;
+    if (!read_count(trial, "parent", &parent) || !read_count(trial, "fork_step", &step) ||
+        !read_count(how, "replaces", &replaced) || parent >= place || replaced >= place)
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: expected a fork with its parent, fork_step, and the trial that it "
+                          "replaces in suggestion.replaces, both before it",
+                          pointer);
+    as_status st = read_config(r, items, place, err);
+    if (st == AS_OK)
+        st = read_config(r, items, parent, err);
+    if (st != AS_OK)
+        return st;
+    r->is_replaced[replaced] = true;
+    r->forks[replaced] = (struct stored_fork){.number = place,
+                                              .parent = parent,
+                                              .step = (int64_t)step,
+                                              .config = r->configs[place],
+                                              .parent_config = r->configs[parent]};
+    return AS_OK;
+}
+
+/* The list is in the order of the numbers, without gaps, as a replay of suggestions asks too. */
+static as_status read_forks(struct stop_replay *r, const json_t *items, struct as_err *err)
+{
+    char pointer[AS_ERR_POINTER_MAX];
+    size_t i, n = json_array_size(items);
+    json_t *trial;
+    r->configs = as_calloc(n + 1, sizeof(struct config *));
+    r->forks = as_calloc(n + 1, sizeof *r->forks);
+    r->is_replaced = as_calloc(n + 1, sizeof *r->is_replaced);
+    if (!r->configs || !r->forks || !r->is_replaced)
+        return as_fail_nomem(err);
+    r->n_trials = n;
+    json_array_foreach((json_t *)items, i, trial)
+    {
+        if (!as_streq(json_string_value(json_object_get(trial, "origin")), "forked"))
+            continue;
+        json_pointer_index("/items", i, pointer);
+        if (!r->space || json_integer_value(json_object_get(trial, "number")) != (json_int_t)i)
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "%s: expected a fork in a sweep with pbt, at the place of its number",
+                              pointer);
+        as_status st = read_fork(r, items, i, pointer, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* ---- rungs and ends ---- */
+
+/* The last result of a trial that was replaced is the one that a fork followed. */
+static const struct stored_fork *fork_of(const struct stop_replay *r, const struct stored_event *e)
+{
+    bool follows = e->result.decision == STOP_PRUNE && r->is_replaced[e->result.number];
+    return follows ? &r->forks[e->result.number] : NULL;
+}
+
 static as_status read_rungs(struct stop_replay *r, const json_t *rungs, uint64_t number,
                             const char *pointer, struct as_err *err)
 {
@@ -146,6 +258,7 @@ static as_status read_rungs(struct stop_replay *r, const json_t *rungs, uint64_t
         uint64_t promoted = 0;
         json_pointer_index(pointer, i, at);
         as_status st = read_result(r, j, at, &e, err);
+        e.fork = st == AS_OK ? fork_of(r, &e) : NULL;
         if (st == AS_OK)
             st = add_event(r, &e, err);
         if (st == AS_OK && read_count(j, "promoted_seq", &promoted) && promoted > 0)
@@ -208,7 +321,11 @@ as_status stop_replay_create(const json_t *sweep, const json_t *items, struct st
     AS_AUTO(stop_replay_freep) struct stop_replay *r = as_calloc(1, sizeof *r);
     if (!r)
         return as_fail_nomem(err);
-    as_status st = read_spec(r, sweep, section, err);
+    as_status st = read_space(r, sweep, section, err);
+    if (st == AS_OK)
+        st = read_spec(r, sweep, section, err);
+    if (st == AS_OK)
+        st = read_forks(r, items, err);
     json_array_foreach((json_t *)items, i, trial)
     {
         json_pointer_index("/items", i, pointer);
@@ -216,7 +333,7 @@ as_status stop_replay_create(const json_t *sweep, const json_t *items, struct st
             st = read_trial(r, trial, n, pointer, err);
     }
     if (st == AS_OK)
-        st = decision_replay_create(&r->spec, r->events, r->n, &r->decisions, err);
+        st = decision_replay_create(&r->spec, r->space, r->events, r->n, &r->decisions, err);
     if (st == AS_OK)
         *ret = as_steal(r);
     return st;

@@ -183,22 +183,28 @@ static as_status file_decode(const json_t *j, const char *pointer, struct file_r
 as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
                        struct as_err *err)
 {
-    static const char *const kinds[] = {"artifact", "checkpoint", NULL};
+    static const char *const kinds[] = {"artifact", "checkpoint", "kept", NULL};
     struct json_fields f;
     json_t *list = NULL;
     const char *lost = NULL;
     int kind = 0;
+    int64_t step = -1;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err)) < 0 ||
         (st = json_fields_array(&f, "files", JSON_REQUIRED, &list, err)) < 0 ||
         (st = json_fields_text(&f, "lost", JSON_OPTIONAL, 1, REASON_MAX, &lost, err)) < 0 ||
+        (st = json_fields_i64(&f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     size_t n = json_array_size(list);
-    if (lost && (n > 0 || kind == 0))
+    if (lost && (n > 0 || kind != FILE_CHECKPOINT))
         return as_fail_at(err, AS_E_INVAL, "/lost",
-                          "/lost: found beside %s, expected kind checkpoint and no files",
-                          n > 0 ? "files" : "kind artifact");
+                          "/lost: found beside %s%s, expected kind checkpoint and no files",
+                          n > 0 ? "files" : "kind ", n > 0 ? "" : kinds[kind]);
+    if ((kind == FILE_KEPT) != (step >= 0))
+        return as_fail_at(err, AS_E_INVAL, "/step",
+                          "/step: %s kind %s, expected a step beside kind kept alone",
+                          step >= 0 ? "found beside" : "is missing beside", kinds[kind]);
     if (n > ITEMS_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most %d", n, ITEMS_MAX);
     struct file_row *rows = arena_alloc(a, n ? n : 1, sizeof *rows);
@@ -211,9 +217,8 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
         if (st != AS_OK)
             return st;
     }
-    *ret = (struct files_request){.kind = kind ? FILE_CHECKPOINT : FILE_ARTIFACT,
-                                  .lost = lost,
-                                  .files = {.rows = rows, .n = n}};
+    *ret = (struct files_request){
+        .kind = (file_kind)kind, .lost = lost, .step = step, .files = {.rows = rows, .n = n}};
     return AS_OK;
 }
 

@@ -124,6 +124,16 @@ static json_t *rank_encode(const struct claimed_row *r)
     return out_end(&o);
 }
 
+/* What is kept for forks of the trial. */
+static json_t *forks_encode(const struct claimed_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "every", r->keep_every);
+    out_i64(&o, "until", r->keep_until);
+    out_json(&o, "may_differ", r->may_differ);
+    return out_end(&o);
+}
+
 static json_t *claimed_encode(const struct claimed_row *r)
 {
     struct out o = out_begin(), metric = out_begin();
@@ -154,6 +164,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
     out_i64(&o, "grace_ms", r->grace_ms);
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
     out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
+    out_child(&o, "forks", r->keep_every ? forks_encode(r) : json_null());
     json_decref(files);
     return out_end(&o);
 }

@@ -23,6 +23,8 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_reals(o, "metrics", r->metrics);
     out_json(o, "suggestion", r->suggestion);
     out_str(o, "origin", trial_origin_words[r->origin]);
+    out_i64_or_null(o, "parent", r->is_fork, r->parent);
+    out_i64_or_null(o, "fork_step", r->is_fork, r->fork_step);
     out_i64_or_null(o, "index", r->has_index, r->index);
     out_i64_or_null(o, "seen", r->has_seen, r->seen);
     out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);

@@ -128,6 +128,7 @@ AS_MUST_CHECK as_status log_decode(const json_t *doc, struct log_request *ret, s
 struct files_request {
     file_kind kind;
     const char *lost; /* why a checkpoint cannot be used; NULL: that is not said */
+    int64_t step;     /* of kind kept */
     struct file_list files;
 };
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,

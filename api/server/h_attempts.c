@@ -78,8 +78,12 @@ as_status h_attempt_files(struct call *c, struct as_err *err)
     st = files_decode(c->body, c->arena, &set, err);
     if (st < 0)
         return st;
-    st = set.lost ? attempt_lost_checkpoint(c->db, &ref, &by, set.lost, err)
-                  : attempt_files(c->db, &ref, &by, set.kind, set.files.rows, set.files.n, err);
+    if (set.lost)
+        st = attempt_lost_checkpoint(c->db, &ref, &by, set.lost, err);
+    else if (set.kind == FILE_KEPT)
+        st = attempt_keep(c->db, &ref, &by, set.step, set.files.rows, set.files.n, err);
+    else
+        st = attempt_files(c->db, &ref, &by, set.kind, set.files.rows, set.files.n, err);
     return st < 0 ? st : call_done(c);
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/commands/cmd.h"
+#include "cli/view/fork_view.h"
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
@@ -195,6 +196,21 @@ static const char *metric_of(const json_t *sweep)
     return json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
 }
 
+/* The tree of forks, if the sweep may have some. */
+static as_status add_forks(const struct session *s, const struct trial_ref *ref,
+                           const json_t *sweep, struct pairs *p, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    JSON_AUTO trials = NULL;
+    if (!fork_view_forks(sweep))
+        return AS_OK;
+    request_path(&path, ref, "trials");
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = request_list(s->client, path.s, NULL, FORK_TRIALS_MAX, &trials, err);
+    return st == AS_OK ? fork_view_tree(p, trials, err) : st;
+}
+
 static as_status show_sweep(const struct session *s, const char *id, struct as_err *err)
 {
     struct trial_ref ref;
@@ -229,6 +245,10 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_times(&p, sweep);
     add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));
     add_changes(&p, changes);
+    if ((st = add_forks(s, &ref, sweep, &p, err)) != AS_OK) {
+        str_done(&p.text);
+        return st;
+    }
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
     if (p.terminal.tty)
         str_puts(&p.text, "parameters\n");

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/template.h"
 #include "scheduler/assign/assignment_priv.h"
+#include "scheduler/assign/keeping.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/file_store.h"
@@ -101,7 +102,9 @@ static as_status fill_claimed(struct claim_reader *x, const struct attempt_claim
     if (st != AS_OK)
         return st;
     st = fill_dataset(x, params, ret, err);
-    if (st != AS_OK || ret->attempt <= 1) /* the first attempt has no files yet */
+    if (st == AS_OK)
+        st = keeping_fill(x->a, x->doc.tree, ret, err);
+    if (st != AS_OK || (ret->attempt <= 1 && !c->is_fork)) /* it has no files yet */
         return st;
     return store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "scheduler/assign/drawn.h"
+#include "scheduler/assign/keeping.h"
 #include "scheduler/commit/claim_plan.h"
 #include "scheduler/suggester/prepared.h"
 
@@ -123,11 +124,11 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
     if (!ret->sweep || !ret->params || !ret->trial || !ret->metric)
         return as_fail_nomem(err);
     as_status st = json_parse(ret->params, strlen(ret->params), &params, err);
-    if (st == AS_OK && q)
-        st = copy_files(a, &q->files, &ret->files, err);
-    return st == AS_OK
-               ? inactive_names(a, doc->ref.tree, params, &ret->inactive, &ret->n_inactive, err)
-               : st;
+    if (st == AS_OK)
+        st = inactive_names(a, doc->ref.tree, params, &ret->inactive, &ret->n_inactive, err);
+    if (st == AS_OK)
+        st = keeping_fill(a, doc->ref.tree, ret, err);
+    return st == AS_OK && q ? copy_files(a, &q->files, &ret->files, err) : st;
 }
 
 /* A claim whose answer cannot be made has its trials: its repeat reads them. */

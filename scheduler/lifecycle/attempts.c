@@ -219,17 +219,34 @@ as_status attempt_log(struct store *db, const struct attempt_ref *ref,
 
 /* Files. */
 
-static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
-                               const struct attempt_writer *by, file_kind kind,
-                               const struct file_row *files, size_t n, struct as_err *err)
+/* The files that an attempt has of a kind. */
+struct file_set {
+    file_kind kind;
+    int64_t step; /* of FILE_KEPT */
+    const struct file_row *files;
+    size_t n;
+};
+
+static as_status put_set(struct tx *t, const struct trial_head *x, const struct file_set *s,
+                         int64_t *ret_missing, struct as_err *err)
 {
     static const char *const kinds[] = {"artifact", "checkpoint"};
+    return s->kind == FILE_KEPT ? store_file_keep(t, x->sweep_key, x->number, s->step, s->files,
+                                                  s->n, ret_missing, err)
+                                : store_file_replace(t, x->sweep_key, x->number, kinds[s->kind],
+                                                     s->files, s->n, ret_missing, err);
+}
+
+static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
+                               const struct attempt_writer *by, const struct file_set *s,
+                               struct as_err *err)
+{
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     int64_t missing = -1;
     as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
     if (st == AS_OK)
-        st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
+        st = put_set(t, &x, s, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile");
     if (st < 0 || missing < 0)
@@ -238,7 +255,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
     snprintf(pointer, sizeof pointer, "/files/%lld/sha256", (long long)missing);
     return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
                       "no content %.64s of %lld bytes is stored: upload it first",
-                      files[missing].sha256, (long long)files[missing].size);
+                      s->files[missing].sha256, (long long)s->files[missing].size);
 }
 
 /* Is the path relative, without empty, "." and ".." parts? */
@@ -273,21 +290,37 @@ static as_status file_check(const struct file_row *files, size_t i, struct as_er
     return AS_OK;
 }
 
-as_status attempt_files(struct store *db, const struct attempt_ref *ref,
-                        const struct attempt_writer *by, file_kind kind,
-                        const struct file_row *files, size_t n, struct as_err *err)
+static as_status put_files(struct store *db, const struct attempt_ref *ref,
+                           const struct attempt_writer *by, const struct file_set *s,
+                           struct as_err *err)
 {
-    if (n > 1000)
-        return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most 1000", n);
-    for (size_t i = 0; i < n; i++) {
-        as_status st = file_check(files, i, err);
+    if (s->n > 1000)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most 1000", s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        as_status st = file_check(s->files, i, err);
         if (st != AS_OK)
             return st;
     }
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = replace_files(run.tx, ref, by, kind, files, n, err);
+        run.status = replace_files(run.tx, ref, by, s, err);
     return run.status;
+}
+
+as_status attempt_files(struct store *db, const struct attempt_ref *ref,
+                        const struct attempt_writer *by, file_kind kind,
+                        const struct file_row *files, size_t n, struct as_err *err)
+{
+    const struct file_set s = {.kind = kind, .files = files, .n = n};
+    return put_files(db, ref, by, &s, err);
+}
+
+as_status attempt_keep(struct store *db, const struct attempt_ref *ref,
+                       const struct attempt_writer *by, int64_t step, const struct file_row *files,
+                       size_t n, struct as_err *err)
+{
+    const struct file_set s = {.kind = FILE_KEPT, .step = step, .files = files, .n = n};
+    return put_files(db, ref, by, &s, err);
 }
 
 static as_status lose_checkpoint(struct tx *t, const struct attempt_ref *ref,

@@ -61,14 +61,22 @@ AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *
                                     const struct attempt_writer *by, const char *text,
                                     bool truncated, struct as_err *err);
 
-typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
+/* FILE_KEPT: what was in the checkpoint folder at a rung, for forks (attempt_keep()). */
+typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT, FILE_KEPT } file_kind;
 
-/* Replace the set of files of one kind. Paths are relative, without "." and ".." parts, and unique.
- * AS_E_INVAL with pointer (/files/3/path): a path, digest or size. AS_E_UNSUPPORTED with pointer:
- * content with that digest and size is not stored; upload it first (the API answers 422). */
+/* Replace the set of files of one kind, not FILE_KEPT. Paths are relative, without "." and ".."
+ * parts, and unique. AS_E_INVAL with pointer (/files/3/path): a path, digest or size.
+ * AS_E_UNSUPPORTED with pointer: content with that digest and size is not stored; upload it first
+ * (the API answers 422). */
 AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref *ref,
                                       const struct attempt_writer *by, file_kind kind,
                                       const struct file_row *files, size_t n, struct as_err *err);
+
+/* Replace what is kept of the trial at this step, until the trial has a result there. Errors as
+ * attempt_files(). */
+AS_MUST_CHECK as_status attempt_keep(struct store *db, const struct attempt_ref *ref,
+                                     const struct attempt_writer *by, int64_t step,
+                                     const struct file_row *files, size_t n, struct as_err *err);
 
 /* The checkpoint that the attempt was given cannot be used, because its content is gone or damaged:
  * the trial has none any more and begins again, and an event says why. */

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/fork_store.h"
 #include "search/stopping/stop_warning.h"
 
 /* ---- the plan ---- */
@@ -87,6 +88,32 @@ static as_status add_promotion(struct arena *a, struct rung_planned *p, const st
     return AS_OK;
 }
 
+/* A fork of the parent takes the place of the trial, as a queued trial with the next number. */
+static as_status add_fork(struct arena *a, const struct rung_report *r,
+                          const struct rung_result *now, int64_t parent, struct rung_planned *p,
+                          struct as_err *err)
+{
+    struct sweep_head *s = r->sweep;
+    const struct fork_new row = {.sweep_key = s->key,
+                                 .sweep = s->id,
+                                 .number = s->counts.total,
+                                 .parent = parent,
+                                 .replaced = r->trial->number,
+                                 .step = now->step,
+                                 .next = now->rung + 1};
+    void *rows = p->changes.forks;
+    as_status st = grow(a, &rows, p->changes.n_forks, &p->cap_forks, sizeof row, err);
+    if (st != AS_OK)
+        return st;
+    p->changes.forks = rows;
+    p->changes.forks[p->changes.n_forks++] = row;
+    s->counts.total++;
+    s->counts.by_state[TRIAL_QUEUED]++;
+    s->planned++;
+    s->forks_left--;
+    return AS_OK;
+}
+
 /* The trial reached this rung. */
 static as_status reach(struct arena *a, const struct rung_report *r, struct rung_result *now,
                        struct rung_place *at, int64_t *seq, struct rung_planned *p,
@@ -97,7 +124,11 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     struct rung_board *b = r->board;
     struct rung_step step;
     int64_t place = ++*seq;
-    as_status st = rung_order_reach(b->index, a, now, r->ends, seq, &step, err);
+    const struct rung_arrival arrival = {
+        .result = *now,
+        .ends = r->ends,
+        .successor = r->sweep->forks_left > 0 ? r->sweep->counts.total : -1};
+    as_status st = rung_order_reach(b->index, a, &arrival, seq, &step, err);
     if (st != AS_OK)
         return st;
     now->seq = (uint64_t)place;
@@ -118,6 +149,8 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
                                  .reason = step.reason,
                                  .value = now->values[b->spec.has_metric ? b->spec.metric : 0]};
     st = add_result(a, p, &row, err);
+    if (st == AS_OK && step.parent >= 0)
+        st = add_fork(a, r, now, step.parent, p, err);
     for (size_t i = 0; i < step.n_promotions && st == AS_OK; i++)
         st = add_promotion(a, p, r->sweep, &step.promotions[i], err);
     b->seq = *seq;
@@ -189,11 +222,14 @@ static as_status open_board(struct tx *t, struct arena *a, const struct sweep_he
 static as_status write_changes(struct tx *t, struct arena *a, const struct rung_changes *c,
                                struct as_err *err)
 {
-    struct event_new *events = arena_alloc(a, c->n_results + c->n_promotions + 1, sizeof *events);
+    size_t most = c->n_results + c->n_forks + c->n_promotions;
+    struct event_new *events = arena_alloc(a, most + 1, sizeof *events);
     size_t n = 0;
     if (!events)
         return as_fail_nomem(err);
     as_status st = store_rung_add_many(t, c->results, c->n_results, events, &n, err);
+    if (st == AS_OK)
+        st = store_fork_add_many(t, a, c->forks, c->n_forks, events, &n, err);
     if (st == AS_OK)
         st = store_rung_promote_many(t, c->promotions, c->n_promotions, events, &n, err);
     return st == AS_OK && n > 0 ? store_event_add_many(t, events, n, err) : st;

@@ -15,7 +15,7 @@
 
 /* A report of the current attempt of a running trial. */
 struct rung_report {
-    const struct sweep_head *sweep;
+    struct sweep_head *sweep; /* its counts are as afterwards: a fork is a queued trial */
     const struct trial_head *trial;
     struct rung_board *board;
     /* The points before n_before came with earlier reports that are not stored yet; the others
@@ -26,10 +26,10 @@ struct rung_report {
     bool ends;     /* the trial completes with them: it goes on whatever the rule says */
 };
 
-/* What is to be written; both lists grow in the arena. Zeroed: nothing. */
+/* What is to be written; all lists grow in the arena. Zeroed: nothing. */
 struct rung_planned {
     struct rung_changes changes;
-    size_t cap_results, cap_promotions;
+    size_t cap_results, cap_promotions, cap_forks;
 };
 
 /* Decide which rungs the report reaches, if any, and take that into the board. Pure but for that.

@@ -18,6 +18,7 @@
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/file_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/regret_store.h"
 #include "scheduler/lifecycle/rungs.h"
@@ -333,6 +334,8 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
         if (!told)
             return as_fail_nomem(err);
         st = end_live(t, a, s, step.to == SWEEP_FINISHING, told, err);
+        if (st == AS_OK && s->stops)
+            st = store_file_drop_kept(t, s->key, err);
         if (st != AS_OK)
             return st;
     }

@@ -22,7 +22,11 @@ struct claimed_row {
     int64_t cpus;                      /* 0: not said */
     const struct dataset_row *dataset; /* NULL for a command */
     struct file_list files;            /* the files of its checkpoint folder */
-    int64_t timeout_ms;                /* 0: none */
+    int64_t keep_every, keep_until;    /* what is in that folder at multiples of the first step,
+                                          below the second, is kept for forks; 0: nothing is */
+    const char *may_differ; /* JSON: fields of trial.train in which a checkpoint's document may
+                               differ from the trial's; NULL: none */
+    int64_t timeout_ms;     /* 0: none */
     int64_t grace_ms;
     const char *group; /* NULL: it runs alone; the three below describe its group */
     const char *shape;

@@ -29,8 +29,9 @@ struct sweep_row {
     bool maximize;
     const char *method;
     int64_t seed;
-    int64_t planned;  /* planned_trials: max_trials plus the known results */
-    int64_t known;    /* trials that people added with their results */
+    int64_t planned; /* planned_trials: max_trials plus the known results; with forks the population
+                         and the forks so far instead of max_trials */
+    int64_t known;   /* trials that people added with their results */
     bool for_runners; /* false: its document has no `trial`; only clients get its trials */
     const char *tags; /* JSON: a list of strings */
     int64_t priority; /* higher goes first */

@@ -15,8 +15,9 @@
 typedef enum trial_origin {
     ORIGIN_SUGGESTED, /* the sweep's method suggested it */
     ORIGIN_ENQUEUED,  /* a person added it: it runs before the next suggestion */
-    ORIGIN_KNOWN      /* a person added it with its result: it never ran and is not counted in
+    ORIGIN_KNOWN,     /* a person added it with its result: it never ran and is not counted in
                          max_trials */
+    ORIGIN_FORKED     /* it goes on from a checkpoint of another trial */
 } trial_origin;
 extern const char *const trial_origin_words[]; /* NULL-terminated, in the enum's order */
 
@@ -36,7 +37,10 @@ struct trial_row {
     const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
     const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; for trials
                                that people added {"method": "enqueued" or "known", "key": of the
-                               row, if it has one} */
+                               row, if it has one}; of a fork {"method": "pbt", "parent",
+                               "replaces", "step"} */
+    bool is_fork;           /* the two below are set */
+    int64_t parent, fork_step; /* it goes on from this trial at this step */
     bool has_index;
     int64_t index; /* its index among this method's suggestions, from 0 */
     bool has_seen;

@@ -2,6 +2,8 @@
  * document is checked as if it had not been asked for. */
 #include "scheduler/services/sweep_reading.h"
 
+#include <inttypes.h>
+
 #include "base/json.h"
 #include "model/document/train_spec.h"
 #include "model/plan/plan_check.h"
@@ -106,6 +108,21 @@ static as_status check_outcomes(const struct sweep_doc *d, struct faults *faults
     return faults_first(faults, err);
 }
 
+/* Refuse a population that leaves no trial for a fork. Limits may change later, so stored documents
+ * have any. */
+static as_status check_population(const struct sweep_doc *d, struct faults *faults,
+                                  struct as_err *err)
+{
+    if (d->stopping.method != STOP_PBT || d->stopping.pbt.population < d->limits.max_trials)
+        return AS_OK;
+    as_status st =
+        as_fail_at(err, AS_E_INVAL, "/early_stopping/population",
+                   "/early_stopping/population: found %" PRId64
+                   ", expected less than limits.max_trials (%" PRId64 "): forks count as trials",
+                   d->stopping.pbt.population, d->limits.max_trials);
+    return faults_note(faults, st, err);
+}
+
 /* The document without the names of earlier sweeps. New reference; NULL when memory is out. */
 static json_t *without_prior(const json_t *doc)
 {
@@ -152,6 +169,8 @@ as_status sweep_read_new(struct store *db, const json_t *doc, uint64_t seed, str
         st = check_resources(parsed, faults, err);
     if (st == AS_OK)
         st = check_outcomes(parsed, faults, err);
+    if (st == AS_OK)
+        st = check_population(parsed, faults, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(parsed);

@@ -84,6 +84,12 @@ static int64_t max_group_of(const struct sweep_doc *d)
     return d->method->is_model_based ? GROUP_LEARNS : SWEEP_MAX_GROUP;
 }
 
+/* Trials that the search makes: of a population forks follow. */
+static int64_t first_trials(const struct sweep_doc *d)
+{
+    return d->stopping.method == STOP_PBT ? d->stopping.pbt.population : d->limits.max_trials;
+}
+
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
 {
     return (struct sweep_new){.id = id,
@@ -93,7 +99,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .method = d->method->name,
                               .maximize = d->maximize,
                               .seed = (int64_t)d->seed,
-                              .planned = d->limits.max_trials,
+                              .planned = first_trials(d),
                               .max_concurrent = d->limits.max_concurrent_trials,
                               .max_failed = d->limits.max_failed_trials,
                               .max_restarts = d->limits.max_restarts,
@@ -123,6 +129,8 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .n_rungs = d->stopping.n_rungs,
                               .rungs_late = d->stopping.late,
                               .rungs_strict = d->stopping.strict,
+                              .population = d->stopping.pbt.population,
+                              .most = d->limits.max_trials,
                               .max_steps = d->limits.max_steps,
                               .stop_when = d->limits.stop_when,
                               .regret_due =

@@ -285,6 +285,11 @@ static as_status explain(struct tx *t, struct arena *a, int64_t key, const struc
         str_puts(&b, "enqueued by hand");
     else if (row->origin == ORIGIN_KNOWN)
         str_puts(&b, "a known result, added by hand");
+    else if (row->is_fork)
+        str_printf(&b,
+                   "goes on from trial %" PRId64 " at step %" PRId64 ", in place of trial %" PRId64,
+                   row->parent, row->fork_step,
+                   (int64_t)json_integer_value(json_object_get(reason, "replaces")));
     else
         suggest_explain(reason, metrics, &b);
     if ((st = str_check(&b, err)) != AS_OK)

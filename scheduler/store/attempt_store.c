@@ -95,6 +95,7 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(text, document, DOCUMENT_ONCE)                                                            \
     NEXT(i64, max_group, "s.max_group")                                                            \
     NEXT(bool, group_given, "s.group_given")                                                       \
+    NEXT(bool, is_fork, "t.parent is not null")                                                    \
     NEXT(text, row.sweep, "s.id")                                                                  \
     NEXT(i64, row.number, "t.number")                                                              \
     NEXT(i64, row.attempt, "t.attempt")                                                            \

@@ -83,7 +83,8 @@ struct attempt_claimed {
     const char *document; /* NULL: the document of the row before, which is of the same sweep */
     int64_t max_group;    /* of the sweep; see sweep_store.h */
     bool group_given;
-    struct claimed_row row; /* trial, dataset, files, inactive, max_members are not set */
+    bool is_fork;           /* its first attempt has a checkpoint too */
+    struct claimed_row row; /* trial, dataset, files, inactive, keeps, max_members are not set */
 };
 
 /* The trials that a claim got and still holds, in the order of sweep and number. */

@@ -90,7 +90,8 @@ static const struct stmt stmts[] = {
     [CLAIMS_QUEUE] =
         {"claims_queue",
          "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as "
-         "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params "
+         "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params, "
+         "t.parent is not null "
          "from trial t where t.sweep_key = u.key and t.state = 'queued' order by t.number limit "
          "u.most) h"},
     [CLAIMS_FILES] =
@@ -335,12 +336,13 @@ static as_status read_queues(struct tx *t, struct arena *a, struct batch_source 
         q->attempt = read_i64(&rd);
         q->seed = read_i64(&rd);
         q->params = read_str(&rd);
+        q->is_fork = read_bool(&rd);
         st = reader_check(&rd, err);
     }
     return st;
 }
 
-/* The checkpoints of queued trials that ran before. */
+/* The checkpoints of queued trials that ran before, and of forks. */
 static as_status read_checkpoints(struct tx *t, struct arena *a, struct batch_queued *const *ran,
                                   const int64_t *keys, size_t n, struct as_err *err)
 {
@@ -383,7 +385,7 @@ static as_status read_files(struct tx *t, struct arena *a, struct batch_source *
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sources[i].n_queue; k++)
-            if (sources[i].queue[k].attempt > 0) {
+            if (sources[i].queue[k].attempt > 0 || sources[i].queue[k].is_fork) {
                 keys[n_ran] = sources[i].key;
                 ran[n_ran++] = &sources[i].queue[k];
             }

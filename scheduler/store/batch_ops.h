@@ -155,7 +155,8 @@ struct batch_source {
     struct batch_queued {
         int64_t number, attempt, seed;
         const char *params;
-        struct file_list files; /* of its checkpoint; none before its first attempt */
+        bool is_fork;           /* it may have a checkpoint, though it never ran */
+        struct file_list files; /* of its checkpoint */
     } * queue;                  /* the oldest queued trials */
     size_t n_queue;
 };

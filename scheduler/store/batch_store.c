@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "scheduler/store/batch_claims_priv.h"
+#include "scheduler/store/fork_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
@@ -595,13 +596,16 @@ static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes
                              struct as_err *err)
 {
     const struct rung_changes *rungs = &c->rungs;
-    size_t most = c->n_records + c->n_ends + rungs->n_results + rungs->n_promotions;
+    size_t most =
+        c->n_records + c->n_ends + rungs->n_results + rungs->n_forks + rungs->n_promotions;
     struct events events = {.list = arena_alloc(a, most + 1, sizeof *events.list)};
     if (!events.list)
         return as_fail_nomem(err);
     as_status st = c->n_records > 0 ? write_records(t, a, c, &events, err) : AS_OK;
     if (st == AS_OK)
         st = store_rung_add_many(t, rungs->results, rungs->n_results, events.list, &events.n, err);
+    if (st == AS_OK)
+        st = store_fork_add_many(t, a, rungs->forks, rungs->n_forks, events.list, &events.n, err);
     if (st == AS_OK && c->n_ends > 0)
         st = write_ends(t, a, c, &events, err);
     if (st == AS_OK)

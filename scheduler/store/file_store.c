@@ -1,11 +1,15 @@
-/* Table trial_file. */
+/* Table trial_file. Paths of what is kept begin with its step. */
 #include "scheduler/store/file_store.h"
+
+#include <stdio.h>
 
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD };
+enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD, FILE_DECIDED, FILE_DROP_KEPT };
+
+#define KEPT "kept" /* the kind */
 
 #define FILE_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(text, path, "path")                                                                      \
@@ -23,11 +27,16 @@ static const struct stmt stmts[] = {
                       "f(sha256, size, place) left join blob b on b.sha256 = f.sha256 and b.size = "
                       "f.size where b.sha256 is null order by f.place limit 1"},
     [FILE_CLEAR] = {"file_clear",
-                    "delete from trial_file where sweep_key = $1 and number = $2 and kind = $3"},
+                    "delete from trial_file where sweep_key = $1 and number = $2 and kind = $3 and "
+                    "starts_with(path, $4)"},
     [FILE_ADD] = {"file_add",
                   "insert into trial_file (sweep_key, number, kind, path, size, sha256) select $1, "
-                  "$2, $3, f.path, f.size, f.sha256 from unnest($4::text[], $5::bigint[], "
-                  "$6::text[]) as f(path, size, sha256)"},
+                  "$2, $3, $4 || f.path, f.size, f.sha256 from unnest($5::text[], $6::bigint[], "
+                  "$7::text[]) as f(path, size, sha256)"},
+    [FILE_DECIDED] = {"file_decided", "select true from rung_result where sweep_key = $1 and "
+                                      "number = $2 and step = $3 limit 1"},
+    [FILE_DROP_KEPT] = {"file_drop_kept",
+                        "delete from trial_file where sweep_key = $1 and kind = 'kept'"},
 };
 const struct stmt_set file_stmts = {"file", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -89,24 +98,63 @@ static as_status find_missing(struct tx *t, const struct columns *c, int64_t *re
     return AS_OK;
 }
 
-as_status store_file_replace(struct tx *t, int64_t sweep_key, int64_t number, const char *kind,
-                             const struct file_row *files, size_t n, int64_t *ret_missing,
-                             struct as_err *err)
+/* A set of files that is replaced: those of a kind whose paths begin with `prefix`, which the paths
+ * of `files` lack. */
+struct replaced_set {
+    int64_t sweep_key, number;
+    const char *kind, *prefix;
+    const struct file_row *files;
+    size_t n;
+};
+
+static as_status replace(struct tx *t, const struct replaced_set *s, int64_t *ret_missing,
+                         struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns c = {0};
-    as_status st = columns_fill(&c, files, n, err);
+    as_status st = columns_fill(&c, s->files, s->n, err);
     if (st != AS_OK)
         return st;
     st = find_missing(t, &c, ret_missing, err);
     if (st != AS_OK || *ret_missing >= 0)
         return st;
-    st = tx_exec(t, &stmts[FILE_CLEAR], ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind)),
-                 NULL, err);
-    if (st != AS_OK || n == 0)
+    st = tx_exec(
+        t, &stmts[FILE_CLEAR],
+        ARGS(arg_i64(s->sweep_key), arg_i64(s->number), arg_str(s->kind), arg_str(s->prefix)), NULL,
+        err);
+    if (st != AS_OK || s->n == 0)
         return st;
     return tx_exec(t, &stmts[FILE_ADD],
-                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind),
-                        arg_str(str_cstr(&c.paths)), arg_str(str_cstr(&c.sizes)),
-                        arg_str(str_cstr(&c.digests))),
+                   ARGS(arg_i64(s->sweep_key), arg_i64(s->number), arg_str(s->kind),
+                        arg_str(s->prefix), arg_str(str_cstr(&c.paths)),
+                        arg_str(str_cstr(&c.sizes)), arg_str(str_cstr(&c.digests))),
                    NULL, err);
+}
+
+as_status store_file_replace(struct tx *t, int64_t sweep_key, int64_t number, const char *kind,
+                             const struct file_row *files, size_t n, int64_t *ret_missing,
+                             struct as_err *err)
+{
+    const struct replaced_set s = {sweep_key, number, kind, "", files, n};
+    return replace(t, &s, ret_missing, err);
+}
+
+as_status store_file_keep(struct tx *t, int64_t sweep_key, int64_t number, int64_t step,
+                          const struct file_row *files, size_t n, int64_t *ret_missing,
+                          struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    char prefix[24];
+    const struct replaced_set s = {sweep_key, number, KEPT, prefix, files, n};
+    (void)snprintf(prefix, sizeof prefix, "%lld/", (long long)step);
+    *ret_missing = -1;
+    as_status st = tx_query(t, &stmts[FILE_DECIDED],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(step)), &r, err);
+    if (st != AS_OK || r.rows > 0)
+        return st;
+    return replace(t, &s, ret_missing, err);
+}
+
+as_status store_file_drop_kept(struct tx *t, int64_t sweep_key, struct as_err *err)
+{
+    return tx_exec(t, &stmts[FILE_DROP_KEPT], ARGS(arg_i64(sweep_key)), NULL, err);
 }

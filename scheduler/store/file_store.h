@@ -17,4 +17,13 @@ AS_MUST_CHECK as_status store_file_replace(struct tx *t, int64_t sweep_key, int6
                                            const char *kind, const struct file_row *files, size_t n,
                                            int64_t *ret_missing, struct as_err *err);
 
+/* The same for what is kept of the trial at this step. Once it has a result there, nothing changes:
+ * forks of it are forks of what that result was measured with. */
+AS_MUST_CHECK as_status store_file_keep(struct tx *t, int64_t sweep_key, int64_t number,
+                                        int64_t step, const struct file_row *files, size_t n,
+                                        int64_t *ret_missing, struct as_err *err);
+
+/* Nothing of this sweep is forked any more: nothing is kept of its trials. */
+AS_MUST_CHECK as_status store_file_drop_kept(struct tx *t, int64_t sweep_key, struct as_err *err);
+
 #endif

@@ -109,7 +109,8 @@ static const struct stmt stmts[] = {
          "order by sweep_key, number, place desc) update trial t set rung = l.next, "
          "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
          "('prune', 'pause') then l.reason else t.reason end, spent = case when "
-         "l.is_result then greatest(t.spent, l.step) else t.spent end from latest l "
+         "l.is_result then greatest(t.spent, l.step - coalesce(t.fork_step, 0)) else t.spent "
+         "end from latest l "
          "where " JOINED_TRIAL},
     [RUNG_PROMOTE] = {"rung_promote",
                       "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
@@ -140,7 +141,8 @@ static const struct stmt stmts[] = {
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
-                    "t.sweep_key = s.key and t.state = 'pruned')::bigint from sweep s cross join "
+                    "t.sweep_key = s.key and t.state = 'pruned' and s.population is null)::bigint "
+                    "from sweep s cross join "
                     "unnest(s.rungs) as u(step) where s.key = $1 order by u.step"},
     [RUNG_COUNTS] = {"rung_counts",
                      "select r.rung, " COUNT_COLUMNS " from rung_result r join trial t on "

@@ -4,6 +4,7 @@
 #define ASSAY_SCHEDULER_STORE_RUNG_STORE_H
 
 #include "base/arena.h"
+#include "scheduler/rows/fork_row.h"
 #include "scheduler/rows/rung_row.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/tx.h"
@@ -69,6 +70,8 @@ struct rung_changes {
     size_t n_results;
     struct rung_promoted *promotions;
     size_t n_promotions;
+    struct fork_new *forks; /* store_fork_add_many() */
+    size_t n_forks;
 };
 
 /* Write results and decisions. The transaction holds the rows of the trials and their sweeps; seq

@@ -150,7 +150,8 @@ enum {
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
     NEXT(bool, is_spent, STEPS_OVER)                                                               \
-    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")
+    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")                               \
+    NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -237,10 +238,11 @@ static const struct stmt stmts[] = {
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
          "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
-         "stop_relative, stop_min_trials, regret_due, tags) values "
+         "stop_relative, stop_min_trials, regret_due, population, most, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, "
+         "array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -279,13 +281,15 @@ static const struct stmt stmts[] = {
                     ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
                     "('running', 'paused') then now() else reopened_at end where key = $1 and "
                     "state = $2"},
-    [SWEEP_LIMIT] = {"sweep_limit",
-                     "update sweep set document = $2, planned = case when $3::int is null then "
-                     "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
-                     "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-                     "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12, "
-                     "stop_regret = $13, "
-                     "stop_relative = $14, stop_min_trials = $15 where key = $1"},
+    [SWEEP_LIMIT] =
+        {"sweep_limit",
+         "update sweep set document = $2, planned = case when $3::int is null then "
+         "planned else greatest(least($3, population + (select count(*) from trial t where "
+         "t.sweep_key = key and t.origin = 'forked')) + n_known, n_total) end, most = case when "
+         "population is not null then coalesce($3, most) end, max_concurrent = $4, "
+         "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
+         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12, stop_regret = "
+         "$13, stop_relative = $14, stop_min_trials = $15 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
                           "update sweep set document = $2, priority = $3 where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
@@ -355,7 +359,9 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_bool(s->rungs_strict),
              arg_f64_or_null(!isnan(s->stop_when.regret), s->stop_when.regret),
              arg_f64_or_null(!isnan(s->stop_when.relative), s->stop_when.relative),
-             arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due)),
+             arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due),
+             arg_i64_or_null(s->population > 0, s->population),
+             arg_i64_or_null(s->population > 0, s->most)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

@@ -38,6 +38,9 @@ struct sweep_new {
     size_t n_rungs;             /* 0: no early stopping */
     bool rungs_late;            /* the first report past a rung counts for it */
     bool rungs_strict;          /* it fails if a trial ends and none has a value at a rung */
+    int64_t population;         /* trials that the search makes, then there are forks only; 0: no
+                                   trial is forked, and the next is not set */
+    int64_t most;               /* max_trials, forks included; planned begins with the others */
     int64_t max_steps;
     struct sweep_stop_when stop_when;
     int64_t regret_due; /* after so many completed trials a first bound of what is left to gain is
@@ -72,9 +75,10 @@ struct sweep_head {
     int64_t priority;
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;
-    bool stops;     /* it has early stopping */
-    bool is_spent;  /* its trials have had max_steps together */
-    bool is_strict; /* rungs_strict, and no trial has a value at a rung yet */
+    bool stops;         /* it has early stopping */
+    bool is_spent;      /* its trials have had max_steps together */
+    bool is_strict;     /* rungs_strict, and no trial has a value at a rung yet */
+    int64_t forks_left; /* so many more may be made; each adds one to planned */
 };
 
 /* Insert a sweep, with its row for the ensemble. *ret_key is 0 if the id is taken. */

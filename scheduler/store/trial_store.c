@@ -90,6 +90,9 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(i64, step, "t.step")                                                                      \
     NEXT(text, metrics, "t.metrics")                                                               \
     NEXT(text, suggestion, "t.suggestion")                                                         \
+    NEXT(bool, is_fork, "t.parent is not null")                                                    \
+    NEXT(i64, parent, "t.parent")                                                                  \
+    NEXT(i64, fork_step, "t.fork_step")                                                            \
     NEXT(bool, has_index, "t.suggestion_index is not null")                                        \
     NEXT(i64, index, "t.suggestion_index")                                                         \
     NEXT(bool, has_seen, "t.seen is not null")                                                     \
@@ -172,7 +175,8 @@ static const struct stmt stmts[] = {
          "old, attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, "
          "seq, "
          "place)) update trial t set spent = case when t.state = 'running' then greatest(t.spent, "
-         "coalesce(l.step, t.step, 0)) else t.spent end, state = l.state, restarts = t.restarts + "
+         "coalesce(l.step, t.step, 0) - coalesce(t.fork_step, 0)) else t.spent end, state = "
+         "l.state, restarts = t.restarts + "
          "l.burns::int, reason = l.reason, missing = 0, finished_at = case when l.is_final then "
          "clock_timestamp() end, finish_seq = case when l.is_final then coalesce(nullif(l.seq, 0), "
          "(select s.finish_seq from sweep s where s.key = l.sweep_key) + l.nth) end, feasible = "

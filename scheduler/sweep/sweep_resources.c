@@ -22,6 +22,12 @@ static as_status check_ranks(const struct json_fields *doc, const struct sweep_d
                           "/resources/min_ranks: found %" PRId64
                           ", expected at most resources.ranks, which is %" PRId64,
                           d->min_ranks, d->ranks);
+    if (d->ranks > 1 && d->stopping.method == STOP_PBT)
+        return as_fail_at(err, AS_E_INVAL, "/resources/ranks",
+                          "/resources/ranks: found %" PRId64
+                          " with early_stopping.method pbt, whose trials have one process; leave "
+                          "out one of them",
+                          d->ranks);
     if (d->ranks > 1 && json_object_get(d->trial.environment, "container"))
         return as_fail_at(err, AS_E_INVAL, "/trial/container",
                           "/trial/container: not with resources.ranks above 1; let the command "

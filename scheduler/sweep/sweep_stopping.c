@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/document/train_vary.h"
+#include "scheduler/sweep/fork_fields.h"
 #include "scheduler/sweep/sweep_resources_priv.h"
 
 #define STOPPING_AT "/early_stopping"
@@ -52,6 +54,7 @@ static void fill_context(const struct sweep_doc *d, struct stop_context *ret)
     *ret = (struct stop_context){.n_objectives = d->n_objectives,
                                  .seed = d->seed,
                                  .first_step = 1,
+                                 .space = d->space,
                                  .can_pause = d->trial.kind == TRIAL_TRAIN || d->trial.checkpoints};
     for (size_t i = 0; i < d->n_objectives; i++) {
         ret->metrics[i] = d->objectives[i].name;
@@ -72,6 +75,72 @@ static as_status check_pause(const struct sweep_doc *d, const struct stop_spec *
                       STOPPING_AT "/mode: found pause for a command without checkpoints, expected "
                                   "stop, or trial.checkpoints: true if the program goes on from "
                                   "what it left in $ASSAY_CHECKPOINTS");
+}
+
+/* ---- forks ---- */
+
+/* A fork goes on from what a runner has kept of another trial, and that is one process's. */
+static as_status check_forks(const struct sweep_doc *d, struct as_err *err)
+{
+    if (d->trial.kind == TRIAL_NONE)
+        return as_fail_at(err, AS_E_INVAL, STOPPING_AT "/method",
+                          STOPPING_AT "/method: found pbt in a sweep without trial, expected "
+                                      "trial.train or trial.command: forks go on from the "
+                                      "checkpoints that runners keep");
+    if (d->trial.kind == TRIAL_COMMAND && !d->trial.checkpoints)
+        return as_fail_at(err, AS_E_INVAL, "/trial/checkpoints",
+                          "/trial/checkpoints: pbt needs it: expected true, if the program goes on "
+                          "from what it finds in $ASSAY_CHECKPOINTS, with other parameters too");
+    if (d->method && d->method->is_enumeration)
+        return as_fail_at(err, AS_E_INVAL, STOPPING_AT "/method",
+                          STOPPING_AT "/method: found pbt with search.method %s, which runs its "
+                                      "cells and nothing else; expected another search",
+                          d->method->name);
+    return AS_OK;
+}
+
+/* A parameter that may change, and the fields of trial.train that it changes. */
+static as_status check_explored(const struct sweep_doc *d, const json_t *parameters, size_t i,
+                                struct as_err *err)
+{
+    const char *name = d->space->params[i].name;
+    JSON_AUTO own = json_pack("[s]", name);
+    JSON_AUTO names = NULL;
+    JSON_AUTO fields = NULL;
+    size_t k;
+    json_t *field;
+    if (!own)
+        return as_fail_nomem(err);
+    as_status st = fork_names(parameters, own, &names, err);
+    if (st == AS_OK)
+        st = fork_fields(d->trial.train, names, &fields, err);
+    if (st != AS_OK)
+        return st;
+    json_array_foreach(fields, k, field)
+    {
+        if (train_may_vary(json_string_value(field)))
+            continue;
+        return as_fail_at(err, AS_E_INVAL, STOPPING_AT "/explore",
+                          STOPPING_AT "/explore: '%.64s' changes trial.train%.80s, and no "
+                                      "checkpoint goes on with another value of it; name the "
+                                      "parameters that may change, of rates, regularisation and "
+                                      "augmentation",
+                          name, json_string_value(field));
+    }
+    return AS_OK;
+}
+
+/* Can a checkpoint go on with other values of all parameters that may change? */
+static as_status check_all_explored(const struct sweep_doc *d, const struct stop_spec *s,
+                                    const json_t *parameters, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (d->trial.kind != TRIAL_TRAIN)
+        return AS_OK;
+    for (size_t i = 0; i < d->space->n && st == AS_OK; i++)
+        if (pbt_explores(&s->pbt, i))
+            st = check_explored(d, parameters, i, err);
+    return st;
 }
 
 /* The design of a sweep that leaves its size open: STOP_DESIGN, or a quarter of a small sweep.
@@ -102,6 +171,11 @@ as_status sweep_stopping_parse(struct json_fields *doc, struct sweep_doc *d, str
         return st;
     if ((st = check_pause(d, &spec, err)) != AS_OK)
         return st;
+    if (spec.method == STOP_PBT && (st = check_forks(d, err)) != AS_OK)
+        return st;
+    if (spec.method == STOP_PBT &&
+        (st = check_all_explored(d, &spec, json_object_get(doc->obj, "parameters"), err)) != AS_OK)
+        return st;
     d->stopping = spec;
     settle_design(d);
     return AS_OK;
@@ -112,7 +186,7 @@ json_t *sweep_stopping_to_json(const struct sweep_doc *d)
     const char *metrics[SEARCH_MAX_OBJECTIVES];
     for (size_t i = 0; i < d->n_objectives; i++)
         metrics[i] = d->objectives[i].name;
-    return stop_spec_to_json(&d->stopping, metrics);
+    return stop_spec_to_json(&d->stopping, metrics, d->space);
 }
 
 /* ---- a train document under sample values ---- */
@@ -131,6 +205,25 @@ static as_status check_kind(const struct train_spec *spec, struct as_err *err)
     return AS_OK;
 }
 
+/* What a fork of a training cannot do. */
+static as_status check_forked_train(const struct train_spec *spec, struct as_err *err)
+{
+    if (train_model_is_trees(&spec->model))
+        return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
+                          TRAIN_AT "/model/kind: found %s with pbt, expected a kind of network: "
+                                   "trees do not go on with other parameters",
+                          train_model_name(&spec->model));
+    if (spec->patience > 0)
+        return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/patience",
+                          TRAIN_AT "/patience: found with pbt, whose trials end by their ranks "
+                                   "alone");
+    if (train_spec_snapshots(spec) > 0)
+        return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/schedule/snapshots",
+                          TRAIN_AT "/schedule/snapshots: found with pbt, whose trials begin in "
+                                   "the middle of a schedule");
+    return AS_OK;
+}
+
 as_status sweep_stopping_check_train(const struct sweep_doc *d, const struct train_spec *spec,
                                      struct as_err *err)
 {
@@ -138,6 +231,8 @@ as_status sweep_stopping_check_train(const struct sweep_doc *d, const struct tra
     if (s->method == STOP_NONE)
         return AS_OK;
     as_status st = check_kind(spec, err);
+    if (st == AS_OK && s->method == STOP_PBT)
+        st = check_forked_train(spec, err);
     if (st != AS_OK)
         return st;
     bool trees = train_model_is_trees(&spec->model);

@@ -25,7 +25,9 @@ enum search_purpose {
     SEARCH_DRAW_LISTED = 24,      /* one of the allowed configurations of a finite space */
     SEARCH_DRAW_FEASIBLE = 25,    /* a walk over what narrow constraints allow */
     SEARCH_DRAW_PRIOR = 26,       /* does a draw of a random method come from the priors? */
-    SEARCH_DRAW_BRACKET = 27      /* of hyperband: the rung where a trial is first compared */
+    SEARCH_DRAW_BRACKET = 27,     /* of hyperband: the rung where a trial is first compared */
+    SEARCH_DRAW_EXPLOIT = 28,     /* of pbt: the parent of a fork; the trial that it replaces */
+    SEARCH_DRAW_EXPLORE = 29      /* of pbt: the parameters of a fork; its number */
 };
 
 #endif

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/stopping/explore.h"
+
 struct decision_replay {
     const struct stop_spec *spec;
+    const struct space *space;
     const struct stored_event *events;
     size_t n, n_compared;
     size_t next;                /* the event that is looked at first */
@@ -69,8 +72,9 @@ static as_status read_order(struct decision_replay *r, size_t n, struct as_err *
     return AS_OK;
 }
 
-as_status decision_replay_create(const struct stop_spec *spec, struct stored_event *events,
-                                 size_t n, struct decision_replay **ret, struct as_err *err)
+as_status decision_replay_create(const struct stop_spec *spec, const struct space *space,
+                                 struct stored_event *events, size_t n,
+                                 struct decision_replay **ret, struct as_err *err)
 {
     AS_AUTO(decision_replay_freep) struct decision_replay *r = as_calloc(1, sizeof *r);
     if (!r)
@@ -78,6 +82,7 @@ as_status decision_replay_create(const struct stop_spec *spec, struct stored_eve
     if (n > 0)
         qsort(events, n, sizeof *events, by_place);
     r->spec = spec;
+    r->space = space;
     r->events = events;
     as_status st = read_order(r, n, err);
     if (st != AS_OK)
@@ -195,6 +200,41 @@ static void compare_result(struct decision_replay *r, const struct stored_event 
                        step->reason);
 }
 
+/* The fork that took the trial's place; nothing else differs. */
+static as_status compare_fork(struct decision_replay *r, const struct stored_event *e,
+                              const struct rung_step *step, struct as_err *err)
+{
+    AS_AUTO(config_freep) struct config *c = NULL;
+    const struct stored_fork *f = e->fork;
+    if (!f) {
+        (void)snprintf(r->why, sizeof r->why, "no trial is stored that took its place");
+        return AS_OK;
+    }
+    if (f->parent != (uint64_t)step->parent || f->step != e->result.step) {
+        (void)snprintf(r->why, sizeof r->why,
+                       "stored trial %" PRIu64 " from trial %" PRIu64 " at step %" PRId64
+                       ", again from trial %" PRId64 " at step %" PRId64,
+                       f->number, f->parent, f->step, step->parent, e->result.step);
+        return AS_OK;
+    }
+    as_status st =
+        explore(r->space, &r->spec->pbt, r->spec->seed, f->number, f->parent_config, &c, err);
+    if (st == AS_OK && !config_equal(r->space, c, f->config))
+        (void)snprintf(r->why, sizeof r->why,
+                       "trial %" PRIu64 ", which took its place, has other parameters than those "
+                       "that follow from trial %" PRIu64,
+                       f->number, f->parent);
+    return st;
+}
+
+/* The number that its fork had, or would have. */
+static int64_t successor_of(const struct decision_replay *r, const struct stored_event *e)
+{
+    return e->fork                         ? (int64_t)e->fork->number
+           : rung_order_is_full(e->reason) ? -1
+                                           : (int64_t)r->n_trials;
+}
+
 static as_status decide_again(struct decision_replay *r, const struct stored_event *e,
                               struct as_err *err)
 {
@@ -203,16 +243,22 @@ static as_status decide_again(struct decision_replay *r, const struct stored_eve
     struct as_err why = {0};
     arena_done(&r->arena);
     r->arena = (struct arena){0};
-    as_status st =
-        rung_order_reach(r->index, &r->arena, &e->result, completes(r, e), &seq, &step, &why);
-    if (st == AS_OK)
+    const struct rung_arrival now = {
+        .result = e->result, .ends = completes(r, e), .successor = successor_of(r, e)};
+    as_status st = rung_order_reach(r->index, &r->arena, &now, &seq, &step, &why);
+    if (st == AS_OK) {
         compare_result(r, e, &step);
-    else if (st == AS_E_INTERNAL)
+        if (!r->why[0] && step.parent >= 0)
+            st = compare_fork(r, e, &step, &why);
+    } else if (st == AS_E_INTERNAL) {
         (void)snprintf(r->why, sizeof r->why, "%s", why.msg);
-    else if (err)
-        *err = why;
-    if (st != AS_OK && st != AS_E_INTERNAL)
+        st = AS_OK;
+    }
+    if (st != AS_OK) {
+        if (err)
+            *err = why;
         return st;
+    }
     return r->why[0] ? build(r, (size_t)(e - r->events) + 1, err) : AS_OK;
 }
 

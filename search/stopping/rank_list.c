@@ -80,6 +80,19 @@ size_t rank_list_better(const struct rank_list *l, const struct ranked *entry)
     return l->blocks[block].before + find_entry(l, block, entry, false);
 }
 
+const struct ranked *rank_list_at(const struct rank_list *l, size_t k)
+{
+    size_t low = 0, high = l->n_blocks;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (l->blocks[middle].before <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &entries_of(l, low)[k - l->blocks[low].before];
+}
+
 static uint32_t count_waiting(const struct ranked *entries, size_t n)
 {
     uint32_t waiting = 0;

@@ -49,6 +49,10 @@ void rank_list_add(struct rank_list *l, const struct ranked *entry);
 /* How many entries are better by kind and cost? Equal ones are not. O(log n). */
 size_t rank_list_better(const struct rank_list *l, const struct ranked *entry);
 
+/* The entry at place k of the order, k below the number of entries; a view until the next change.
+ * O(log n). */
+const struct ranked *rank_list_at(const struct rank_list *l, size_t k);
+
 /* This entry, which was added, waits no longer. */
 void rank_list_leave(struct rank_list *l, const struct ranked *entry);
 

@@ -1,6 +1,7 @@
 /* Results and promotions in their order, over the rules of stopping.h. */
 #include "search/stopping/rung_order.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* What is stored does not fit: nobody can be asked about it. */
@@ -29,11 +30,22 @@ as_status rung_order_apply(struct stopping *s, const struct rung_entry *e, struc
 }
 
 #define ENDS ": it completed"
+#define FULL ": max_trials leaves none for a fork"
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
 
 bool rung_order_is_end(const char *reason)
 {
-    size_t n = strlen(reason), end = strlen(ENDS);
-    return n >= end && strcmp(reason + n - end, ENDS) == 0;
+    return ends_with(reason, ENDS);
+}
+
+bool rung_order_is_full(const char *reason)
+{
+    return ends_with(reason, FULL);
 }
 
 /* A list of promotions that grows. */
@@ -62,28 +74,45 @@ static as_status add_promotion(struct promotions *l, struct arena *a,
     return AS_OK;
 }
 
-as_status rung_order_reach(struct stopping *s, struct arena *a, const struct rung_result *now,
-                           bool ends, int64_t *seq, struct rung_step *ret, struct as_err *err)
+/* Why, in the arena; NULL when memory is out. */
+static const char *reason_of(struct arena *a, const struct rung_arrival *now,
+                             const struct stop_decision *d)
+{
+    if (now->ends)
+        return arena_printf(a, "rank %zu of %zu" ENDS, d->rank, d->of);
+    if (!d->forks)
+        return arena_strdup(a, d->reason);
+    if (now->successor < 0)
+        return arena_printf(a, "%s" FULL, d->reason);
+    return arena_printf(a, "%s: trial %" PRId64 " goes on from trial %" PRIu64 " in its place",
+                        d->reason, now->successor, d->parent);
+}
+
+as_status rung_order_reach(struct stopping *s, struct arena *a, const struct rung_arrival *now,
+                           int64_t *seq, struct rung_step *ret, struct as_err *err)
 {
     struct stop_decision d;
     struct stop_promotion p;
     struct promotions l = {0};
-    struct rung_result row = *now;
-    as_status st = unfit(stopping_decide(s, now, &d, err), err);
+    struct rung_result row = now->result;
+    as_status st = unfit(stopping_decide(s, &now->result, &d, err), err);
     if (st != AS_OK)
         return st;
     row.seq = (uint64_t)*seq;
-    if (ends)
+    if (now->ends || (d.forks && now->successor < 0))
         d.verdict = STOP_GO_ON;
     row.decision = d.verdict;
     if ((st = unfit(stopping_add(s, &row, err), err)) != AS_OK)
         return st;
-    *ret = (struct rung_step){.verdict = d.verdict, .rank = (int64_t)d.rank, .of = (int64_t)d.of};
-    const char *reason =
-        ends ? arena_printf(a, "rank %zu of %zu" ENDS, d.rank, d.of) : arena_strdup(a, d.reason);
+    bool is_replaced = d.forks && d.verdict == STOP_PRUNE;
+    *ret = (struct rung_step){.verdict = d.verdict,
+                              .rank = (int64_t)d.rank,
+                              .of = (int64_t)d.of,
+                              .parent = is_replaced ? (int64_t)d.parent : -1};
+    const char *reason = reason_of(a, now, &d);
     while (st == AS_OK && reason && stopping_promote(s, false, &p)) {
         stopping_promoted(s, p.number);
-        if (p.number == now->number) {
+        if (p.number == row.number) {
             ret->verdict = STOP_GO_ON;
             reason = arena_strdup(a, p.reason);
         } else {

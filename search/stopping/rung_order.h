@@ -33,11 +33,20 @@ struct rung_promotion {
     const char *reason;
 };
 
+/* A trial that reaches a rung. */
+struct rung_arrival {
+    struct rung_result result; /* its decision and seq are not read */
+    bool ends;                 /* it completes, so it goes on whatever the rule says */
+    int64_t successor;         /* the number that a fork would have; -1: no other trial may begin */
+};
+
 /* What follows from a result. */
 struct rung_step {
     stop_verdict verdict;
     int64_t rank, of;
     const char *reason;
+    int64_t
+        parent; /* the successor takes the trial's place, as a fork of this trial; -1: none does */
     struct rung_promotion *promotions; /* in their order */
     size_t n_promotions;
 };
@@ -45,13 +54,16 @@ struct rung_step {
 /* Decide about a trial that reached a rung, with *seq as the place of the result, and take it. Then
  * promote who may go on: each promotion takes the next place, and *seq is the last one that was
  * taken. A trial that would be promoted at once goes on without waiting, and so does one that
- * completes (`ends`). Texts and lists are in `a`. Errors as rung_order_apply(). */
+ * completes, or that would be replaced where no other trial may begin. Texts and lists are in `a`.
+ * Errors as rung_order_apply(). */
 AS_MUST_CHECK as_status rung_order_reach(struct stopping *s, struct arena *a,
-                                         const struct rung_result *now, bool ends, int64_t *seq,
+                                         const struct rung_arrival *now, int64_t *seq,
                                          struct rung_step *ret, struct as_err *err);
 
-/* Was this the reason of a result with which its trial completed? */
+/* Was this the reason of a result with which its trial completed? Of one whose trial was not
+ * replaced, because no other might begin? */
 bool rung_order_is_end(const char *reason);
+bool rung_order_is_full(const char *reason);
 
 /* Nothing runs, and no new trial will begin: promote who goes on all the same. *seq: the last place
  * that is taken, before and after. */

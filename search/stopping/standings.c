@@ -144,6 +144,11 @@ size_t standings_rank(const struct standings *s, const struct standing *row, boo
                              : rank_among(s, row, is_added);
 }
 
+const struct standing *standings_at(const struct standings *s, size_t k)
+{
+    return &s->rows[rank_list_at(&s->list, k)->row].own;
+}
+
 const struct standing *standings_best_waiting(const struct standings *s)
 {
     if (s->n_metrics > 1)

@@ -53,6 +53,9 @@ void standings_leave(struct standings *s, const struct standing *row);
  * better. */
 size_t standings_rank(const struct standings *s, const struct standing *row, bool is_added);
 
+/* The row at place k of the order, k < s->n, a view until the next change. One metric only. */
+const struct standing *standings_at(const struct standings *s, size_t k);
+
 /* The best waiting row, a view until the next change; NULL: none waits. */
 const struct standing *standings_best_waiting(const struct standings *s);
 

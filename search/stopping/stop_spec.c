@@ -18,11 +18,9 @@ static const char *const method_words[] = {"asha",  "hyperband", "pasha", "media
 static const char *const mode_words[] = {"auto", "pause", "stop", NULL};
 enum { MODE_AUTO, MODE_PAUSE, MODE_STOP };
 
-static const bool is_offered[] = {[STOP_ASHA] = true,
-                                  [STOP_HYPERBAND] = true,
-                                  [STOP_PASHA] = true,
-                                  [STOP_MEDIAN] = true,
-                                  [STOP_CURVE] = true};
+static const bool is_offered[] = {
+    [STOP_ASHA] = true,   [STOP_HYPERBAND] = true, [STOP_PASHA] = true,
+    [STOP_MEDIAN] = true, [STOP_CURVE] = true,     [STOP_PBT] = true};
 
 const char *stop_method_name(stop_method m)
 {
@@ -50,6 +48,31 @@ static as_status make_rungs(struct stop_spec *s, const char *pointer, struct as_
         s->steps[s->n_rungs++] = step;
     }
     s->steps[s->n_rungs++] = s->max_steps;
+    return AS_OK;
+}
+
+/* The multiples of the period below max_steps, and max_steps. */
+static as_status make_periods(struct stop_spec *s, const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    int64_t period = s->pbt.period, n = s->max_steps / period + (s->max_steps % period > 0);
+    json_pointer_child(pointer, "period", at);
+    if (n < 2)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %" PRId64 ", expected less than max_steps (%" PRId64
+                          "): at the last step nobody is replaced",
+                          at, period, s->max_steps);
+    if (n > STOP_RUNGS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, at,
+                          "%s: found %" PRId64 ", which makes %" PRId64
+                          " periods of max_steps %" PRId64
+                          ", expected at most %d: a period of %" PRId64 " or more",
+                          at, period, n, s->max_steps, STOP_RUNGS_MAX,
+                          (s->max_steps + STOP_RUNGS_MAX - 1) / STOP_RUNGS_MAX);
+    for (s->n_rungs = 0; s->n_rungs < (size_t)n - 1; s->n_rungs++)
+        s->steps[s->n_rungs] = period * (int64_t)(s->n_rungs + 1);
+    s->steps[s->n_rungs++] = s->max_steps;
+    s->min_steps = s->steps[0];
     return AS_OK;
 }
 
@@ -90,15 +113,20 @@ static as_status read_min_steps(struct json_fields *f, const struct stop_context
     return json_fields_i64(f, "min_steps", JSON_OPTIONAL, 1, STOP_MAX_STEPS, &s->min_steps, err);
 }
 
+static as_status read_max_steps(struct json_fields *f, const struct stop_context *c,
+                                struct stop_spec *s, struct as_err *err)
+{
+    s->max_steps = c->all_steps;
+    return json_fields_i64(f, "max_steps", c->all_steps ? JSON_OPTIONAL : JSON_REQUIRED, 1,
+                           STOP_MAX_STEPS, &s->max_steps, err);
+}
+
 static as_status read_steps(struct json_fields *f, const struct stop_context *c,
                             struct stop_spec *s, struct as_err *err)
 {
-    s->max_steps = c->all_steps;
     as_status st = read_min_steps(f, c, s, err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_i64(f, "max_steps", c->all_steps ? JSON_OPTIONAL : JSON_REQUIRED, 1,
-                         STOP_MAX_STEPS, &s->max_steps, err);
+    if (st == AS_OK)
+        st = read_max_steps(f, c, s, err);
     if (st != AS_OK)
         return st;
     s->eta = s->method == STOP_MEDIAN || s->method == STOP_CURVE ? 2 : 3;
@@ -162,7 +190,8 @@ static as_status check_together(const struct json_fields *f, const struct stop_s
         return as_fail_at(err, AS_E_INVAL, at, "%s: only curve predicts a chance; found %s", at,
                           stop_method_name(s->method));
     }
-    if ((s->method == STOP_PASHA || s->method == STOP_CURVE) && !s->has_metric) {
+    if ((s->method == STOP_PASHA || s->method == STOP_CURVE || s->method == STOP_PBT) &&
+        !s->has_metric) {
         json_pointer_child(f->pointer, "metric", at);
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s is missing: %s compares differences of one metric, and the sweep "
@@ -172,26 +201,50 @@ static as_status check_together(const struct json_fields *f, const struct stop_s
     return AS_OK;
 }
 
-static as_status read_rules(struct json_fields *f, const struct stop_context *c,
-                            struct stop_spec *s, struct as_err *err)
+static as_status read_method(struct json_fields *f, struct stop_spec *s, struct as_err *err)
 {
-    int method = 0, mode = MODE_AUTO;
+    int method = 0;
     as_status st = json_fields_word(f, "method", JSON_OPTIONAL, method_words, &method, err);
     if (st != AS_OK)
         return st;
     s->method = (stop_method)(STOP_ASHA + method);
-    if ((st = json_fields_note(f, check_method(f, s, err), err)) != AS_OK)
-        return st;
+    return json_fields_note(f, check_method(f, s, err), err);
+}
+
+static as_status read_rules(struct json_fields *f, const struct stop_context *c,
+                            struct stop_spec *s, struct as_err *err)
+{
+    int mode = MODE_AUTO;
+    as_status st;
     if ((st = json_fields_word(f, "mode", JSON_OPTIONAL, mode_words, &mode, err)) != AS_OK)
         return st;
     s->mode = mode == MODE_PAUSE || (mode == MODE_AUTO && c->can_pause) ? STOP_MODE_PAUSE
                                                                         : STOP_MODE_STOP;
     if ((st = json_fields_bool(f, "late", JSON_OPTIONAL, &s->late, err)) != AS_OK)
         return st;
-    if ((st = json_fields_bool(f, "strict", JSON_OPTIONAL, &s->strict, err)) != AS_OK)
-        return st;
     s->chance = DEFAULT_CHANCE;
     return json_fields_double(f, "chance", JSON_OPTIONAL, 0, 1, &s->chance, err);
+}
+
+/* Of pbt: a trial that is replaced ends, and results are compared at equal steps, so mode and late
+ * are no choices there. */
+static as_status read_pbt(struct json_fields *f, const struct stop_context *c, struct stop_spec *s,
+                          struct as_err *err)
+{
+    if (!c->space)
+        return as_fail_at(err, AS_E_INVAL, f->pointer, "%s: pbt needs the parameters of the sweep",
+                          f->pointer);
+    s->mode = STOP_MODE_STOP;
+    as_status st = pbt_spec_parse(f, c->space, &s->pbt, err);
+    return st == AS_OK ? read_max_steps(f, c, s, err) : st;
+}
+
+/* Of the other methods. */
+static as_status read_ladder(struct json_fields *f, const struct stop_context *c,
+                             struct stop_spec *s, struct as_err *err)
+{
+    as_status st = read_rules(f, c, s, err);
+    return st == AS_OK ? read_steps(f, c, s, err) : st;
 }
 
 as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
@@ -200,18 +253,21 @@ as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
     struct stop_spec s = {.n_objectives = c->n_objectives, .seed = c->seed};
     for (size_t i = 0; i < c->n_objectives; i++)
         s.maximize[i] = c->maximize[i];
-    as_status st = read_rules(f, c, &s, err);
+    as_status st = read_method(f, &s, err);
     if (st != AS_OK)
+        return st;
+    bool forks = s.method == STOP_PBT;
+    if ((st = json_fields_bool(f, "strict", JSON_OPTIONAL, &s.strict, err)) != AS_OK)
         return st;
     if ((st = read_metric(f, c, &s, err)) != AS_OK)
         return st;
-    if ((st = read_steps(f, c, &s, err)) != AS_OK)
+    if ((st = (forks ? read_pbt : read_ladder)(f, c, &s, err)) != AS_OK)
         return st;
     if ((st = json_fields_end(f, err)) != AS_OK)
         return st;
     if ((st = check_together(f, &s, err)) != AS_OK)
         return st;
-    if ((st = make_rungs(&s, f->pointer, err)) != AS_OK)
+    if ((st = (forks ? make_periods : make_rungs)(&s, f->pointer, err)) != AS_OK)
         return st;
     *ret = s;
     return AS_OK;
@@ -219,13 +275,9 @@ as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
 
 /* ---- to JSON ---- */
 
-json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics)
+static int add_ladder(const struct stop_spec *s, json_t *j)
 {
-    JSON_AUTO j = json_object();
-    int bad = json_object_set_new(j, "method", json_string(stop_method_name(s->method)));
-    if (s->has_metric)
-        bad |= json_object_set_new(j, "metric", json_string(metrics[s->metric]));
-    bad |= json_object_set_new(
+    int bad = json_object_set_new(
         j, "min_steps", s->is_min_auto ? json_string(MIN_STEPS_AUTO) : json_integer(s->min_steps));
     bad |= json_object_set_new(j, "max_steps", json_integer(s->max_steps));
     bad |= json_object_set_new(j, "eta", json_integer(s->eta));
@@ -234,6 +286,22 @@ json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics)
     if (s->method == STOP_CURVE)
         bad |= json_object_set_new(j, "chance", json_real(s->chance));
     bad |= json_object_set_new(j, "late", json_boolean(s->late));
+    return bad;
+}
+
+json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics,
+                          const struct space *space)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "method", json_string(stop_method_name(s->method)));
+    if (s->has_metric)
+        bad |= json_object_set_new(j, "metric", json_string(metrics[s->metric]));
+    if (s->method == STOP_PBT) {
+        bad |= json_object_set_new(j, "max_steps", json_integer(s->max_steps));
+        bad |= pbt_spec_add_json(&s->pbt, space, j);
+    } else {
+        bad |= add_ladder(s, j);
+    }
     bad |= json_object_set_new(j, "strict", json_boolean(s->strict));
     return bad ? NULL : as_steal(j);
 }

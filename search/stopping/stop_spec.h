@@ -1,8 +1,9 @@
 /* The section `early_stopping` of a sweep document, checked and typed: at which steps trials are
  * compared, and what happens to those that are behind.
  *
- * A rung is a number of steps. The rungs are min_steps, min_steps * eta, min_steps * eta^2 … as far
- * as they are below max_steps, and then max_steps itself, where a trial has run in full. */
+ * A rung is a number of steps. The rungs are min_steps, min_steps * eta, min_steps * eta^2 … as
+ * far as they are below max_steps, and then max_steps itself, where a trial has run in full. Those
+ * of pbt are multiples of its period instead. */
 #ifndef ASSAY_SEARCH_STOPPING_STOP_SPEC_H
 #define ASSAY_SEARCH_STOPPING_STOP_SPEC_H
 
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "search/problem/problem.h"
+#include "search/stopping/pbt_spec.h"
 
 #define STOP_RUNGS_MAX 32
 #define STOP_MAX_STEPS (INT64_C(1) << 53)
@@ -57,7 +59,8 @@ struct stop_spec {
     double chance; /* curve: a trial whose chance to beat the best is below it is behind */
     bool late;     /* the first report past a rung counts for it; else only one of the same step */
     bool strict;   /* a sweep fails when a trial ends without a value at any rung */
-    uint64_t seed; /* of the sweep; hyperband draws the brackets of trials with it */
+    uint64_t seed; /* of the sweep; hyperband draws the brackets of trials with it, pbt its forks */
+    struct pbt_spec pbt; /* of this method; else zeroed, and eta is */
 };
 
 /* What the rest of the document says, for stop_spec_parse(). */
@@ -66,24 +69,27 @@ struct stop_context {
     const char *metrics[SEARCH_MAX_OBJECTIVES]; /* their names; borrowed */
     bool maximize[SEARCH_MAX_OBJECTIVES];
     uint64_t seed;
-    bool can_pause;     /* its trials leave checkpoints: `auto` is pause */
-    int64_t all_steps;  /* the steps of a full trial, where the document fixes them: the default of
+    bool can_pause;    /* its trials leave checkpoints: `auto` is pause */
+    int64_t all_steps; /* the steps of a full trial, where the document fixes them: the default of
                            max_steps; 0: not fixed, and max_steps is required */
+    const struct space *space; /* borrowed for the call; NULL: not known, and pbt is refused */
     int64_t first_step; /* the first step that is reported, where `auto` begins; at least 1 */
 };
 
 /* Read the fields of `early_stopping` and end `f`.
  *   ret  untouched on failure
  * AS_E_INVAL with the pointer of the field: a value out of its range, an unknown method or metric,
+ * what pbt_spec_parse() refuses,
  * fewer than two rungs, a method that cannot take several metrics. AS_E_TOO_LARGE: more than
  * STOP_RUNGS_MAX rungs. AS_E_UNSUPPORTED: a method that this version does not offer. Faults are
  * noted in f->faults. */
 AS_MUST_CHECK as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
                                         struct stop_spec *ret, struct as_err *err);
 
-/* The canonical section, with every default written out; `metrics` are the objectives' names. New
- * reference; NULL when memory is out. */
-json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics);
+/* The canonical section, with every default written out; `metrics` are the objectives' names, and
+ * `space` is that of the context. New reference; NULL when memory is out. */
+json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics,
+                          const struct space *space);
 
 const char *stop_method_name(stop_method m); /* as in documents; "none" for STOP_NONE */
 

@@ -46,7 +46,8 @@ static void say_why(const struct stopping *s, struct str *b)
             str_printf(b, "%s %.2f at step %" PRId64, k ? "," : "", s->agreement.tau[k],
                        s->spec.steps[k]);
         str_printf(b, "; min_steps: auto asks for %.1f)", AGREEMENT_LEAST_TAU);
-    } else if (n_first < (size_t)s->spec.eta * 2) {
+    } else if (s->spec.method == STOP_PBT ? pbt_share(&s->spec.pbt, n_first) == 0
+                                          : n_first < (size_t)s->spec.eta * 2) {
         str_printf(b, "only %zu trials have reached the first rung, step %" PRId64, n_first,
                    s->spec.steps[0]);
     } else {

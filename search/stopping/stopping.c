@@ -10,6 +10,7 @@
  * pasha      as asha below a cap, which rises while the ranks change (ranking_cap.h)
  * median     the better half, once more than five trials have reached the rung
  * curve      those whose chance to beat the best one is not too low (chance.h)
+ * pbt        all but the last of a rung, which are replaced by forks of the best (exploit.h)
  *
  * With min_steps: auto trials are compared only from the rung on where ranks agree with those at
  * the end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others
@@ -25,6 +26,7 @@
 
 #include "base/rng.h"
 #include "search/problem/random_stream.h"
+#include "search/stopping/exploit.h"
 #include "search/stopping/stopping_priv.h"
 
 #define MEDIAN_FIRST 5   /* results of a rung that median lets go on */
@@ -404,6 +406,20 @@ static void decide_by_chance(const struct stopping *s, const struct rung_result 
                    d->rank, d->of, s->spec.steps[now->rung], chance, s->spec.chance);
 }
 
+static void decide_by_population(const struct stopping *s, const struct rung_result *now,
+                                 struct stop_decision *d)
+{
+    struct exploit x;
+    exploit_decide(&s->rungs[now->rung], now->rung, now->number, d->rank, &s->spec.pbt,
+                   s->spec.seed, &x);
+    d->forks = x.is_last;
+    d->parent = x.parent;
+    d->verdict = x.is_last ? STOP_PRUNE : STOP_GO_ON;
+    (void)snprintf(d->reason, sizeof d->reason,
+                   "rank %zu of %zu at step %" PRId64 ", where the last %zu are replaced", d->rank,
+                   d->of, s->spec.steps[now->rung], x.n_last);
+}
+
 static void pass(const struct stopping *s, const struct rung_result *now, uint32_t first,
                  struct stop_decision *d)
 {
@@ -441,6 +457,8 @@ as_status stopping_decide(const struct stopping *s, const struct rung_result *no
     d.of = s->rungs[now->rung].n + 1;
     if (now->rung < first || now->rung == last_rung(s))
         pass(s, now, first, &d);
+    else if (s->spec.method == STOP_PBT)
+        decide_by_population(s, now, &d);
     else
         (s->pairs ? decide_by_chance : decide)(s, now, &row, &d);
     *ret = d;

@@ -35,6 +35,8 @@ struct stop_decision {
     stop_verdict verdict;
     size_t rank; /* of the trial at its rung, from 1: one more than the results that are better */
     size_t of;   /* results that it was compared with, itself included */
+    bool forks;  /* of pbt: a fork of `parent` takes its place; the verdict is STOP_PRUNE */
+    uint64_t parent;              /* a trial that has a result at this rung */
     char reason[STOP_REASON_MAX]; /* a part of a sentence in plain words */
 };
 

@@ -88,6 +88,26 @@ static as_status read_gang(struct claimed *c, struct json_fields *parent, struct
     return AS_OK;
 }
 
+static as_status read_forks(struct claimed *c, struct json_fields *parent, struct as_err *err)
+{
+    struct claimed_forks k = {0};
+    struct json_fields f;
+    json_t *obj = NULL;
+    as_status st = json_fields_object(parent, "forks", JSON_OPTIONAL, &obj, err);
+    if (st != AS_OK || !obj)
+        return st;
+    if ((st = json_fields_init(&f, obj, "/forks", err)) < 0 ||
+        (st = json_fields_i64(&f, "every", JSON_REQUIRED, 1, INT64_MAX, &k.every, err)) < 0 ||
+        (st = json_fields_i64(&f, "until", JSON_REQUIRED, 1, INT64_MAX, &k.until, err)) < 0)
+        return st;
+    if (k.until / k.every > CLAIMED_MAX_KEPT)
+        return as_fail(err, AS_E_INVAL, "/forks: found more than %d steps to keep",
+                       CLAIMED_MAX_KEPT);
+    k.json = obj;
+    c->forks = k;
+    return AS_OK;
+}
+
 static as_status read_fields(struct claimed *c, struct json_fields *f, struct as_err *err)
 {
     as_status st = json_fields_str(f, "sweep", JSON_REQUIRED, &c->sweep, err);
@@ -137,6 +157,9 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     if (st < 0)
         return st;
     st = read_group(c, f, err);
+    if (st < 0)
+        return st;
+    st = read_forks(c, f, err);
     if (st < 0)
         return st;
     return check_files(c->files, err);

@@ -10,6 +10,8 @@
 #include "base/status.h"
 #include "trial-runner/attempt/attempt_id.h"
 
+#define CLAIMED_MAX_KEPT 64 /* steps at which something is kept for forks */
+
 /* The group that the server put a trial into. */
 struct claimed_group {
     const char *id, *shape;
@@ -25,6 +27,13 @@ struct claimed_gang {
     bool first;   /* only the process of rank 0 is started */
 };
 
+/* What is kept for forks of a trial: what its checkpoint folder holds at multiples of `every`
+ * steps, below `until`. */
+struct claimed_forks {
+    const json_t *json; /* for the job of the built-in trainer; NULL: nothing is kept */
+    int64_t every, until;
+};
+
 struct claimed {
     json_t *json; /* owned; everything below is a view of it */
     const char *sweep, *seed;
@@ -37,6 +46,7 @@ struct claimed {
     int64_t grace_ms;
     struct claimed_group group;
     struct claimed_gang gang;
+    struct claimed_forks forks;
 };
 
 /* Check j and fill c, which keeps a reference to j. Unknown fields are ignored, because the server

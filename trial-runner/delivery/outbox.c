@@ -14,11 +14,16 @@
  *
  * A checkpoint and the measurements before it are two files that the trial writes one after the
  * other, at any moment. So the measurements are read to their end, and sent, after the last byte of
- * the checkpoint was read and before the server is told of it (send_lines_before). */
+ * the checkpoint was read and before the server is told of it (send_lines_before).
+ *
+ * What is kept for forks goes the other way round: by a measurement at a rung the server decides
+ * who is forked, so the files of that step are there before the measurement is sent
+ * (keep_for_forks). */
 #include "trial-runner/delivery/outbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -213,6 +218,216 @@ static bool is_refused(as_status st)
            st == AS_E_UNSUPPORTED || st == AS_E_INTERNAL;
 }
 
+static void on_skip(void *arg, const char *path, const char *why)
+{
+    char what[200];
+    snprintf(what, sizeof what, "%.160s is not kept", path);
+    note_warning(arg, what, why);
+}
+
+/* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
+ * may replace the file by rename meanwhile. */
+static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
+                            struct as_err *err)
+{
+    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    AS_AUTO(as_freep) char *path = file_join(dir, f->path);
+    char open_path[40];
+    int64_t size = 0;
+    if (!path)
+        return as_fail_nomem(err);
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
+    snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
+    as_status st = sha256_of_file(open_path, f->sha256, &size, err);
+    if (st == AS_OK)
+        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
+    if (st == AS_OK)
+        f->size = size;
+    else
+        f->sha256[0] = '\0';
+    return st;
+}
+
+/* May the failure come from a file that changed or disappeared while it was read? */
+static bool is_moved(as_status st)
+{
+    return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
+}
+
+/* Upload the files whose digest is not known. Files that cannot be kept are noted and left out.
+ * AS_E_CONFLICT: `whole` asks for all files or none, and one has changed. */
+static as_status upload_files(struct outbox *o, const char *dir, struct fileset *set, bool whole,
+                              struct as_err *err)
+{
+    as_status st;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
+            continue;
+        if (!is_refused(st) && !is_moved(st))
+            return st;
+        if (whole && is_moved(st))
+            return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
+        on_skip(o, set->files[i].path, err->msg);
+    }
+    return AS_OK;
+}
+
+/* Send the list of files: what the attempt has of this kind. */
+static as_status put_list(struct outbox *o, const struct fileset *set, const char *kind,
+                          struct as_err *err)
+{
+    JSON_AUTO body = fileset_to_json(set, kind);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = send_to_server(o, &replace_files, body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, kind, err->msg);
+        st = AS_OK;
+    }
+    return st;
+}
+
+/* List the files below `dir`. A folder that the trial made unreadable is noted and counts as
+ * empty. */
+static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
+                             const char *what, struct as_err *err)
+{
+    as_status st = fileset_scan(dir, ret, on_skip, o, err);
+    if (st != AS_E_INVAL)
+        return st;
+    note_warning(o, what, err->msg);
+    return AS_OK;
+}
+
+/* ---- forks ---- */
+
+#define KEPT_FOLDER "step-%" PRId64 /* as the trainer names it (train/checkpoint.h) */
+#define KEEP_TRIES 5                /* a program may write its checkpoint just then */
+
+/* Is the file below a folder "step-5", which holds what is kept and no checkpoint? */
+static bool is_kept_file(const struct fileset_file *f)
+{
+    size_t prefix = strlen("step-"), digits = 0;
+    if (strncmp(f->path, "step-", prefix) != 0)
+        return false;
+    digits = strspn(f->path + prefix, "0123456789");
+    return digits > 0 && f->path[prefix + digits] == '/';
+}
+
+/* Leave out what is kept for forks. */
+static void drop_kept(struct fileset *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (is_kept_file(&s->files[i]))
+            free(s->files[i].path);
+        else
+            s->files[n++] = s->files[i];
+    }
+    s->n = n;
+}
+
+/* The checkpoint folder as another attempt would go on from it. */
+static as_status scan_checkpoints(struct outbox *o, const char *dir, struct fileset *ret,
+                                  struct as_err *err)
+{
+    as_status st = scan_folder(o, dir, ret, "the checkpoints are not kept", err);
+    if (st == AS_OK && o->attempt->claimed.forks.json)
+        drop_kept(ret);
+    return st;
+}
+
+static char *kept_folder(const struct outbox *o, int64_t step)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    str_printf(&path, "%s/checkpoints/" KEPT_FOLDER, o->attempt->dir, step);
+    return str_take(&path);
+}
+
+/* The bit of a step at which something is kept; 0: nothing is. */
+static uint64_t bit_of(const struct outbox *o, int64_t step)
+{
+    const struct claimed_forks *k = &o->attempt->claimed.forks;
+    if (!k->json || step <= 0 || step >= k->until || step % k->every != 0)
+        return 0;
+    return UINT64_C(1) << (step / k->every - 1);
+}
+
+static as_status put_kept(struct outbox *o, const struct fileset *set, int64_t step,
+                          struct as_err *err)
+{
+    JSON_AUTO body = fileset_to_json(set, "kept");
+    if (!body || json_object_set_new(body, "step", json_integer(step)) < 0)
+        return as_fail_nomem(err);
+    as_status st = send_to_server(o, &replace_files, body, NULL, err);
+    if (!is_refused(st))
+        return st;
+    note_warning(o, "nothing is kept for forks", err->msg);
+    return AS_OK;
+}
+
+/* Keep what the program has left for this step in the folder of its own, or else all that is in the
+ * checkpoint folder now. */
+static as_status keep_step(struct outbox *o, int64_t step, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *all = file_join(o->attempt->dir, "checkpoints");
+    AS_AUTO(as_freep) char *own = kept_folder(o, step);
+    if (!all || !own)
+        return as_fail_nomem(err);
+    bool is_own = access(own, F_OK) == 0;
+    as_status st = AS_E_CONFLICT;
+    for (int tries = 0; tries < KEEP_TRIES && st == AS_E_CONFLICT; tries++) {
+        AS_AUTO(fileset_done) struct fileset set = {0};
+        st = is_own ? scan_folder(o, own, &set, "nothing is kept for forks", err)
+                    : scan_checkpoints(o, all, &set, err);
+        if (st == AS_OK)
+            st = upload_files(o, is_own ? own : all, &set, true, err);
+        if (st == AS_OK)
+            st = put_kept(o, &set, step, err);
+    }
+    if (st != AS_E_CONFLICT)
+        return st;
+    note_warning(o, "nothing is kept for forks", err->msg);
+    return AS_OK;
+}
+
+/* Before the batch is sent: keep what forks of its steps begin from. */
+static as_status keep_for_forks(struct outbox *o, struct as_err *err)
+{
+    size_t i;
+    json_t *item;
+    as_status st = AS_OK;
+    json_array_foreach(o->items, i, item)
+    {
+        int64_t step = json_integer_value(json_object_get(item, "step"));
+        uint64_t bit = bit_of(o, step);
+        if (!bit || (o->kept & bit))
+            continue;
+        if ((st = keep_step(o, step, err)) < 0)
+            return st;
+        o->kept |= bit;
+    }
+    return st;
+}
+
+/* The batch was sent: the server has what was kept for its steps. */
+static void forget_kept(const struct outbox *o)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(o->items, i, item)
+    {
+        int64_t step = json_integer_value(json_object_get(item, "step"));
+        AS_AUTO(as_freep) char *folder = bit_of(o, step) ? kept_folder(o, step) : NULL;
+        if (folder)
+            (void)!file_remove_tree(folder, NULL);
+    }
+}
+
+/* ---- measurements ---- */
+
 static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
@@ -234,7 +449,10 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
     json_t *item;
     if (json_array_size(o->items) == 0)
         return AS_OK;
-    as_status st = post_items(o, o->items, err);
+    as_status st = keep_for_forks(o, err);
+    if (st < 0)
+        return st;
+    st = post_items(o, o->items, err);
     if (is_refused(st) && json_array_size(o->items) > 1) {
         json_array_foreach(o->items, i, item)
         {
@@ -250,6 +468,8 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
         note_warning(o, "a measurement was refused", err->msg);
         st = AS_OK;
     }
+    if (st == AS_OK)
+        forget_kept(o);
     json_array_clear(o->items);
     o->items_bytes = 0;
     return st;
@@ -532,96 +752,13 @@ as_status outbox_log(struct outbox *o, struct as_err *err)
     return AS_OK;
 }
 
-static void on_skip(void *arg, const char *path, const char *why)
-{
-    char what[200];
-    snprintf(what, sizeof what, "%.160s is not kept", path);
-    note_warning(arg, what, why);
-}
-
-/* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
- * may replace the file by rename meanwhile. */
-static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
-                            struct as_err *err)
-{
-    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
-    AS_AUTO(as_freep) char *path = file_join(dir, f->path);
-    char open_path[40];
-    int64_t size = 0;
-    if (!path)
-        return as_fail_nomem(err);
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
-    snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
-    as_status st = sha256_of_file(open_path, f->sha256, &size, err);
-    if (st == AS_OK)
-        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
-    if (st == AS_OK)
-        f->size = size;
-    else
-        f->sha256[0] = '\0';
-    return st;
-}
-
-/* May the failure come from a file that changed or disappeared while it was read? */
-static bool is_moved(as_status st)
-{
-    return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
-}
-
-/* Upload the files whose digest is not known. Files that cannot be kept are noted and left out.
- * AS_E_CONFLICT: `whole` asks for all files or none, and one has changed. */
-static as_status upload_files(struct outbox *o, const char *dir, struct fileset *set, bool whole,
-                              struct as_err *err)
-{
-    as_status st;
-    for (size_t i = 0; i < set->n; i++) {
-        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
-            continue;
-        if (!is_refused(st) && !is_moved(st))
-            return st;
-        if (whole && is_moved(st))
-            return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
-        on_skip(o, set->files[i].path, err->msg);
-    }
-    return AS_OK;
-}
-
-/* Send the list of files: what the attempt has of this kind. */
-static as_status put_list(struct outbox *o, const struct fileset *set, const char *kind,
-                          struct as_err *err)
-{
-    JSON_AUTO body = fileset_to_json(set, kind);
-    if (!body)
-        return as_fail_nomem(err);
-    as_status st = send_to_server(o, &replace_files, body, NULL, err);
-    if (is_refused(st)) {
-        note_warning(o, kind, err->msg);
-        st = AS_OK;
-    }
-    return st;
-}
-
-/* List the files below `dir`. A folder that the trial made unreadable is noted and counts as
- * empty. */
-static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
-                             const char *what, struct as_err *err)
-{
-    as_status st = fileset_scan(dir, ret, on_skip, o, err);
-    if (st != AS_E_INVAL)
-        return st;
-    note_warning(o, what, err->msg);
-    return AS_OK;
-}
-
 as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
 {
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     if (!dir)
         return as_fail_nomem(err);
-    as_status st = scan_folder(o, dir, &now, "the checkpoints are not kept", err);
+    as_status st = scan_checkpoints(o, dir, &now, err);
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);

@@ -42,6 +42,7 @@ struct outbox {
     unsigned log_version;      /* version of the tail that was sent last */
     unsigned warnings;         /* put into the trial's log */
     struct fileset uploaded;   /* checkpoints that the server has */
+    uint64_t kept;             /* a bit for each step whose checkpoint is kept for forks */
     int64_t brief_until_ns;    /* each request is sent once, and none after that; 0: patience */
     char code[BATCH_CODE_MAX]; /* of the problem that ended the last request; "" */
     bool end_sent;             /* the end was sent: without an answer the server may have it */

@@ -154,6 +154,14 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
     return AS_OK;
 }
 
+/* What the trainer keeps for forks. */
+static as_status add_forks(const struct attempt *a, json_t *job, struct as_err *err)
+{
+    const json_t *forks = a->claimed.forks.json;
+    return !forks || json_object_set(job, "forks", (json_t *)forks) == 0 ? AS_OK
+                                                                         : as_fail_nomem(err);
+}
+
 /* Build the job of a member, whose process is the group's (group_process.h). */
 static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
 {
@@ -165,7 +173,9 @@ static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, s
                               a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"),
                               "checkpoints", child_env_get(e, "ASSAY_CHECKPOINTS"), "artifacts",
                               child_env_get(e, "ASSAY_ARTIFACTS"));
-    return a->launch.job ? AS_OK : as_fail_nomem(err);
+    if (!a->launch.job)
+        return as_fail_nomem(err);
+    return add_forks(a, json_object_get(a->launch.job, "member"), err);
 }
 
 /* An elastic rank listens on this address. */
@@ -248,7 +258,7 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
         return as_fail_nomem(err);
     if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
         return st;
-    if ((st = add_base(a, train, job, err)) < 0 ||
+    if ((st = add_base(a, train, job, err)) < 0 || (st = add_forks(a, job, err)) < 0 ||
         (st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};

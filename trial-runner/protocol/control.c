@@ -35,6 +35,39 @@ static as_status parse_seed(const char *text, const char *pointer, uint64_t *ret
     return AS_OK;
 }
 
+as_status control_forks_parse(const json_t *obj, const char *pointer, struct control_forks *ret,
+                              struct as_err *err)
+{
+    struct json_fields f;
+    struct control_forks k = {0};
+    json_t *list = NULL;
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "every", JSON_REQUIRED, 1, INT64_MAX, &k.every, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "until", JSON_REQUIRED, 1, INT64_MAX, &k.until, err);
+    if (st == AS_OK)
+        st = json_fields_array(&f, "may_differ", JSON_REQUIRED, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    k.may_differ = list;
+    if (st == AS_OK)
+        *ret = k;
+    return st;
+}
+
+static as_status read_forks(struct json_fields *f, const char *pointer, struct control_forks *ret,
+                            struct as_err *err)
+{
+    json_t *obj = NULL;
+    char at[AS_ERR_POINTER_MAX];
+    as_status st = json_fields_object(f, "forks", JSON_OPTIONAL, &obj, err);
+    if (st != AS_OK || !obj)
+        return st;
+    json_pointer_child(pointer, "forks", at);
+    return control_forks_parse(obj, at, ret, err);
+}
+
 as_status control_member_parse(const json_t *obj, const char *pointer, struct control_member *ret,
                                struct as_err *err)
 {
@@ -62,6 +95,8 @@ as_status control_member_parse(const json_t *obj, const char *pointer, struct co
     if (st != AS_OK)
         return st;
     st = json_fields_str(&f, "artifacts", JSON_OPTIONAL, &m.artifacts, err);
+    if (st == AS_OK)
+        st = read_forks(&f, pointer, &m.forks, err);
     if (st != AS_OK)
         return st;
     st = json_fields_end(&f, err);
@@ -80,9 +115,16 @@ json_t *control_member_to_json(const struct control_member *m)
 {
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%" PRIu64, m->seed);
-    return json_pack("{s:s, s:O, s:s, s:s*, s:s*, s:s*}", "id", m->id, "train", m->train, "seed",
-                     seed, "report", m->report, "checkpoints", m->checkpoints, "artifacts",
-                     m->artifacts);
+    JSON_AUTO forks =
+        m->forks.every > 0
+            ? json_pack("{s:I, s:I, s:O}", "every", (json_int_t)m->forks.every, "until",
+                        (json_int_t)m->forks.until, "may_differ", m->forks.may_differ)
+            : NULL;
+    if (m->forks.every > 0 && !forks)
+        return NULL;
+    return json_pack("{s:s, s:O, s:s, s:s*, s:s*, s:s*, s:O*}", "id", m->id, "train", m->train,
+                     "seed", seed, "report", m->report, "checkpoints", m->checkpoints, "artifacts",
+                     m->artifacts, "forks", forks);
 }
 
 /* ---- runner to trainer ---- */

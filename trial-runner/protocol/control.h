@@ -15,7 +15,9 @@
  *
  * A member has the same form here and in the list `members` of JOB.json: {"id": "sweep/12.1",
  * "train": {…}, "seed": "123", "report": PATH, "checkpoints": PATH, "artifacts": PATH}. A path may
- * be missing; then nothing is written there. A seed is decimal text from 0 to 2^64 - 1, because a
+ * be missing; then nothing is written there. A member that other trials go on from (forks) has
+ * "forks": {"every": 5, "until": 50, "may_differ": ["/optimizer/lr"]}: what it keeps for them
+ * (checkpoint.h). A seed is decimal text from 0 to 2^64 - 1, because a
  * JSON number does not hold 64 bits.
  */
 #ifndef ASSAY_TRIAL_RUNNER_PROTOCOL_CONTROL_H
@@ -35,11 +37,23 @@
 
 /* ---- a member ---- */
 
+/* What a trial keeps for its forks; zeroed: nothing. */
+struct control_forks {
+    int64_t every, until;     /* at multiples of `every` steps, below `until` */
+    const json_t *may_differ; /* pointers of fields in which the document of its checkpoint may
+                                 differ from its own (model/document/train_vary.h) */
+};
+
+/* Read it from a job or a member. `pointer` is that of the object. AS_E_INVAL. */
+AS_MUST_CHECK as_status control_forks_parse(const json_t *obj, const char *pointer,
+                                            struct control_forks *ret, struct as_err *err);
+
 struct control_member {
     const char *id;
     const json_t *train; /* trial.train; its own parser checks it (train_spec.h) */
     uint64_t seed;
     const char *report, *checkpoints, *artifacts; /* NULL: not written */
+    struct control_forks forks;
 };
 
 /* Read a member. `pointer` is its JSON pointer in the document, for error messages. Every field of

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "data/formats/safetensors.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "trial-runner/protocol/notes.h"
 #include "trial-runner/train/channel.h"
@@ -134,7 +135,8 @@ static as_status restore_snapshots(struct member *m, const struct safetensors *f
     return AS_OK;
 }
 
-as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
+/* Write the member to the file `path`. */
+static as_status write_to(struct lockstep *ls, size_t slot, const char *path, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
@@ -146,9 +148,9 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     int64_t best[BEST_NUMBERS];
     char snapshot_names[TRAIN_MAX_CYCLES][NAME_MAX_BYTES];
-    JSON_AUTO meta =
-        json_pack("{s:s, s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint, "report",
-                  str_cstr(&m->last_report), "best", str_cstr(&m->best.line));
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s*, s:s, s:s}", "format", FORMAT, "fingerprint",
+                               m->fingerprint, "kin", m->kin[0] ? m->kin : NULL, "report",
+                               str_cstr(&m->last_report), "best", str_cstr(&m->best.line));
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
     struct slot place = lockstep_slot(ls, slot);
@@ -170,11 +172,45 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     n = add_best(m, best, tensors, n);
     n = add_snapshots(m, snapshot_names, tensors, n);
-    return safetensors_write(m->checkpoint, meta, tensors, n, err);
+    return safetensors_write(path, meta, tensors, n, err);
 }
 
+as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
+{
+    return write_to(ls, slot, ls->member[slot]->checkpoint, err);
+}
+
+/* The folder of what is kept after an epoch, beside the member's own file. */
+static char *kept_folder(const struct member *m, int64_t epoch)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    const char *last = strrchr(m->checkpoint, '/');
+    str_printf(&path, "%.*s/" CHECKPOINT_KEPT "%" PRId64, (int)(last - m->checkpoint),
+               m->checkpoint, epoch);
+    return str_take(&path);
+}
+
+as_status checkpoint_keep(struct lockstep *ls, size_t slot, struct as_err *err)
+{
+    struct member *m = ls->member[slot];
+    const size_t at = m->at;
+    AS_AUTO(as_freep) char *folder = kept_folder(m, m->epoch + 1);
+    AS_AUTO(as_freep) char *path = folder ? file_join(folder, CHECKPOINT_NAME) : NULL;
+    if (!path)
+        return as_fail_nomem(err);
+    as_status st = file_mkdirs(folder, 0777, err);
+    m->epoch++; /* where a fork begins: before the first batch of the next epoch */
+    m->at = 0;
+    if (st >= 0)
+        st = write_to(ls, slot, path, err);
+    m->epoch--;
+    m->at = at;
+    return st;
+}
+
+/* *ret_is_fork: it is of another trial, which this one goes on from with other values. */
 static as_status check_identity(const struct member *m, const struct safetensors *s,
-                                struct as_err *err)
+                                bool *ret_is_fork, struct as_err *err)
 {
     const char *format = safetensors_metadata(s, "format");
     const char *of = safetensors_metadata(s, "fingerprint");
@@ -182,7 +218,9 @@ static as_status check_identity(const struct member *m, const struct safetensors
         return as_fail(err, AS_E_INVAL,
                        "it is not a checkpoint: its format is '%.40s', expected '%s'",
                        format ? format : "", FORMAT);
-    if (!as_streq(of, m->fingerprint))
+    *ret_is_fork = !as_streq(of, m->fingerprint) && m->kin[0] &&
+                   as_streq(safetensors_metadata(s, "kin"), m->kin);
+    if (!as_streq(of, m->fingerprint) && !*ret_is_fork)
         return as_fail(err, AS_E_INVAL,
                        "the checkpoint belongs to another job (another train document, data set or "
                        "seed)");
@@ -246,7 +284,8 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct slot_part parts[SLOT_PARTS];
     struct slot place = lockstep_slot(ls, slot);
-    as_status st = check_identity(m, file, err);
+    bool is_fork = false;
+    as_status st = check_identity(m, file, &is_fork, err);
     if (st != AS_OK)
         return st;
     st = slot_state_create(&place, &s, err);
@@ -282,6 +321,10 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     st = restore_kept(ls->strategy, file, err);
     if (st != AS_OK)
         return st;
+    if (is_fork) { /* what was measured so far is its parent's */
+        str_clear(&m->last_report);
+        s.loss_sum = 0;
+    }
     return slot_state_put(&place, &s, err);
 }
 

@@ -12,10 +12,19 @@
  * (epoch_layout_between_batches). AS_E_IO naming the file, AS_E_NOMEM. */
 AS_MUST_CHECK as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err);
 
+/* The folder, beside the member's own file, of what it keeps for forks: this and the step. */
+#define CHECKPOINT_KEPT "step-"
+
+/* The member is at the end of an epoch, which it has not reported yet: write the state with which
+ * a fork begins the next one, as "step-5/checkpoint.safetensors" after the fifth. AS_E_IO,
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status checkpoint_keep(struct lockstep *ls, size_t slot, struct as_err *err);
+
 /* Restore the member in a slot, which has just joined, from its file: the state, the position and
  * the last report. If there is no file, *ret_found is false and nothing changes. AS_E_INVAL naming
  * the file: it is cut short, malformed or damaged (checksum), and nothing has changed.
- * AS_E_CONFLICT naming the file: it is of another job (fingerprint). After this and other errors
+ * AS_E_CONFLICT naming the file: it is of another job (fingerprint). The file of a trial that the
+ * job may go on from (kin) is none: then there is no last report. After this and other errors
  * the member's state is undefined and it must leave the lockstep. */
 AS_MUST_CHECK as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found,
                                         struct as_err *err);

@@ -160,7 +160,8 @@ static const char *env_or_null(const char *name)
     return v && *v ? v : NULL;
 }
 
-static as_status read_single(const json_t *train, struct job *job, struct as_err *err)
+static as_status read_single(const json_t *train, const json_t *forks, struct job *job,
+                             struct as_err *err)
 {
     struct control_member m = {.id = "",
                                .train = train,
@@ -168,6 +169,9 @@ static as_status read_single(const json_t *train, struct job *job, struct as_err
                                .checkpoints = env_or_null("ASSAY_CHECKPOINTS"),
                                .artifacts = env_or_null("ASSAY_ARTIFACTS")};
     const char *seed = env_or_null("ASSAY_SEED");
+    as_status st = forks ? control_forks_parse(forks, "/forks", &m.forks, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
     if (seed) {
         char *end;
         errno = 0;
@@ -219,7 +223,7 @@ static as_status read_group(const json_t *list, int64_t slots, struct job *job, 
 static as_status read_document(struct job *job, struct as_err *err)
 {
     struct json_fields f;
-    json_t *train = NULL, *dataset = NULL, *metric = NULL, *members = NULL;
+    json_t *train = NULL, *dataset = NULL, *metric = NULL, *members = NULL, *forks = NULL;
     int64_t slots = 1;
     bool group = json_object_get(job->doc, "members") != NULL;
     as_status st = json_fields_init(&f, job->doc, "", err);
@@ -243,6 +247,8 @@ static as_status read_document(struct job *job, struct as_err *err)
         return st;
     if (!group)
         st = json_fields_text(&f, "base", JSON_OPTIONAL, 1, 4096, &job->base, err);
+    if (st == AS_OK && !group)
+        st = json_fields_object(&f, "forks", JSON_OPTIONAL, &forks, err);
     if (st != AS_OK)
         return st;
     st = json_fields_object(&f, "dataset", JSON_REQUIRED, &dataset, err);
@@ -263,7 +269,7 @@ static as_status read_document(struct job *job, struct as_err *err)
     const char *goal = json_string_value(json_object_get(metric, "goal"));
     job->maximize =
         goal ? as_streq(goal, "maximize") : job->metric && train_spec_is_maximized(job->metric);
-    return group ? read_group(members, slots, job, err) : read_single(train, job, err);
+    return group ? read_group(members, slots, job, err) : read_single(train, forks, job, err);
 }
 
 as_status job_read(const char *path, struct job *ret, struct as_err *err)

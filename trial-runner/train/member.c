@@ -1,7 +1,8 @@
 /* A member is made from its documents before it gets a slot, so whatever is wrong with them ends it
  * before it trains. The fingerprint has what its bits depend on: the train document, the record of
  * the data set, the digest of its files without test rows (decision 1007), the seed. A checkpoint
- * with another fingerprint is of another training and refused. */
+ * with another fingerprint is of another training and refused, unless the job names the fields in
+ * which its document may differ, and nothing else does. */
 #include "trial-runner/train/member.h"
 
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/document/train_vary.h"
 #include "model/plan/plan_check.h"
 #include "model/plan/plan.h"
 #include "model/plan/signature.h"
@@ -125,8 +127,9 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     return m->signature ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status set_fingerprint(struct member *m, const struct job *job, const json_t *train,
-                                 struct as_err *err)
+/* The digest of what a training's bits depend on. */
+static as_status identify(const struct member *m, const struct job *job, const json_t *train,
+                          char ret[SHA256_HEX_SIZE], struct as_err *err)
 {
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%" PRIu64, m->seed);
@@ -134,10 +137,23 @@ static as_status set_fingerprint(struct member *m, const struct job *job, const 
     JSON_AUTO id = json_pack("{s:O, s:O, s:s, s:s}", "train", train, "dataset", info, "sha256",
                              job->digest, "seed", seed);
     AS_AUTO(as_freep) char *text = id ? json_format(id) : NULL;
-    m->train_text = json_format(train);
-    if (!text || !m->train_text)
+    return text ? sha256_of(text, strlen(text), ret, err) : as_fail_nomem(err);
+}
+
+static as_status set_fingerprint(struct member *m, const struct job *job,
+                                 const struct control_member *from, struct as_err *err)
+{
+    JSON_AUTO common = NULL;
+    m->train_text = json_format(from->train);
+    if (!m->train_text)
         return as_fail_nomem(err);
-    return sha256_of(text, strlen(text), m->fingerprint, err);
+    as_status st = identify(m, job, from->train, m->fingerprint, err);
+    if (st != AS_OK || from->forks.every == 0)
+        return st;
+    m->keep_every = from->forks.every;
+    m->keep_until = from->forks.until;
+    st = train_without(from->train, from->forks.may_differ, &common, err);
+    return st == AS_OK ? identify(m, job, common, m->kin, err) : st;
 }
 
 static as_status make_places(struct member *m, const struct control_member *from,
@@ -175,7 +191,7 @@ as_status member_create(const struct job *job, const struct control_member *from
         return st;
     const struct distributed_spec *d = &m->spec.distributed;
     m->divides_moments = job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state;
-    st = set_fingerprint(m, job, from->train, err);
+    st = set_fingerprint(m, job, from, err);
     if (st != AS_OK)
         return st;
     st = make_places(m, from, err);

@@ -39,12 +39,17 @@ struct member {
     char *signature;         /* members with equal signatures may share a group */
     uint64_t seed;
     struct report_file report;
-    char *checkpoint; /* path of the file, or NULL */
-    char *artifacts;  /* folder, or NULL */
+    char *checkpoint;               /* path of the file, or NULL */
+    int64_t keep_every, keep_until; /* it keeps its state at multiples of these epochs, below the
+                                     * second, for forks; 0: never */
+    char *artifacts;                /* folder, or NULL */
     /* SHA-256 of the train document, the data set and the seed. It identifies the job that a
      * checkpoint belongs to. Paths are not part of it, because a trial may continue on another
      * machine. */
     char fingerprint[SHA256_HEX_SIZE];
+    /* The same without the fields in which the document of a checkpoint may differ: of trials that
+     * are forks of each other it is equal. "": it goes on from its own checkpoints alone. */
+    char kin[SHA256_HEX_SIZE];
     dataset_task task;
 
     struct epoch_layout layout; /* how an epoch is cut into batches; set with the slot */

@@ -334,6 +334,27 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
     return run_report(m, m->epoch + 1, mean_loss, lr, e, 0, err);
 }
 
+/* At the epochs of rungs the state is kept for forks, before the report that reaches the rung: what
+ * the server decides by that report may begin from it. Without room for it the member goes on. */
+static as_status keep_for_forks(struct lockstep *ls, size_t slot, struct as_err *err)
+{
+    const struct member *m = ls->member[slot];
+    int64_t done = m->epoch + 1;
+    char text[AS_ERR_MSG_MAX + 60];
+    struct as_err own;
+    if (!m->checkpoint || m->keep_every == 0 || done % m->keep_every != 0 || done >= m->keep_until)
+        return AS_OK;
+    as_status st = checkpoint_keep(ls, slot, &own);
+    if (st == AS_E_IO || st == AS_E_NOMEM) {
+        (void)snprintf(text, sizeof text, "warning: nothing is kept for forks: %s", own.msg);
+        channel_log(m->channel, m->id, true, text);
+        return AS_OK;
+    }
+    if (st != AS_OK)
+        *err = own;
+    return st;
+}
+
 /* Report a member whose epoch is over, and end it if it diverged. */
 static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w, double mean_loss,
                                struct evaluation *e, struct as_err *err)
@@ -343,7 +364,9 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
         evaluation_clear(e);
-    as_status st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
+    as_status st = diverged ? AS_OK : keep_for_forks(ls, slot, &why);
+    if (st == AS_OK)
+        st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)

@@ -34,7 +34,7 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
     channel_log(m->channel, m->id, false, text);
-    return report_file_append(&m->report, &m->last_report, err);
+    return m->last_report.len > 0 ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
 }
 
 /* Fail if the sweep's metric has no value on the held-out rows: every trial would end with NaN,

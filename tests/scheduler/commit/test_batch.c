@@ -183,13 +183,14 @@ static void same_tables(void)
         BOTH(
             "right(s.id, 1), number, x.state, attempt, restarts, value, step, metrics::text, "
             "runner, client, x.reason, feasible, timed_out, missing, params::text, rung, decision, "
-            "spent, x.finished_at is null",
+            "spent, x.finished_at is null, origin, x.parent, fork_step, suggestion::text",
             "trial", ""),
         BOTH("right(s.id, 1), number, attempt, runner, client, outcome, reported, x.reason, "
              "exit_code, phase, ran_ms, ended_at is null",
              "attempt", ""),
         BOTH("right(s.id, 1), number, attempt, x.metric, step, value", "measurement", ""),
         BOTH("right(s.id, 1), number, x.name, text", "trial_note", ""),
+        BOTH("right(s.id, 1), number, kind, path, size, sha256", "trial_file", ""),
         BOTH("right(s.id, 1), number, rung, attempt, step, x.objectives, feasible, decision, rank, "
              "among, x.reason, seq, promoted_seq, promoted_why",
              "rung_result", ""),
@@ -197,10 +198,10 @@ static void same_tables(void)
              "then value end, x.reason, runner",
              "event", ""),
         "select count(*) from ((select right(id, 1), state, n_total, n_queued, n_running, "
-        "n_paused, n_completed, n_pruned, n_failed, n_cancelled, finish_seq, n_promoted, "
+        "n_paused, n_completed, n_pruned, n_failed, n_cancelled, finish_seq, n_promoted, planned, "
         "steps_spent from sweep where left(id, 1) = 'l') except (select right(id, 1), state, "
         "n_total, n_queued, n_running, n_paused, n_completed, n_pruned, n_failed, n_cancelled, "
-        "finish_seq, n_promoted, steps_spent from sweep where left(id, 1) = 'r')) d"};
+        "finish_seq, n_promoted, planned, steps_spent from sweep where left(id, 1) = 'r')) d"};
     for (size_t i = 0; i < AS_ARRAY_LEN(queries); i++)
         ck_assert_msg(pg_fixture_i64(s.url, queries[i]) == 0, "query %zu", i);
 }
@@ -409,6 +410,99 @@ START_TEST(equal_with_early_stopping)
 }
 END_TEST
 
+/* ---- forks ---- */
+
+/* Sweeps of a population of 12 and at most 40 trials, compared at each of 5 steps. */
+static void make_populations(void)
+{
+    for (int i = 0; i < 2 * SWEEPS; i++) {
+        char text[1000];
+        struct sweep_row row;
+        (void)snprintf(text, sizeof text,
+                       "{'name': '%c%d', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                       "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                       "{'method': 'random', 'seed': 7}, 'limits': {'max_trials': 40, "
+                       "'max_restarts': 2}, 'ensemble': false, 'trial': {'command': ['true', "
+                       "'${x}'], 'checkpoints': true}, 'early_stopping': {'method': 'pbt', "
+                       "'population': 12, 'period': 1, 'max_steps': 5, 'quantile': 0.4}}",
+                       i % 2 ? 'r' : 'l', i / 2);
+        json_t *doc = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+        json_decref(doc);
+    }
+    claim_all();
+}
+
+/* What both sides of a trial keep for forks. */
+static void keep_both(const struct action *x)
+{
+    char sha[SHA256_HEX_SIZE], bytes[40];
+    (void)snprintf(bytes, sizeof bytes, "%d/%d at %d", x->sweep, x->number, (int)x->step);
+    put_blob(&s, bytes, sha);
+    for (int side = 0; side < 2; side++) {
+        char id[8];
+        const struct file_row file = {.path = "s", .size = (int64_t)strlen(bytes), .sha256 = sha};
+        (void)snprintf(id, sizeof id, "%c%d", side ? 'r' : 'l', x->sweep);
+        const struct attempt_ref ref = {id, x->number, x->attempt};
+        (void)!attempt_keep(s.db, &ref, NULL, x->step, &file, 1, &err); /* it may run no more */
+    }
+}
+
+/* Each round all running trials report at their next rungs; most of those that are told to end do.
+ */
+static size_t draw_reports(struct rng *rng, struct action *actions, size_t most)
+{
+    size_t n = 0;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        for (int number = 0; number < 40 && n + 2 <= most; number++) {
+            char sql[240];
+            (void)snprintf(sql, sizeof sql,
+                           "select coalesce((select attempt * 100 + rung + 1 from trial t join "
+                           "sweep s on s.key = t.sweep_key where s.id = 'l%d' and number = %d and "
+                           "t.state = 'running' and rung < 5), 0)",
+                           sweep, number);
+            int64_t at = pg_fixture_i64(s.url, sql);
+            struct action x = {.kind = DO_RECORD,
+                               .sweep = sweep,
+                               .number = number,
+                               .attempt = at / 100,
+                               .step = at % 100,
+                               .loss = (double)rng_below(rng, 100) / 100};
+            if (at == 0 || rng_below(rng, 4) == 0)
+                continue;
+            keep_both(&x);
+            actions[n++] = x;
+            x.kind = x.step == 5 ? DO_COMPLETE : DO_PRUNE;
+            if (rng_below(rng, 4) > 0)
+                actions[n++] = x;
+        }
+    }
+    return n;
+}
+
+START_TEST(equal_with_forks)
+{
+    struct rng rng;
+    make_populations();
+    rng_init(&rng, (uint64_t)_i + 900, 0);
+    for (int round = 0; round < 8 && n_running() > 0; round++) {
+        struct action actions[48];
+        size_t n = draw_reports(&rng, actions, AS_ARRAY_LEN(actions));
+        run_round(actions, n);
+    }
+    same_tables();
+    struct committer_figures f;
+    committer_figures_get(committer, &f);
+    ck_assert_int_eq(f.fallbacks, 0);
+    ck_assert_int_ge(pg_fixture_i64(s.url, "select count(*) from trial where parent is not null"),
+                     10);
+    ck_assert_int_ge(pg_fixture_i64(s.url, "select count(*) from trial t join trial_file f on "
+                                           "f.sweep_key = t.sweep_key and f.number = t.number "
+                                           "where parent is not null and kind = 'checkpoint'"),
+                     4);
+}
+END_TEST
+
 /* ---- clients ---- */
 
 #define CLIENTS 3
@@ -575,6 +669,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, equal_with_several_of_a_trial, 0, 2);
     tcase_add_loop_test(t, equal_with_objectives_and_bounds, 0, 2);
     tcase_add_loop_test(t, equal_with_a_target_and_few_failures, 0, 2);
+    tcase_add_loop_test(t, equal_with_forks, 0, 4);
     tcase_add_loop_test(t, equal_with_early_stopping, 0, 6);
     tcase_add_loop_test(t, equal_for_clients, 0, 3);
     tcase_add_test(t, a_batch_has_a_fixed_number_of_transactions);

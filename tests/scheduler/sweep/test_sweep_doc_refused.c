@@ -23,6 +23,18 @@
     "{x: "                                                                                         \
     "{type: float, min: 0, max: 1}}, limits: {max_trials: 3}, early_stopping: {" early "}}"
 
+/* A sweep over trial.train whose trials fork. `aug` decides whether `rows` is active. */
+#define FORKED_OF(early, train)                                                                    \
+    "{name: any, metric: {name: val_error, goal: minimize}, parameters: {lr: {type: float, min: "  \
+    "0.001, max: 0.1}, width: {type: int, min: 8, max: 16}, aug: {type: bool}, rows: {type: int, " \
+    "min: 16, max: 32, when: {aug: true}}}, limits: {max_trials: 30}, early_stopping: {method: "   \
+    "pbt, " early "}, trial: {train: {" train ", epochs: 20, dataset: d}}}"
+#define FORKED(early)                                                                              \
+    FORKED_OF(early, "model: {kind: mlp, layers: ['${width}']}, optimizer: {lr: '${lr}'}, "        \
+                     "batch_size: '${rows:-64}'")
+#define FORKED_TRAIN(train)                                                                        \
+    FORKED_OF("period: 5, explore: [lr]", "optimizer: {lr: '${lr}'}, " train)
+
 static const struct edit {
     const char *base, *path, *value;
     as_status want;
@@ -70,8 +82,48 @@ static const struct edit {
      "no configuration that is allowed was found"},
     {"train", "search", "{initial_trials: 0}", AS_E_INVAL, "/search/initial_trials", "from 1"},
     {"train", "outcome_constraints", "[]", AS_E_INVAL, "/outcome_constraints", "not a known field"},
-    {"train", "early_stopping", "{method: pbt}", AS_E_UNSUPPORTED, "/early_stopping/method",
-     "not in this version"},
+    {"train", "-", FORKED("period: 20"), AS_E_INVAL, "/early_stopping/period",
+     "expected less than max_steps (20)"},
+    {"train", "-", FORKED("max_steps: 20"), AS_E_INVAL, "/early_stopping/period", "missing"},
+    {"train", "-", FORKED("period: 1, max_steps: 21, explore: [lr]"), AS_E_INVAL,
+     "/early_stopping/max_steps", "expected at most the 20 epochs"},
+    {"command", "early_stopping", "{method: pbt, period: 2, max_steps: 100}", AS_E_TOO_LARGE,
+     "/early_stopping/period", "a period of 4 or more"},
+    {"train", "-", FORKED("period: 5, eta: 3"), AS_E_INVAL, "/early_stopping/eta",
+     "not a known field"},
+    {"train", "-", FORKED("period: 5, mode: pause"), AS_E_INVAL, "/early_stopping/mode",
+     "not a known field"},
+    {"train", "-", FORKED("period: 5, late: true"), AS_E_INVAL, "/early_stopping/late",
+     "not a known field"},
+    {"train", "-", FORKED("period: 5, explore: [lr, width]"), AS_E_INVAL, "/early_stopping/explore",
+     "'width' changes trial.train/model/layers/0"},
+    {"train", "-", FORKED("period: 5, explore: [aug]"), AS_E_INVAL, "/early_stopping/explore",
+     "'aug' changes trial.train/batch_size"},
+    {"train", "-", FORKED("period: 5, explore: [rate]"), AS_E_INVAL, "/early_stopping/explore/0",
+     "found 'rate', expected the name of a parameter"},
+    {"train", "-", FORKED("period: 5, explore: [lr]}, resources: {ranks: 2"), AS_E_INVAL,
+     "/resources/ranks", "found 2 with early_stopping.method pbt"},
+    {"train", "-", FORKED_TRAIN("patience: 3"), AS_E_INVAL, "/trial/train/patience",
+     "found with pbt"},
+    {"train", "-", FORKED_TRAIN("schedule: {kind: cosine, cycles: 2, snapshots: 2}"), AS_E_INVAL,
+     "/trial/train/schedule/snapshots", "found with pbt"},
+    {"train", "-", FORKED_TRAIN("model: {kind: boosted_trees, n_estimators: 20}"), AS_E_INVAL,
+     "/trial/train/model/kind", "found boosted_trees with pbt"},
+    {"train", "-", FORKED_TRAIN("report_every: 4"), AS_E_INVAL, "/trial/train/report_every",
+     "expected a divisor of 5"},
+    {"command", "early_stopping", "{method: pbt, period: 2, max_steps: 9}", AS_E_INVAL,
+     "/trial/checkpoints", "pbt needs it"},
+    {"train", "-", TWO_METRICS("method: pbt, period: 3, max_steps: 9"), AS_E_INVAL,
+     "/early_stopping/metric", "pbt compares differences of one metric"},
+    {"train", "-",
+     "{name: any, metric: {name: a, goal: minimize}, parameters: {x: {type: float, min: 0, max: "
+     "1}}, limits: {max_trials: 30}, early_stopping: {method: pbt, period: 3, max_steps: 9}}",
+     AS_E_INVAL, "/early_stopping/method", "found pbt in a sweep without trial"},
+    {"train", "-",
+     "{name: any, metric: {name: a, goal: minimize}, parameters: {x: {type: int, min: 0, max: "
+     "99}}, search: {method: grid}, limits: {max_trials: 30}, trial: {command: ['true'], "
+     "checkpoints: true}, early_stopping: {method: pbt, period: 3, max_steps: 9}}",
+     AS_E_INVAL, "/early_stopping/method", "found pbt with search.method grid"},
     {"train", "early_stopping", "asha", AS_E_INVAL, "/early_stopping", "an object"},
     {"train", "early_stopping", "{method: sha}", AS_E_INVAL, "/early_stopping/method",
      "one of asha, hyperband"},

@@ -76,7 +76,8 @@ static void reach_rung(struct play *p, size_t i, double value, bool ends)
     for (size_t k = 1; k < p->spec.n_objectives; k++)
         now.values[k] = draw(p);
     now.seq = (uint64_t)++p->seq;
-    ck_ok(rung_order_reach(p->index, &p->arena, &now, ends, &p->seq, &step, &err), err);
+    const struct rung_arrival arrival = {.result = now, .ends = ends, .successor = -1};
+    ck_ok(rung_order_reach(p->index, &p->arena, &arrival, &p->seq, &step, &err), err);
     now.decision = step.verdict;
     p->rung[i]++;
     record(p, (struct stored_event){.kind = STORED_RESULT,
@@ -205,7 +206,7 @@ static size_t replay(const struct play *p, const struct stored_event *events, si
     ck_assert_ptr_nonnull(copy);
     for (size_t i = 0; i < n; i++)
         copy[n - 1 - i] = events[i]; /* in any order */
-    ck_ok(decision_replay_create(&p->spec, copy, n, &r, &err), err);
+    ck_ok(decision_replay_create(&p->spec, NULL, copy, n, &r, &err), err);
     as_status st;
     while ((st = decision_replay_next(r, &step, &err)) == AS_OK) {
         done++;
@@ -341,7 +342,7 @@ START_TEST(test_places)
     ck_assert_uint_lt(total, all);
     p->events[half] = kept;
     p->events[1].result.seq = p->events[0].result.seq;
-    ck_assert_int_eq(decision_replay_create(&p->spec, p->events, p->n, &r, &err), AS_E_INVAL);
+    ck_assert_int_eq(decision_replay_create(&p->spec, NULL, p->events, p->n, &r, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "have the place"));
     play_done(p);
 }

@@ -60,14 +60,14 @@ START_TEST(test_defaults)
                                              .all_steps = c->all_steps,
                                              .first_step = c->first_step};
         struct stop_spec spec = spec_of(c->json, &context);
-        JSON_AUTO j = stop_spec_to_json(&spec, context.metrics);
+        JSON_AUTO j = stop_spec_to_json(&spec, context.metrics, NULL);
         AS_AUTO(as_freep) char *text = json_format_ordered(j);
         ck_assert_str_eq(text, c->want);
         for (size_t k = 0; k < spec.n_rungs; k++)
             ck_assert_int_eq(spec.steps[k], c->steps[k]);
         ck_assert(spec.n_rungs == 8 || c->steps[spec.n_rungs] == 0);
         struct stop_spec again = spec_of(text, &context); /* the canonical form is its own */
-        JSON_AUTO second = stop_spec_to_json(&again, context.metrics);
+        JSON_AUTO second = stop_spec_to_json(&again, context.metrics, NULL);
         ck_assert(json_equal(j, second));
     }
 }

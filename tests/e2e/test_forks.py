@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Population based training with the real programs: two runners, the built-in trainer and a command. A trial that is among
+the last of its rung is replaced by a fork of one of the best, which goes on from that one's checkpoint with other
+parameters; the tree is shown, every fork can be made again from what is stored, and faults change no decision."""
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+
+from harness import Assay
+
+# Reports ten steps; the loss falls with the rate that a trial has at each of them, and the slower it falls, the later are
+# the reports. It goes on after the step in its checkpoint, and says so.
+PROGRAM = """
+at=0 loss=100 pause=$(echo "$ASSAY_PARAM_rate" | awk '{print 0.1 + (9 - $1) / 30}')
+[ -s "$ASSAY_CHECKPOINTS/state" ] && read at loss < "$ASSAY_CHECKPOINTS/state" && echo "goes on after $at"
+while [ "$at" -lt 10 ]; do
+    at=$((at + 1))
+    loss=$(echo "$loss $ASSAY_PARAM_rate" | awk '{printf "%.9f", $1 - $2}')
+    echo "$at $loss" > "$ASSAY_CHECKPOINTS/state.new" && mv "$ASSAY_CHECKPOINTS/state.new" "$ASSAY_CHECKPOINTS/state"
+    echo "{\\"step\\": $at, \\"loss\\": $loss}" >> "$ASSAY_REPORT"
+    sleep "$pause"
+done
+"""
+
+
+def command(name, trials=30, population=6, **more):
+    return {
+        "name": name, "metric": {"name": "loss", "goal": "minimize"},
+        "parameters": {"rate": {"type": "float", "min": 0.1, "max": 9}},
+        "search": {"method": "random", "seed": 4}, "limits": {"max_trials": trials}, "ensemble": False,
+        "trial": {"command": ["sh", "-c", PROGRAM], "checkpoints": True},
+        "early_stopping": {"method": "pbt", "population": population, "period": 2, "max_steps": 10, "quantile": 0.34, **more}}
+
+
+def trained(name):
+    return {
+        "name": name, "metric": {"name": "val_loss", "goal": "minimize"},
+        "parameters": {"lr": {"type": "float", "min": 0.0003, "max": 0.3, "scale": "log"},
+                       "width": {"type": "categorical", "values": [16, 24]}},
+        "search": {"method": "random", "seed": 11}, "limits": {"max_trials": 40}, "ensemble": False,
+        "trial": {"train": {
+            "dataset": "digits", "model": {"kind": "mlp", "layers": ["${width}"]},
+            "optimizer": {"kind": "sgd", "lr": "${lr}", "momentum": 0.9}, "epochs": 12, "batch_size": 64,
+            "validation": {"fraction": 0.3}}},
+        "early_stopping": {"method": "pbt", "population": 10, "period": 3, "quantile": 0.5, "resample": 0, "explore": ["lr"]}}
+
+
+def measured(assay, name, number, metric):
+    """{step: value} of a trial."""
+    series = assay.call("GET", f"/v1/sweeps/{name}/trials/{number}/measurements?metric={metric}")["series"][metric]
+    return dict(zip(series["steps"], series["values"]))
+
+
+def check_forks(assay, name, population, period, last, explored):
+    """What holds for every sweep with forks."""
+    sweep = assay.wait_ended(name)
+    rows = assay.trials(name)
+    assert sweep["state"] == "completed", sweep
+    forks = [t for t in rows if t["origin"] == "forked"]
+    assert len(rows) - len(forks) == population, sweep["counts"]
+    assert forks and sweep["counts"]["total"] == sweep["planned_trials"] == len(rows), sweep
+    at = {}
+    for t in rows:
+        for r in t["rungs"] or []:
+            assert r["step"] % period == 0 and r["step"] > (t["fork_step"] or 0), t
+            at[r["step"]] = at.get(r["step"], 0) + 1
+    assert set(at.values()) == {population} and max(at) == last, at
+    replaced = {t["suggestion"]["replaces"]: t for t in forks}
+    assert len(replaced) == len(forks) == sweep["counts"]["pruned"], rows
+    for t in forks:
+        parent, gone = rows[t["parent"]], rows[t["suggestion"]["replaces"]]
+        assert t["number"] > parent["number"] and t["suggestion"] == {
+            "method": "pbt", "parent": t["parent"], "replaces": gone["number"], "step": t["fork_step"]}, t
+        decision = gone["rungs"][-1]
+        assert gone["state"] == "pruned" and decision["decision"] == "prune" and decision["step"] == t["fork_step"], gone
+        assert f"trial {t['number']} goes on from trial {t['parent']} in its place" in gone["reason"], gone["reason"]
+        theirs = next(r for r in parent["rungs"] if r["step"] == t["fork_step"])
+        assert theirs["seq"] < decision["seq"] and theirs["value"] < decision["value"], (theirs, decision)
+        assert t["seed"] == parent["seed"], (t, parent)
+        for p, v in t["params"].items():
+            assert p in explored or v == parent["params"][p], (t, parent)
+    return sweep, rows, forks
+
+
+def check_steps(assay, name, rows, forks, metric):
+    """A fork measures nothing up to the step that it begins after, and everything from there on."""
+    for t in forks:
+        steps = measured(assay, name, t["number"], metric)
+        assert min(steps) == t["fork_step"] + 1, (t["number"], t["fork_step"], steps)
+    spent = sum(max(measured(assay, name, t["number"], metric)) - (t["fork_step"] or 0) for t in rows)
+    report = assay.call("GET", f"/v1/sweeps/{name}")["early_stopping"]
+    assert report["steps_spent"] <= spent and report["steps_saved"] == 0, (report, spent)
+
+
+def check_replay(assay, name, forks):
+    said = assay.cli("replay", name).stdout
+    assert "decisions of early stopping are the same" in said and "differ" not in said, said
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "forks.json")
+        assay.cli("export", name, "--json", "--output", path)
+        tree = json.load(open(path))
+        parents = {t["parent"] for t in forks}
+        fork = tree["items"][next(t["number"] for t in forks if t["number"] not in parents)]
+        parameter = next(p for p, v in fork["params"].items() if v != tree["items"][fork["parent"]]["params"][p])
+        fork["params"][parameter] *= 0.9999
+        json.dump(tree, open(path, "w"))
+        done = assay.cli("replay", "--file", path, "--json", check=False)
+        said = json.loads(done.stdout)
+        assert done.returncode == 1 and len(said["differences"]) == 1, said
+        assert "has other parameters" in said["differences"][0]["reason"], said
+
+
+def check_shown(assay, name, rows, forks):
+    """The tree in the terminal, and both ends of a fork."""
+    said = assay.cli("show", name).stdout
+    for t in forks[:3]:
+        assert f"{t['number']} from step {t['fork_step']}" in said, said
+    one = assay.cli("trial", f"{name}/{forks[0]['number']}").stdout
+    assert f"goes on from trial {forks[0]['parent']} at step {forks[0]['fork_step']}" in one, one
+    parent = assay.cli("trial", f"{name}/{forks[0]['parent']}").stdout
+    assert "forks" in parent and f"{forks[0]['number']} from step {forks[0]['fork_step']}" in parent, parent
+
+
+def test_trainer(assay):
+    """The learning rate changes, the width does not; the first step of a fork is trained from its parent's weights."""
+    assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
+    name = assay.call("POST", "/v1/sweeps", trained("trained"))["id"]
+    _, rows, forks = check_forks(assay, name, 10, 3, 12, {"lr"})
+    check_steps(assay, name, rows, forks, "val_loss")
+    for t in forks:
+        first = rows[t["number"]]
+        while first["parent"] is not None:
+            first = rows[first["parent"]]
+        own, fresh = measured(assay, name, t["number"], "val_loss"), measured(assay, name, first["number"], "val_loss")
+        assert own[t["fork_step"] + 1] < fresh[1], (t, own, fresh)
+        text = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}/log")["text"]
+        assert f"resumed at epoch {t['fork_step']}" in text, text
+    check_replay(assay, name, forks)
+    check_shown(assay, name, rows, forks)
+
+
+def test_command(assay):
+    """A program goes on from its parent's checkpoint with the parameters of its own."""
+    name = assay.call("POST", "/v1/sweeps", command("commands"))["id"]
+    _, rows, forks = check_forks(assay, name, 6, 2, 10, {"rate"})
+    check_steps(assay, name, rows, forks, "loss")
+    for t in forks:
+        text = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}/log")["text"]
+        assert f"goes on after {t['fork_step']}" in text, text
+        own, theirs = measured(assay, name, t["number"], "loss"), measured(assay, name, t["parent"], "loss")
+        want = theirs.get(t["fork_step"], None)
+        if want is not None:
+            assert abs(own[t["fork_step"] + 1] - (want - t["params"]["rate"])) < 1e-6, (t, own, theirs)
+    check_replay(assay, name, forks)
+
+
+def test_limits(assay):
+    """Forks count as trials: where max_trials leaves none, a trial goes on in its place."""
+    name = assay.call("POST", "/v1/sweeps", command("few", trials=7, quantile=0.5))["id"]
+    sweep, rows, forks = check_forks(assay, name, 6, 2, 10, {"rate"})
+    assert len(rows) == 7 and len(forks) == 1, sweep["counts"]
+    full = [r for t in rows for r in t["rungs"] if "max_trials leaves none" in r["reason"]]
+    assert full and all(r["decision"] == "go_on" for r in full), rows
+    check_replay(assay, name, forks)
+
+
+def test_killed_runner(assay):
+    """A runner that is killed loses no fork and changes no decision."""
+    name = assay.call("POST", "/v1/sweeps", command("killed"))["id"]
+    assay.wait(lambda: any(t["origin"] == "forked" for t in assay.trials(name)), "a fork")
+    os.kill(assay.processes("assay-runner")[0], signal.SIGKILL)
+    _, rows, forks = check_forks(assay, name, 6, 2, 10, {"rate"})
+    check_replay(assay, name, forks)
+
+
+if __name__ == "__main__":
+    with Assay(runners=2, slots=3) as assay:
+        for test in [v for k, v in list(globals().items()) if k.startswith("test_") and sys.argv[1:] in ([], [k])]:
+            began = time.monotonic()
+            test(assay)
+            print(f"{test.__name__}: {time.monotonic() - began:.1f} s")
