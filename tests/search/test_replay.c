@@ -17,6 +17,8 @@
 
 /* What the search of a sweep learns from, and the prior of x; empty: nothing. */
 static const char *earlier = "", *believed = "";
+/* The condition of m; empty: the search has to find out what has an effect where. */
+static const char *condition = ",\"when\":{\"opt\":\"a\"}";
 
 static json_t *make_sweep(const char *method)
 {
@@ -28,9 +30,8 @@ static json_t *make_sweep(const char *method)
                    "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4%s},"
                    "\"w\":{\"type\":\"int\",\"min\":1,\"max\":9},"
                    "\"opt\":{\"type\":\"categorical\",\"values\":[\"a\",\"b\"]},"
-                   "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3,\"when\":{\"opt\":"
-                   "\"a\"}}}}}",
-                   method, method, earlier, believed);
+                   "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3%s}}}}",
+                   method, method, earlier, believed, condition);
     return json_plain(text);
 }
 
@@ -143,20 +144,28 @@ static void make_known(struct maker *m)
 {
     struct as_err err = {0};
     JSON_AUTO params = json_plain("{\"x\":1.0,\"w\":3,\"opt\":\"b\"}");
+    if (*condition == '\0')
+        ck_assert_int_eq(json_object_set_new(params, "m", json_real(0.5)), 0);
     ck_ok(config_from_json(m->space, params, "", &m->configs[m->n], &err), err);
     add_item(m, m->n, json_string("known"), false, 0);
     m->n++;
 }
 
-static void make(struct maker *m, const char *method)
+/* A history of n trials, two of which were added by users. */
+static void make_trials(struct maker *m, const char *method, size_t n)
 {
     maker_init(m, method);
-    for (size_t t = 0; t < 30; t++) {
+    for (size_t t = 0; t < n; t++) {
         if (t == 4 || t == 9)
             make_known(m);
         else
             make_suggested(m);
     }
+}
+
+static void make(struct maker *m, const char *method)
+{
+    make_trials(m, method, 30);
 }
 
 /* How many suggestions are the same; `first` is the number of the first that is not. */
@@ -215,6 +224,25 @@ START_TEST(the_same_with_what_was_known_before)
     ck_assert_int_eq(first, 0);
     maker_done(&m);
     earlier = believed = "";
+}
+END_TEST
+
+/* What was learned of the parameters is a part of the state, and of the reasons. */
+START_TEST(the_same_with_what_was_learned)
+{
+    const char *declared = condition;
+    struct maker m;
+    size_t total, n_learned = 0, i;
+    int64_t first;
+    json_t *item;
+    condition = "";
+    make_trials(&m, "gp", 60);
+    json_array_foreach(m.items, i, item) n_learned +=
+        json_object_get(json_object_get(item, "suggestion"), "no_effect") != NULL;
+    ck_assert_uint_gt(n_learned, 2);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 58);
+    maker_done(&m);
+    condition = declared;
 }
 END_TEST
 
@@ -443,6 +471,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("replay");
     tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 6);
     tcase_add_loop_test(t, the_same_again, 0, 10);
+    tcase_add_test(t, the_same_with_what_was_learned);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 10);
     tcase_add_test(t, another_seed);
