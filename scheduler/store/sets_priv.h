@@ -13,10 +13,10 @@ extern const struct stmt_set addition_stmts, attempt_stmts, batch_stmts, claims_
 
 /* What an attempt that begins sets of trial t, ended by a comma. The values of a trial are those of
  * one attempt: only one that goes on from a checkpoint keeps what the attempt before it had
- * measured, as after a retry (trial_store). */
+ * measured, as after a retry (trial_store). With `limit 1` no plan hashes the whole table. */
 #define SQL_HAS_CHECKPOINT                                                                         \
-    "exists (select from trial_file f where f.sweep_key = t.sweep_key and f.number = t.number "    \
-    "and f.kind = 'checkpoint')"
+    "(select true from trial_file f where f.sweep_key = t.sweep_key and f.number = t.number and "  \
+    "f.kind = 'checkpoint' limit 1)"
 #define SQL_OWN_VALUES                                                                             \
     "value = case when " SQL_HAS_CHECKPOINT                                                        \
     " then t.value end, step = case when " SQL_HAS_CHECKPOINT                                      \
