@@ -76,6 +76,8 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_i64(&o, "known_trials", r->known);
     out_bool(&o, "for_runners", r->for_runners);
     out_json(&o, "tags", r->tags);
+    if (r->document)
+        out_str(&o, "remarks", r->remarks);
     out_i64(&o, "priority", r->priority);
     out_str(&o, "note", r->note);
     out_child(&o, "counts", counts_encode(&r->counts));

@@ -49,6 +49,7 @@ static void add_head(struct pairs *p, const json_t *sweep)
     format_tags(&tags, json_object_get(sweep, "tags"));
     if (tags.len)
         pairs_add(p, "tags", STYLE_PLAIN, tags.s);
+    pairs_add_json(p, "remarks", json_object_get(sweep, "remarks"));
     add_metrics(p, sweep);
     pairs_add_json(p, "method", json_object_get(sweep, "method"));
     pairs_add_json(p, "seed", json_object_get(sweep, "seed"));

@@ -34,6 +34,9 @@ enum {
     SWEEP_MOVE,
     SWEEP_LIMIT,
     SWEEP_PRIORITIZE,
+    SWEEP_TAG,
+    SWEEP_REMARK,
+    SWEEP_REMARKS,
     SWEEP_CHANGE_ADD,
     SWEEP_CHANGES,
     SWEEP_EXHAUSTED,
@@ -156,7 +159,7 @@ COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
-#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT)                                                   \
+#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT, REMARKS)                                          \
     FIRST(text, id, "s.id")                                                                        \
     NEXT(text, name, "s.name")                                                                     \
     NEXT(sweep_state, state, "s.state")                                                            \
@@ -172,6 +175,7 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, known, "s.n_known")                                                                  \
     NEXT(bool, for_runners, "s.for_runners")                                                       \
     NEXT(text, tags, "array_to_json(s.tags)")                                                      \
+    NEXT(text, remarks, REMARKS)                                                                   \
     NEXT(i64, priority, "s.priority")                                                              \
     NEXT(text, note, SWEEP_NOTE)                                                                   \
     COUNT_FIELDS(NEXT)                                                                             \
@@ -184,13 +188,14 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
-#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document")
+#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document", "s.remarks")
 COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
 COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
 #define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
 /* In a list: $4 says whether documents are wanted. */
 #define LISTED_FIELDS(FIRST, NEXT)                                                                 \
-    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end")
+    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end",                    \
+                      "case when $4::boolean then s.remarks end")
 #define LISTED_COLUMNS COLUMNS_SQL(LISTED_FIELDS)
 
 #define MAKING_FIELDS(FIRST, NEXT)                                                                 \
@@ -292,6 +297,10 @@ static const struct stmt stmts[] = {
          "$13, stop_relative = $14, stop_min_trials = $15 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
                           "update sweep set document = $2, priority = $3 where key = $1"},
+    [SWEEP_TAG] = {"sweep_tag", "update sweep set document = $2, tags = array(select "
+                                "json_array_elements_text($2::json -> 'tags')) where key = $1"},
+    [SWEEP_REMARK] = {"sweep_remark", "update sweep set remarks = $2 where key = $1"},
+    [SWEEP_REMARKS] = {"sweep_remarks", "select remarks from sweep where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
                           "insert into sweep_change (sweep_key, number, changed_by, changes) "
                           "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
@@ -557,6 +566,31 @@ as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document
 {
     return tx_exec(t, &stmts[SWEEP_PRIORITIZE],
                    ARGS(arg_i64(key), arg_str(document), arg_i64(priority)), NULL, err);
+}
+
+as_status store_sweep_tag(struct tx *t, int64_t key, const char *document, struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_TAG], ARGS(arg_i64(key), arg_str(document)), NULL, err);
+}
+
+as_status store_sweep_remark(struct tx *t, int64_t key, const char *remarks, struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_REMARK], ARGS(arg_i64(key), arg_str(remarks)), NULL, err);
+}
+
+as_status store_sweep_remarks(struct tx *t, struct arena *a, int64_t key, const char **ret,
+                              struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(t, &stmts[SWEEP_REMARKS], ARGS(arg_i64(key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    return reader_check(&rd, err);
 }
 
 as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by, const char *changes,

@@ -170,6 +170,15 @@ AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const char 
 /* Store another priority with the document that holds it. The caller holds the row. */
 AS_MUST_CHECK as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document,
                                                int64_t priority, struct as_err *err);
+/* Store the tags of this document, with the document. The caller holds the row. */
+AS_MUST_CHECK as_status store_sweep_tag(struct tx *t, int64_t key, const char *document,
+                                        struct as_err *err);
+/* Store other remarks, and read them; NULL: none. The caller holds the row. AS_E_NOT_FOUND: the
+ * sweep was deleted. */
+AS_MUST_CHECK as_status store_sweep_remark(struct tx *t, int64_t key, const char *remarks,
+                                           struct as_err *err);
+AS_MUST_CHECK as_status store_sweep_remarks(struct tx *t, struct arena *a, int64_t key,
+                                            const char **ret, struct as_err *err);
 /* Record what a user changed (JSON). `by`: the id of the token; NULL: none. The caller holds the
  * sweep's row. */
 AS_MUST_CHECK as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by,

@@ -77,6 +77,10 @@ START_TEST(shows_every_trial)
         ck_assert_ptr_null(word(&f, "client", i));
         ck_assert_double_eq(number(&f, "infeasible", i), 0);
     }
+    struct trial_row failed = trial_of(&s, "a", 2);
+    ck_assert_ptr_nonnull(failed.reason);
+    ck_assert_str_eq(word(&f, "reason", 2), failed.reason);
+    ck_assert_ptr_null(word(&f, "reason", 0));
     ck_assert_double_nan(number(&f, "value", 0));
     ck_assert_double_nan(number(&f, "ended_at", 0));
     ck_assert_double_eq(number(&f, "value", 1), 0.25);
