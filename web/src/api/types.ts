@@ -1088,6 +1088,64 @@ export type RegretBound = {
   relative: number | null;
 };
 
+export type Surfaces = {
+  metric: MetricName;
+  /** Completed trials with a value; the model has at most 1,000 of them */
+  trials: number;
+  /** More trials have ended since then: ask again */
+  stale: boolean;
+  /** As in Importance: how well the model predicts trials that it has not seen */
+  r2: number | null;
+  /** Why there is no model; null: there is one */
+  reason: string | null;
+  surfaces: Surface[];
+};
+
+export type SurfaceAxis = {
+  name: string;
+  values: Value[];
+};
+
+export type Surface = {
+  x: SurfaceAxis;
+  /** null: along x alone */
+  y: SurfaceAxis | null;
+  /** The values of the other parameters; null: no trial has the parameters of the axes */
+  base: Params | null;
+  /** The trial that has these values */
+  base_trial: number | null;
+  /** Row by row: the cell of the i-th x and the k-th y is number k * (values of x) + i */
+  mean: (number | null)[];
+  /** Of the function, without the noise of a trial; in the same order */
+  deviation: (number | null)[];
+  /** Why there are no cells */
+  reason: string | null;
+};
+
+export type SweepPreview = {
+  /** `createSweep` would take the document */
+  valid: boolean;
+  /** The fields at fault; empty if the document is valid */
+  errors: {
+    pointer: string;
+    detail: string;
+  }[];
+  /** null, as all below, if the document is not valid */
+  name: string | null;
+  method: string | null;
+  /** Of the document, or the one that the suggestions were drawn with */
+  seed: string | null;
+  /** limits.max_trials */
+  planned_trials: number | null;
+  /** How many configurations a grid has; null: the method has no list */
+  cells: number | null;
+  suggestions: {
+    params: Params;
+    /** The reason in words */
+    why: string;
+  }[];
+};
+
 export type Importance = {
   metric: MetricName;
   /** The number of completed trials that the model was fitted to */
@@ -2069,6 +2127,13 @@ export interface Operations {
     body: SweepDocument;
     result: Sweep;
   };
+  /** What would become of a sweep document: its faults, or its first trials; creates nothing */
+  "POST /v1/preview": {
+    path: undefined;
+    query: {suggestions?: number};
+    body: SweepDocument;
+    result: SweepPreview;
+  };
   /** One sweep with its counts and its best trial */
   "GET /v1/sweeps/{sweep}": {
     path: {sweep: string};
@@ -2125,6 +2190,13 @@ export interface Operations {
     body: undefined;
     result: Importance;
   };
+  /** What a model of the trials predicts along a parameter, or over two of them */
+  "GET /v1/sweeps/{sweep}/surface": {
+    path: {sweep: string};
+    query: {x?: string; y?: string; metric?: MetricName; n?: number};
+    body: undefined;
+    result: Surfaces;
+  };
   /** How much better than its best trial a configuration of the space may still be, at most */
   "GET /v1/sweeps/{sweep}/regret": {
     path: {sweep: string};
@@ -2145,6 +2217,20 @@ export interface Operations {
   "GET /v1/sweeps/{sweep}/table": {
     path: {sweep: string};
     query: {columns?: string; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The curves of all trials: a metric's points, thinned, as columns of numbers */
+  "GET /v1/sweeps/{sweep}/points": {
+    path: {sweep: string};
+    query: {metric?: MetricName; max_points?: number; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The attempts of all trials as columns of numbers, for a timeline */
+  "GET /v1/sweeps/{sweep}/attempts": {
+    path: {sweep: string};
+    query: {since?: number};
     body: undefined;
     result: Blob;
   };

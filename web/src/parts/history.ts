@@ -133,8 +133,8 @@ export function leftOf(checks: readonly Api.RegretCheck[], table: Table, goal: "
 
 /* Up to this many trials are all drawn; of more, at most one in each cell of this grid. */
 const ALL_DRAWN = 6000;
-const CELLS_ACROSS = 600;
-const CELLS_UP = 120;
+const CELLS_ACROSS = 320; // some three pixels, as wide as a point
+const CELLS_UP = 64;
 
 /** Marks the rows that are drawn of many: the first in each cell, and all that are not ended or
  * were the best. */

@@ -11,6 +11,7 @@ import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { leftOf } from "../parts/history";
 import { HistoryChart } from "../parts/history_chart";
+import { lazy } from "../parts/lazy";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
@@ -18,12 +19,15 @@ import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
-import { ExplorePanel } from "./explore";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
 import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
+
+const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
+const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
+const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel);
 
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
@@ -47,7 +51,9 @@ export function SweepView({ id }: { id: string }) {
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} table={table} pareto={model.pareto} />}
             <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
-            <ExplorePanel sweep={sweep} table={table} />
+            <CurvesPanel model={model} sweep={sweep} />
+            <ExplorePanel model={model} sweep={sweep} />
+            {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
             <DocumentPanel document={sweep.document} />
@@ -64,6 +70,7 @@ const ORDINARY_END = "every trial has ended";
 function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [asking, setAsking] = useState(false);
   const [retrying, setRetrying] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [limits, setLimits] = useState(false);
   const [busy, setBusy] = useState(false);
   const change = async (state: "running" | "paused" | "cancelled") => {
@@ -72,6 +79,14 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     setBusy(false);
   };
   const retry = () => attempt(async () => model.take((await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } })).sweep));
+  const remove = async () => {
+    setBusy(true);
+    await attempt(async () => {
+      await call("DELETE /v1/sweeps/{sweep}", { path: { sweep: sweep.id } });
+      go(["sweeps"]);
+    });
+    setBusy(false);
+  };
   const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
   return (
     <>
@@ -84,8 +99,11 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         {(sweep.state === "paused" || sweep.state === "cancelled") && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
         {sweep.counts.failed > 0 && <button type="button" onClick={() => setRetrying(true)}>Retry failed…</button>}
         {hasEnded(sweep.state) && sweep.counts.completed > 0 && sweep.document.trial !== undefined && "train" in sweep.document.trial && <AddToModels sweep={sweep.id} />}
+        <a class="button" href={href(["compare"], { sweeps: sweep.id })} title="Best so far and distribution beside other sweeps">Compare</a>
+        <a class="button" href={href(["new"], { from: sweep.id })} title="Begin a sweep with this document">Clone</a>
         <button type="button" onClick={() => setLimits(true)}>Limits…</button>
         {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
+        {hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setDeleting(true)}>Delete…</button>}
       </div>
       {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
@@ -96,6 +114,9 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
       </Confirm>
       <Confirm open={retrying} title={`Retry failed trials of ${sweep.id}?`} action="Retry them" close={() => setRetrying(false)} yes={retry}>
         {count(sweep.counts.failed)} failed {sweep.counts.failed === 1 ? "trial is" : "trials are"} tried again, from the last checkpoint if there is one. The limits of the sweep hold.
+      </Confirm>
+      <Confirm open={deleting} title={`Delete ${sweep.id}?`} action="Delete the sweep" close={() => setDeleting(false)} yes={remove}>
+        Its {count(sweep.counts.total)} trials, their curves, outputs and files are deleted for good. Models that were made of it stay.
       </Confirm>
       <LimitsDialog open={limits} sweep={sweep} take={(now) => model.take(now)} close={() => setLimits(false)} />
     </>
