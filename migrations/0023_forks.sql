@@ -17,6 +17,7 @@ alter table trial
     add column fork_step bigint check (fork_step >= 0),         -- at this step
     add constraint trial_forked check ((origin = 'forked') = (parent is not null)
         and (parent is null) = (fork_step is null) and parent < number);
+create index trial_forks on trial (sweep_key, parent) where parent is not null;
 
 -- kept: what a trial had left when it reached a rung, for forks of it. The path begins with the step: 5/checkpoint.safetensors.
 alter table trial_file

@@ -92,11 +92,19 @@ static json_t *attempt_encode(const struct attempt_row *r)
     return out_end(&o);
 }
 
+static json_t *fork_encode(const struct fork_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "number", r->number);
+    out_i64(&o, "step", r->step);
+    return out_end(&o);
+}
+
 json_t *trial_detail_encode(const struct trial_detail *d)
 {
     struct out o = out_begin();
     struct out notes = out_begin();
-    json_t *attempts = json_array();
+    json_t *attempts = json_array(), *forks = json_array();
     add_trial_fields(&o, &d->trial);
     for (size_t i = 0; i < d->n_attempts; i++)
         attempts = list_add(attempts, attempt_encode(&d->attempts[i]));
@@ -105,6 +113,9 @@ json_t *trial_detail_encode(const struct trial_detail *d)
     out_str(&o, "why", d->why ? d->why : "");
     out_child(&o, "notes", out_end(&notes));
     out_child(&o, "attempts", attempts);
+    for (size_t i = 0; i < d->n_forks; i++)
+        forks = list_add(forks, fork_encode(&d->forks[i]));
+    out_child(&o, "forks", forks);
     out_json(&o, "test", d->test);
     return out_end(&o);
 }

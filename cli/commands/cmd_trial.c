@@ -214,18 +214,6 @@ static as_status print_as_json(json_t *trial, const json_t *files, const json_t 
     return session_print_json(trial, err);
 }
 
-/* The other trials of a sweep that may have forks; NULL: it has none. */
-static as_status get_others(const struct session *s, const struct trial_ref *whole,
-                            const json_t *sweep, json_t **ret, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str path = {0};
-    if (!fork_view_forks(sweep))
-        return AS_OK;
-    request_path(&path, whole, "trials");
-    as_status st = str_check(&path, err);
-    return st == AS_OK ? request_list(s->client, path.s, NULL, FORK_TRIALS_MAX, ret, err) : st;
-}
-
 static as_status show_trial(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
@@ -234,7 +222,6 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     JSON_AUTO sweep = NULL;
     JSON_AUTO gang = NULL;
     JSON_AUTO importance = NULL;
-    JSON_AUTO others = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
     if (st < 0)
         return st;
@@ -254,8 +241,6 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     struct trial_ref whole = ref;
     whole.number = -1;
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
-    if (st == AS_OK)
-        st = get_others(s, &whole, sweep, &others, err);
     if (st < 0)
         return st;
     struct pairs p = {.terminal = s->terminal, .name_width = 20};
@@ -269,7 +254,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_group(&p, "note", json_object_get(trial, "notes"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
     rung_view_rows(&p, json_object_get(trial, "rungs"));
-    fork_view_trial(&p, trial, others);
+    fork_view_trial(&p, trial);
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
     gang_view_rows(&p, gang);

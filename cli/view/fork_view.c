@@ -133,22 +133,17 @@ as_status fork_view_tree(struct pairs *p, const json_t *trials, struct as_err *e
     return st;
 }
 
-void fork_view_trial(struct pairs *p, const json_t *trial, const json_t *trials)
+void fork_view_trial(struct pairs *p, const json_t *trial)
 {
     AS_AUTO(str_done) struct str b = {0};
     size_t i;
-    json_t *other;
+    json_t *fork;
     if (json_is_integer(json_object_get(trial, "parent")))
         pairs_addf(p, "parent",
                    "goes on from trial %" JSON_INTEGER_FORMAT " at step %" JSON_INTEGER_FORMAT,
                    number_of(trial, "parent"), number_of(trial, "fork_step"));
-    json_array_foreach((json_t *)trials, i, other)
-    {
-        if (!json_is_integer(json_object_get(other, "parent")) ||
-            number_of(other, "parent") != number_of(trial, "number"))
-            continue;
-        str_printf(&b, "%s%" JSON_INTEGER_FORMAT " from step %" JSON_INTEGER_FORMAT,
-                   b.len ? ", " : "", number_of(other, "number"), number_of(other, "fork_step"));
-    }
+    json_array_foreach(json_object_get(trial, "forks"), i, fork)
+        str_printf(&b, "%s%" JSON_INTEGER_FORMAT " from step %" JSON_INTEGER_FORMAT, i ? ", " : "",
+                   number_of(fork, "number"), number_of(fork, "step"));
     pairs_add(p, "forks", STYLE_PLAIN, str_cstr(&b));
 }

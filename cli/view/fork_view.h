@@ -1,5 +1,5 @@
 /* Forks for people (early_stopping: pbt): the tree of a sweep, and the parent and the forks of a
- * trial. Trials are those of the API, in the order of their numbers. */
+ * trial. */
 #ifndef ASSAY_CLI_VIEW_FORK_VIEW_H
 #define ASSAY_CLI_VIEW_FORK_VIEW_H
 
@@ -14,11 +14,12 @@
 /* Can the trials of this sweep be forks? */
 bool fork_view_forks(const json_t *sweep);
 
-/* Add a row for each trial that was forked and each fork, below its parent: its number, the step
- * where it goes on, the parameters that are not its parent's, its value and state. AS_E_NOMEM. */
+/* Add a row for each of the trials (Trial of the API, by number) that was forked and each fork,
+ * below its parent: its number, the step where it goes on, the parameters that are not its
+ * parent's, its value and state. AS_E_NOMEM. */
 AS_MUST_CHECK as_status fork_view_tree(struct pairs *p, const json_t *trials, struct as_err *err);
 
-/* Add what the trial goes on from, and which trials go on from it. */
-void fork_view_trial(struct pairs *p, const json_t *trial, const json_t *trials);
+/* Add what the trial (TrialDetail of the API) goes on from, and which trials go on from it. */
+void fork_view_trial(struct pairs *p, const json_t *trial);
 
 #endif

@@ -5,6 +5,11 @@
 
 #include <stdint.h>
 
+/* A fork of a trial, as people see it. */
+struct fork_row {
+    int64_t number, step; /* its own number; where it went on */
+};
+
 /* A fork that takes the place of a trial. */
 struct fork_new {
     int64_t sweep_key;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scheduler/rows/fork_row.h"
 #include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/sweep/trial_state.h"
@@ -93,12 +94,16 @@ struct trial_note {
     const char *text;
 };
 
+#define FORKS_SHOWN 1000
+
 struct trial_detail {
     struct trial_row trial;
     struct trial_note *notes; /* by name */
     size_t n_notes;
     struct attempt_row *attempts; /* ascending */
     size_t n_attempts;
+    struct fork_row *forks; /* of it, by number; at most FORKS_SHOWN */
+    size_t n_forks;
     const char *test; /* JSON: what its test.json says (trial_test.h); NULL */
     const char *why;  /* the reason for its parameters in words; NULL, "": it has none */
 };

@@ -17,6 +17,7 @@
 #include "scheduler/services/trial_test.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/file_store.h"
+#include "scheduler/store/fork_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -307,7 +308,9 @@ static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, in
     if (st != AS_OK ||
         (st = store_note_list(t, a, key, number, &ret->notes, &ret->n_notes, err)) != AS_OK ||
         (st = store_file_list(t, a, key, number, "artifact", ret_files, err)) != AS_OK ||
-        (st = explain(t, a, key, &ret->trial, &ret->why, err)) != AS_OK)
+        (st = explain(t, a, key, &ret->trial, &ret->why, err)) != AS_OK ||
+        (st = store_fork_list(t, a, key, number, FORKS_SHOWN, &ret->forks, &ret->n_forks, err)) !=
+            AS_OK)
         return st;
     return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
 }

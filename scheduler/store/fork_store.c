@@ -16,7 +16,14 @@
 #include "scheduler/sweep/fork_params.h"
 #include "scheduler/sweep/trial_state.h"
 
-enum { FORK_PARENTS, FORK_ADD };
+enum { FORK_PARENTS, FORK_ADD, FORK_LIST };
+
+#define FORK_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, number, "number")                                                                   \
+    NEXT(i64, step, "fork_step")
+COLUMNS_WHOLE_ROW(struct fork_row, FORK_FIELDS)
+COLUMNS_READER(fork, struct fork_row, FORK_FIELDS)
+#define FORK_COLUMNS COLUMNS_SQL(FORK_FIELDS)
 
 static const struct stmt stmts[] = {
     /* Of a sweep that comes several times the document is read once: $3. */
@@ -51,6 +58,9 @@ static const struct stmt stmts[] = {
                             "(select path, size, sha256 from trial_file where sweep_key = "
                             "l.sweep_key and number = l.parent and kind = 'kept' and "
                             "starts_with(path, l.step || '/')) f"},
+    [FORK_LIST] = {"fork_list",
+                   "select " FORK_COLUMNS " from trial where sweep_key = $1 and parent = "
+                   "$2 order by number limit $3"},
 };
 const struct stmt_set fork_stmts = {"fork", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -212,5 +222,18 @@ as_status store_fork_add_many(struct tx *t, struct arena *a, const struct fork_n
         st = insert(t, &m, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         st = event_of(a, &m.rows[i], &events[(*n_events)++], err);
+    return st;
+}
+
+as_status store_fork_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                          int64_t limit, struct fork_row **ret, size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[FORK_LIST],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(limit)), &r, err);
+    if (st == AS_OK)
+        st = read_fork_rows(&r, r.rows, a, ret, err);
+    if (st == AS_OK)
+        *ret_n = (size_t)r.rows;
     return st;
 }

@@ -18,4 +18,9 @@ AS_MUST_CHECK as_status store_fork_add_many(struct tx *t, struct arena *a,
                                             struct event_new *events, size_t *n_events,
                                             struct as_err *err);
 
+/* The forks of a trial with the lowest numbers, at most `limit`, in their order. */
+AS_MUST_CHECK as_status store_fork_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                                        int64_t number, int64_t limit, struct fork_row **ret,
+                                        size_t *ret_n, struct as_err *err);
+
 #endif

@@ -311,6 +311,9 @@ function stoppedSweep() {
     t.step = RUNGS[last - 1];
     if (paused) Object.assign(t, { state: "paused", finished_at: null });
   }
+  // As population based training leaves them: two trials go on from trial 9.
+  Object.assign(sweep.trials[41], { origin: "forked", parent: 9, fork_step: 3 });
+  Object.assign(sweep.trials[44], { origin: "forked", parent: 9, fork_step: 9 });
   const spent = sweep.trials.reduce((sum, t) => sum + t.step, 0);
   sweep.base.early_stopping = { rungs, steps_spent: spent, steps_saved: 20 * sweep.trials.length - spent, warning: null };
   sweep.base.document.early_stopping = { method: "asha", min_steps: 1, max_steps: 20, eta: 3 };
@@ -409,7 +412,7 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
-    return { at, body: { ...t, why: whyOf(t, sweep.base.metrics), notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t) } };
+    return { at, body: { ...t, why: whyOf(t, sweep.base.metrics), notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t), forks: sweep.trials.filter((f) => f.parent === t.number).map((f) => ({ number: f.number, step: f.fork_step })) } };
   }
 
   function retry(t) {

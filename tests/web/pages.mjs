@@ -566,6 +566,11 @@ try {
     const seen = await until(page, "the decisions", decisions, (d) => d.length === sweep.trials[9].rungs.length);
     sweep.trials[9].rungs.forEach((r, i) => assert.ok(seen[i].startsWith(`Step ${r.step}`) && seen[i].endsWith(r.reason), seen[i]));
     assert.match(seen[1], /promoted/);
+    const facts = region("Facts");
+    await matches(page, "its forks", text(facts), /Forks\s*#41 from step 3, #44 from step 9/);
+    await facts.getByRole("link", { name: "#44" }).click();
+    await matches(page, "what it goes on from", text(facts), /Parent\s*#9 at step 9/);
+    assert.match(await facts.getByRole("link", { name: "#9" }).getAttribute("href"), /stopped\/trials\/9$/);
     await openTrial("stopped", 10);
     await matches(page, "a value that is no number", text(region("Rungs")), /no number.*pruned/s);
     await openTrial("digits-mlp", 3);

@@ -454,21 +454,19 @@ static size_t draw_reports(struct rng *rng, struct action *actions, size_t most)
 {
     size_t n = 0;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        for (int number = 0; number < 40 && n + 2 <= most; number++) {
-            char sql[240];
-            (void)snprintf(sql, sizeof sql,
-                           "select coalesce((select attempt * 100 + rung + 1 from trial t join "
-                           "sweep s on s.key = t.sweep_key where s.id = 'l%d' and number = %d and "
-                           "t.state = 'running' and rung < 5), 0)",
-                           sweep, number);
-            int64_t at = pg_fixture_i64(s.url, sql);
+        char id[8];
+        (void)snprintf(id, sizeof id, "l%d", sweep);
+        int total = (int)sweep_of_id(&s, id).counts.total;
+        for (int number = 0; number < total && n + 2 <= most; number++) {
+            struct trial_row row = trial_of(&s, id, number);
+            int64_t at = row.has_step ? row.step : row.is_fork ? row.fork_step : 0;
             struct action x = {.kind = DO_RECORD,
                                .sweep = sweep,
                                .number = number,
-                               .attempt = at / 100,
-                               .step = at % 100,
+                               .attempt = row.attempt,
+                               .step = at + 1,
                                .loss = (double)rng_below(rng, 100) / 100};
-            if (at == 0 || rng_below(rng, 4) == 0)
+            if (row.state != TRIAL_RUNNING || at == 5 || rng_below(rng, 4) == 0)
                 continue;
             keep_both(&x);
             actions[n++] = x;

@@ -247,8 +247,8 @@ export type Priority = number;
 
 /** Trials are compared at rungs: min_steps, min_steps * eta, min_steps * eta^2 … below max_steps. Those that are behind wait there or end. docs/sweep.md says how */
 export type EarlyStopping = {
-  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on. curve: a trial goes on whose chance to beat the best one, by its value at the rung, is not below `chance` */
-  method?: "asha" | "hyperband" | "pasha" | "median" | "curve";
+  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on. curve: a trial goes on whose chance to beat the best one, by its value at the rung, is not below `chance`. pbt (population based training): the rungs are multiples of `period`; a trial that is among the last there is replaced by a fork, which goes on from the checkpoint of one of the best with other parameters. Its fields are metric, max_steps, strict and the last six below; those of the other methods are all but these six */
+  method?: "asha" | "hyperband" | "pasha" | "median" | "curve" | "pbt";
   /** One of the sweep's metrics, which alone decides. Absent: of several metrics, dominance decides */
   metric?: string;
   /** The lowest rung. auto: the lowest one from which ranks agree with those of trials that ran in full */
@@ -265,6 +265,18 @@ export type EarlyStopping = {
   late?: boolean;
   /** The sweep fails when its first trial ends without a value at any rung */
   strict?: boolean;
+  /** pbt: trials that the search makes; then there are forks only. Less than limits.max_trials */
+  population?: number;
+  /** pbt, required: steps between two rungs; at most 32 periods */
+  period?: number;
+  /** pbt: the share of a rung that is replaced, and the share that is forked */
+  quantile?: number;
+  /** pbt: a number is multiplied by one of them, on a log scale; on a linear scale it moves by (factor - 1) of its range. One is below 1, one above */
+  perturb?: number[];
+  /** pbt: the chance that a parameter is drawn anew from its whole range instead */
+  resample?: number;
+  /** pbt: the parameters that may change in a fork; absent: all but constants. With trial.train they may stand in rates, regularisation and augmentation alone */
+  explore?: string[];
 };
 
 export type EnsembleOptions = {
@@ -744,9 +756,9 @@ export type StoppingReport = {
     /** Decisions to prune or pause after which the attempt went on to another end, or was lost */
     disobeyed: number;
   }[];
-  /** The sum over all trials of the latest step */
+  /** The sum over all trials of the latest step; of a fork without its parent's */
   steps_spent: number;
-  /** How many more steps the trials that were pruned would have had */
+  /** How many more steps the trials that were pruned would have had; 0 with pbt, where a fork goes on in the place of each */
   steps_saved: number;
   /** Why early stopping has no effect, with the steps that were reported; null: nothing is wrong */
   warning: string | null;
@@ -775,6 +787,10 @@ export type Trial = {
   metrics?: Record<string, Number>;
   suggestion?: SuggestionReason;
   origin: Origin;
+  /** The trial that this one goes on from (early_stopping pbt); null: it is no fork */
+  parent?: number | null;
+  /** The step of its parent where it goes on */
+  fork_step?: number | null;
   /** How many suggestions the search had made before this one; null unless origin is suggested */
   index?: number | null;
   /** The suggestion was computed from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
@@ -818,12 +834,12 @@ export type Trial = {
   finished_at?: null | Time;
 };
 
-/** Where the parameters come from: suggested by the search; enqueued, known: see addTrial */
-export type Origin = "suggested" | "enqueued" | "known";
+/** Where the parameters come from: suggested by the search; enqueued, known: see addTrial; forked: from those of `parent` */
+export type Origin = "suggested" | "enqueued" | "known" | "forked";
 
-/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one. */
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, and {method: pbt, parent, replaces, step} for forks. */
 export type SuggestionReason = {
-  method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
   /** The sweep's method is auto, which chose this one */
   chosen_by?: "auto";
   /** enqueued, known: the key that its row was added with */
@@ -844,8 +860,10 @@ export type SuggestionReason = {
   value?: Number;
   /** tpe: how many of the best trials it is like */
   good?: number;
-  /** evolution, mcmc: the trial that was changed */
+  /** evolution, mcmc: the trial that was changed; pbt: the trial that it goes on from */
   parent?: number;
+  /** pbt: the trial whose place it took */
+  replaces?: number;
   /** evolution, coordinate, mcmc: the parameters that were changed */
   changed?: string[];
   /** cmaes: of the run */
@@ -860,7 +878,7 @@ export type SuggestionReason = {
   temperature?: Number;
   /** mcmc: the share of the chain's steps that were accepted; null: it has made none */
   acceptance?: null | Number;
-  /** cmaes, coordinate: in units of the parameters' ranges */
+  /** cmaes, coordinate: in units of the parameters' ranges; pbt: where it goes on from its parent */
   step?: Number;
   /** gp */
   model?: string;
@@ -1180,6 +1198,12 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
+  /** Trials that go on from this one (early_stopping pbt), by number */
+  forks: {
+    number: number;
+    /** The step of this trial where it goes on */
+    step: number;
+  }[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -1386,6 +1410,11 @@ export type FileSet = {
   kind: "artifact" | "checkpoint";
   files: File[];
   lost?: null;
+} | {
+  kind: "kept";
+  files: File[];
+  /** Where forks begin from these files */
+  step: number;
 } | {
   kind: "checkpoint";
   files: File[];
@@ -1931,6 +1960,16 @@ export type ClaimedTrial = {
   group?: null | TrialGroup;
   /** Null: the runner gets the whole trial. Else one rank of it; another item may be another rank */
   gang?: null | ClaimedRank;
+  /** Null: nothing is kept for forks */
+  forks?: null | KeptForForks;
+};
+
+/** Before a runner sends a measurement at a multiple of `every` steps below `until`, it stores what the checkpoint folder holds then (putFiles, kind kept): forks of the trial begin from it */
+export type KeptForForks = {
+  every: number;
+  until: number;
+  /** JSON pointers of the fields of trial.train in which a fork and its parent may differ; null: a command */
+  may_differ: string[] | null;
 };
 
 export type ClaimedRank = {

@@ -99,6 +99,8 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     [trial.client ? "Client" : "Runner", trial.runner ?? trial.client ?? (gang ? `${count(gang.ranks)} ranks` : NONE)],
     ...(trial.group ? [["Group", <a href={href(["sweeps", trial.sweep], { group: trial.group })} title={`${trial.group}: the trials that train in its process`}>{shortGroup(trial.group, trial.sweep)}</a>] as [string, preact.ComponentChildren]] : []),
     ["Origin", trial.origin],
+    ...(typeof trial.parent === "number" ? [["Parent", <><Fork sweep={trial.sweep} number={trial.parent} /> at step {count(trial.fork_step ?? 0)}</>] as [string, preact.ComponentChildren]] : []),
+    ...(trial.forks.length > 0 ? [["Forks", trial.forks.map((f, i) => <>{i > 0 && ", "}<Fork sweep={trial.sweep} number={f.number} /> from step {count(f.step)}</>)] as [string, preact.ComponentChildren]] : []),
     ["Started", <Since time={trial.started_at} />],
     ["Took", duration(took(trial.started_at, trial.finished_at))],
     ["Seed", trial.seed],
@@ -127,6 +129,11 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
       </Confirm>
     </>
   );
+}
+
+/** Another trial of the family: what it goes on from, or what goes on from it (early stopping by population). */
+function Fork({ sweep, number }: { sweep: string; number: number }) {
+  return <a href={href(["sweeps", sweep, "trials", number])}>#{number}</a>;
 }
 
 function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
