@@ -53,6 +53,9 @@ json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
 json_t *regret_encode(const struct regret_row *r);
 
+/* The object with `user_attrs`, which the text is; takes the object. */
+json_t *with_user_attrs(json_t *object, const char *text);
+
 json_t *trial_encode(const struct trial_row *r);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
