@@ -3,6 +3,8 @@
  * what is too large for lists (attempts, notes, test figures). */
 #include "api/codec/wire.h"
 
+#include <string.h>
+
 #include "api/codec/wire_priv.h"
 #include "base/json.h"
 
@@ -55,6 +57,16 @@ json_t *trial_encode(const struct trial_row *r)
     return out_end(&o);
 }
 
+json_t *with_user_attrs(json_t *object, const char *text)
+{
+    json_t *attrs = NULL;
+    if (object && json_parse(text, strlen(text), &attrs, NULL) == AS_OK &&
+        json_object_set_new(object, "user_attrs", attrs) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 json_t *trials_added_encode(const struct trials_added *r)
 {
     struct out o = out_begin();
@@ -71,7 +83,9 @@ json_t *trial_page_encode(const struct trial_page *p)
 {
     json_t *items = json_array();
     for (size_t i = 0; i < p->n; i++)
-        items = list_add(items, trial_encode(&p->rows[i]));
+        items = list_add(items, p->user_attrs
+                                    ? with_user_attrs(trial_encode(&p->rows[i]), p->user_attrs[i])
+                                    : trial_encode(&p->rows[i]));
     return page_end(items, p->next_cursor);
 }
 

@@ -59,6 +59,9 @@ json_t *surface_encode(const struct surface_row *r);
 json_t *regret_encode(const struct regret_row *r);
 json_t *regret_checks_encode(const struct regret_check_list *l);
 
+/* The object with `user_attrs`, which the text is; takes the object. */
+json_t *with_user_attrs(json_t *object, const char *text);
+
 json_t *trial_encode(const struct trial_row *r);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);

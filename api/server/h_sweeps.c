@@ -17,6 +17,7 @@
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/services/user_attrs.h"
 
 #define MAX_TAG 128 /* bytes, as in a sweep document */
 
@@ -87,7 +88,19 @@ as_status h_sweep_get(struct call *c, struct as_err *err)
     as_status st = sweep_get(c->db, c->arena, id, &row, err);
     if (st == AS_OK)
         st = sweep_stopping(c->db, c->arena, id, &stopping, err);
-    return st < 0 ? st : call_ok(c, sweep_detail_encode(&row, &stopping), err);
+    const char *attrs = NULL;
+    if (st == AS_OK)
+        st = user_attrs_get(c->db, c->arena, id, -1, &attrs, err);
+    return st < 0 ? st
+                  : call_ok(c, with_user_attrs(sweep_detail_encode(&row, &stopping), attrs), err);
+}
+
+as_status h_sweep_attrs(struct call *c, struct as_err *err)
+{
+    const char *attrs = NULL;
+    as_status st =
+        user_attrs_change(c->db, c->arena, call_param(c, "sweep"), -1, c->body, &attrs, err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(json_object(), attrs), err);
 }
 
 as_status h_sweep_change(struct call *c, struct as_err *err)

@@ -11,6 +11,7 @@
 #include "base/metric_name.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/services/user_attrs.h"
 
 #define MAX_GROUP_ID 128
 
@@ -74,13 +75,19 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
 
 as_status h_trial_list(struct call *c, struct as_err *err)
 {
+    static const char *const includes[] = {"user_attrs", NULL};
     struct trial_query q;
     trial_state state = TRIAL_QUEUED;
     struct trial_page rows;
+    int include = -1;
     as_status st = read_query(c, &q, &state, err);
     if (st < 0)
         return st;
-    st = trial_list(c->db, c->orders, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    st = call_query_word(c, "include", includes, &include, err);
+    if (st == AS_OK)
+        st = trial_list(c->db, c->orders, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    if (st == AS_OK && include == 0)
+        st = user_attrs_of_page(c->db, c->arena, call_param(c, "sweep"), &rows, err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -91,8 +98,22 @@ as_status h_trial_get(struct call *c, struct as_err *err)
     as_status st = call_param_i64(c, "number", 0, &number, err);
     if (st < 0)
         return st;
+    const char *attrs = NULL;
     st = trial_get(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
-    return st < 0 ? st : call_ok(c, trial_detail_encode(&row), err);
+    if (st == AS_OK)
+        st = user_attrs_get(c->db, c->arena, call_param(c, "sweep"), number, &attrs, err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(trial_detail_encode(&row), attrs), err);
+}
+
+as_status h_trial_attrs(struct call *c, struct as_err *err)
+{
+    const char *attrs = NULL;
+    int64_t number = 0;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = user_attrs_change(c->db, c->arena, call_param(c, "sweep"), number, c->body, &attrs,
+                               err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(json_object(), attrs), err);
 }
 
 as_status h_trial_cancel(struct call *c, struct as_err *err)

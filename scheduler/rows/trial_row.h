@@ -66,6 +66,7 @@ struct trial_row {
 struct trial_page {
     struct trial_row *rows;
     size_t n;
+    const char **user_attrs; /* JSON, of each row; NULL: not asked for */
     const char *next_cursor;
 };
 

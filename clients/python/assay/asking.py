@@ -219,6 +219,12 @@ class _StudyTrials(_StudyMoves):
             self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
         if trial._sweep is None:
             self._begin(trial)
+        for queued in self._queued_attrs:
+            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
+                trial._unsent_attrs.update(queued[1])
+                trial.user_attrs = {**queued[1], **trial.user_attrs}
+                self._queued_attrs.remove(queued)
+                break
         trial._send()
         row: Optional[JSON] = None
         if trial._lost is None and state == "completed":
@@ -233,11 +239,6 @@ class _StudyTrials(_StudyMoves):
             state, reason = "cancelled", trial._lost
         elif row is not None and state in ("completed", "pruned") and row["state"] != state:
             state, reason = row["state"], row.get("reason")  # a decision of early stopping stands
-        for queued in self._queued_attrs:
-            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
-                trial.user_attrs = {**queued[1], **trial.user_attrs}
-                self._queued_attrs.remove(queued)
-                break
         record = self._frozen(trial, state, metrics, reason)
         if trial._lost is not None:
             _say(f"trial {trial.number}: its result is not used: {trial._lost}")

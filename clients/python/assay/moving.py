@@ -146,7 +146,7 @@ class _StudyMoves(_StudySweep):
         self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden",
                                                     "early_stopping") if k in document}
         self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT, ATTRIBUTE))]
-        self.user_attrs = {**_attributes(document.get("tags", [])), **self.user_attrs}
+        self.user_attrs = {**_attributes(found), **self.user_attrs}
         if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:
             raise ValueError(f"constraints_func: the sweep {found['id']} was created without one, and its constraints do not change")
         self.sweep = found["id"]
@@ -252,7 +252,9 @@ class _StudyMoves(_StudySweep):
                 try:
                     for rows in _parts([dict(self._known_row(r), key=key) for key, r in rest.items()]):
                         answer = self._http.call("POST", f"/v1/sweeps/{sweep}/trials", rows, key=uuid.uuid4().hex)
-                        self._records.update(((sweep, n), rest.pop(row["key"])) for row, n in zip(rows, answer["numbers"]))
+                        for row, number in zip(rows, answer["numbers"]):
+                            self._records[sweep, number] = record = rest[row["key"]]
+                            self._keep_attrs(f"{sweep}/trials/{number}", record.user_attrs)
                         added = True
                     break
                 except AssayError as e:  # another program was faster, with the values that it had
@@ -282,7 +284,7 @@ class _StudyMoves(_StudySweep):
             return False
         # Closed already, or soon: the program that moves the study on may not have come to it, and the count must be final.
         self._before += _made(self._change(source, limits={"max_trials": 1}))
-        self._join(found[0])
+        self._join(self._get(found[0]["id"]))
         self._generation += 1
         return True
 

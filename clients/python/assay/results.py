@@ -115,7 +115,7 @@ class _StudyData:
 
     @staticmethod
     def _trials_path(sweep: str) -> str:
-        return f"/v1/sweeps/{sweep}/trials?page_size=500"
+        return f"/v1/sweeps/{sweep}/trials?page_size=500&include=user_attrs"
 
     def _results(self, sweep: str, rows: Sequence[JSON]) -> Tuple[List[FrozenTrial], List[FrozenTrial]]:
         """The trials of the sweep, which the server listed as `rows`, and those of this process that are not among
@@ -163,7 +163,7 @@ class _StudyData:
         values = [metrics.get(name) if row["state"] == "completed" else None for name, _ in self.metrics]
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
-                             None, row["sweep"])
+                             row.get("user_attrs"), row["sweep"])
         record.system_attrs = _constraints_in(metrics, self._options)
         record._own_key = _key_of(row)
         record._encoded = record._given = row["params"]
@@ -237,11 +237,6 @@ class _StudyData:
     @property
     def study_name(self) -> str:
         return self.name
-
-    def set_user_attr(self, key: str, value: Any) -> None:
-        """Keep a value with the study. Other programs see what is set before the sweep is made, as its first trial reports or
-        ends, is JSON and fits into a tag of the sweep (128 characters); all else is in this process alone."""
-        self.user_attrs[key] = value
 
     def rows(self) -> List[JSON]:
         """A dict for each trial: number, state, the metrics, the parameters, duration. A parameter whose name is taken

@@ -4,12 +4,12 @@ from __future__ import annotations
 import random
 import urllib.parse
 import uuid
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from .attributes import TAGS_MAX, _attribute_tags
+from .attributes import _sendable
 from .constraints import _bounded_constraints, _constraint_bounds
 from .constants import JSON
-from .errors import AssayError, SpaceError
+from .errors import AssayError, SpaceError, _say
 from .parameters import _matches, _of_space, _Parameter
 from .results import _StudyData
 from .trial import FrozenTrial
@@ -64,7 +64,6 @@ class _StudySweep(_StudyData):
             document["metrics"] = objectives
         document.update({k: v for k, v in self._options.items() if v not in (None, [], {})})
         tags = list(self._options.get("tags") or [])
-        tags += _attribute_tags(self.user_attrs, TAGS_MAX - 2 - len(tags))  # without those of a study that moves on
         if tags:
             document["tags"] = tags
         document["limits"] = dict(self._options.get("limits") or {}, max_trials=limit)
@@ -82,11 +81,34 @@ class _StudySweep(_StudyData):
             document["tags"] = [*document.get("tags", []), *tags]
         query = "&".join([*(["unique=true"] if unique else []), *(["paused=true"] if paused else [])])
         try:
-            return dict(self._http.call("POST", "/v1/sweeps" + ("?" + query if query else ""), document, key=uuid.uuid4().hex))
+            made = dict(self._http.call("POST", "/v1/sweeps" + ("?" + query if query else ""), document, key=uuid.uuid4().hex))
+            self._keep_attrs(str(made["id"]), self.user_attrs)
+            return made
         except AssayError as e:
             if not unique or e.status != 409 or not any(x.get("pointer") == "/name" for x in e.errors):
                 raise
             return None
+
+    def _keep_attrs(self, path: str, attrs: Mapping[str, Any], names: Optional[Iterable[str]] = None) -> None:
+        """Let the server keep attributes; those that it does not take stay in this process. path: of a sweep, or
+        SWEEP/trials/NUMBER. names: those that changed; None: all."""
+        sent = _sendable(attrs)
+        if names is not None:
+            sent = {name: value for name, value in sent.items() if name in names}
+        try:
+            if sent:
+                self._http.call("PATCH", f"/v1/sweeps/{path}/user_attrs", sent)
+        except AssayError as e:
+            if e.status not in (400, 413):
+                raise
+            _say(f"{path}: the server does not keep its attributes: {e}")
+
+    def set_user_attr(self, key: str, value: Any) -> None:
+        """Keep a value with the study, on the server: JSON of at most 16 KiB, for 64 names and 64 KiB in all. What is
+        something else is kept in this process alone. Other programs see it when they load or join the study."""
+        self.user_attrs[key] = value
+        if self.sweep is not None:
+            self._keep_attrs(self.sweep, self.user_attrs, [key])
 
     def _change(self, sweep: str, **change: Any) -> JSON:
         return dict(self._http.call("PATCH", f"/v1/sweeps/{sweep}", change))

@@ -721,6 +721,8 @@ export type SweepSummary = {
   note?: string | null;
   /** Only in the answer of changeSweep: what the change did not do, or does later */
   notes?: string[];
+  /** Values that people keep with the sweep; only of getSweep */
+  user_attrs?: UserAttrs;
   counts: Counts;
   best?: null | {
     number: number;
@@ -770,6 +772,8 @@ export type SweepList = {
 };
 
 export type Trial = {
+  /** Values that people keep with the trial; in lists with ?include=user_attrs */
+  user_attrs?: UserAttrs;
   sweep: string;
   number: number;
   state: TrialState;
@@ -837,7 +841,14 @@ export type Trial = {
 /** Where the parameters come from: suggested by the search; enqueued, known: see addTrial; forked: from those of `parent` */
 export type Origin = "suggested" | "enqueued" | "known" | "forked";
 
-/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, and {method: pbt, parent, replaces, step} for forks. */
+/** Values of any JSON by name */
+export type UserAttrs = Record<string, unknown>;
+
+export type UserAttrsNow = {
+  user_attrs: UserAttrs;
+};
+
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one. */
 export type SuggestionReason = {
   method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
   /** The sweep's method is auto, which chose this one */
@@ -2194,6 +2205,13 @@ export interface Operations {
     body: undefined;
     result: undefined;
   };
+  /** Set values of your own that are kept with the sweep (JSON merge patch) */
+  "PATCH /v1/sweeps/{sweep}/user_attrs": {
+    path: {sweep: string};
+    query: undefined;
+    body: UserAttrs;
+    result: UserAttrsNow;
+  };
   /** What people changed: limits and states, when, and with which token */
   "GET /v1/sweeps/{sweep}/changes": {
     path: {sweep: string};
@@ -2346,7 +2364,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string; order?: "asc" | "desc"; include?: "user_attrs"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };
@@ -2363,6 +2381,13 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: TrialDetail;
+  };
+  /** Set values of your own that are kept with the trial (JSON merge patch) */
+  "PATCH /v1/sweeps/{sweep}/trials/{number}/user_attrs": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: UserAttrs;
+    result: UserAttrsNow;
   };
   /** Cancel a trial that has not ended */
   "POST /v1/sweeps/{sweep}/trials/{number}/cancel": {
