@@ -41,6 +41,7 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_str(o, "runner", r->runner);
     out_str(o, "client", r->client);
     out_str(o, "reason", r->reason);
+    out_json(o, "tags", r->tags ? r->tags : "[]");
     out_time(o, "created_at", r->created_ms);
     out_time(o, "started_at", r->started_ms);
     out_time(o, "finished_at", r->finished_ms);
@@ -50,6 +51,13 @@ json_t *trial_encode(const struct trial_row *r)
 {
     struct out o = out_begin();
     add_trial_fields(&o, r);
+    return out_end(&o);
+}
+
+json_t *tagged_encode(int64_t changed)
+{
+    struct out o = out_begin();
+    out_i64(&o, "changed", changed);
     return out_end(&o);
 }
 

@@ -59,6 +59,7 @@ json_t *surface_encode(const struct surface_row *r);
 json_t *regret_encode(const struct regret_row *r);
 
 json_t *trial_encode(const struct trial_row *r);
+json_t *tagged_encode(int64_t changed);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);

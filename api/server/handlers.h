@@ -8,7 +8,7 @@
 route_fn h_health, h_readiness, h_metrics, h_openapi;
 route_fn h_sweep_create, h_sweep_list, h_sweep_get, h_sweep_change, h_sweep_delete, h_sweep_best,
     h_sweep_ensemble, h_ensemble_ask, h_ensemble_list, h_ensemble_get, h_sweep_pareto,
-    h_sweep_importance, h_sweep_regret, h_sweep_table, h_sweep_points, h_sweep_surface,
+    h_sweep_importance, h_sweep_regret, h_sweep_table, h_sweep_points, h_trial_tag, h_sweep_surface,
     h_sweep_preview, h_sweep_attempts, h_sweep_changes, h_sweep_retry;
 route_fn h_events_sweep, h_events_all;
 route_fn h_trial_list, h_trial_get, h_trial_cancel, h_trial_retry, h_trial_series, h_trial_log,
