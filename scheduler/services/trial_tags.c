@@ -1,3 +1,6 @@
+/* A change of tags is one statement on all trials, so that two people who tag the same trials do
+ * not lose each other's tags: the tags that a trial has are read under its lock. The sweep's row is
+ * not locked, because nothing that counts or searches depends on tags. */
 #include "scheduler/services/trial_tags.h"
 
 #include <string.h>

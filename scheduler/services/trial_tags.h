@@ -22,8 +22,8 @@ struct tags_request {
     size_t n_add, n_remove;
 };
 
-/* Read it; lists are in the arena. AS_E_INVAL with the pointer of the field: nothing to do, a number
- * that is none, a tag with a comma or a control character, a tag that is both added and removed.
+/* Read it; lists are in the arena. AS_E_INVAL with the pointer of the field: nothing to do, a
+ * number that is none, a tag with a comma or a control character, a tag that is added and removed.
  * AS_E_TOO_LARGE: too many. AS_E_NOMEM. */
 AS_MUST_CHECK as_status tags_request_parse(const json_t *body, struct arena *a,
                                            struct tags_request *ret, struct as_err *err);

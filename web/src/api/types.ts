@@ -634,13 +634,17 @@ export type SweepPatch = {
     grace?: string | number | null;
   };
   priority?: Priority;
+  /** All tags that the sweep has from now on, those of its document too */
+  tags?: string[];
+  /** Markdown; null or an empty text: none any more */
+  remarks?: string | null;
 };
 
 export type SweepChange = {
   changed_at: Time;
   /** The id of the token; null if there was none */
   changed_by: string | null;
-  /** By the name of a limit (durations in seconds), priority or state: the value before and after */
+  /** By the name of a limit (durations in seconds), priority, tags (with commas between them), remarks or state: the value before and after; of long texts the beginning */
   changes: Record<string, {
     /** null: there was no limit */
     from: number | string | null;
@@ -698,8 +702,10 @@ export type SweepSummary = {
   known_trials: number;
   /** False when the document has no trial: only clients that ask get its trials */
   for_runners: boolean;
-  /** The tags of the document */
+  /** Those of the document, until they are changed */
   tags: string[];
+  /** What people noted about it: Markdown. Absent in lists without documents */
+  remarks?: string | null;
   /** Higher goes first */
   priority?: number;
   /** Why no live runner is large enough for a trial, such as: no runner has 64 cpus (largest: 8). Null: one is, or none is live */
@@ -762,6 +768,7 @@ export type Trial = {
   restarts: number;
   params: Params;
   seed: string;
+  tags?: TrialTag[];
   /** The metric of the sweep: its final value if the trial completed, else the latest one */
   value?: null | Number;
   /** The latest step measured */
@@ -1045,6 +1052,78 @@ export type RegretBound = {
   bound: number | null;
   /** Its share in what separates the median trial from the best one */
   relative: number | null;
+};
+
+export type TrialTagging = {
+  numbers: number[];
+  add?: TrialTag[];
+  /** One of both has a tag; none is in both */
+  remove?: TrialTag[];
+};
+
+/** No comma, no control character, and no blank at its ends */
+export type TrialTag = string;
+
+export type TrialsTagged = {
+  changed: number;
+};
+
+export type Surfaces = {
+  metric: MetricName;
+  /** Completed trials with a value; the model has at most 1,000 of them */
+  trials: number;
+  /** More trials have ended since then: ask again */
+  stale: boolean;
+  /** As in Importance: how well the model predicts trials that it has not seen */
+  r2: number | null;
+  /** Why there is no model; null: there is one */
+  reason: string | null;
+  surfaces: Surface[];
+};
+
+export type SurfaceAxis = {
+  name: string;
+  values: Value[];
+};
+
+export type Surface = {
+  x: SurfaceAxis;
+  /** null: along x alone */
+  y: SurfaceAxis | null;
+  /** The values of the other parameters; null: no trial has the parameters of the axes */
+  base: Params | null;
+  /** The trial that has these values */
+  base_trial: number | null;
+  /** Row by row: the cell of the i-th x and the k-th y is number k * (values of x) + i */
+  mean: (number | null)[];
+  /** Of the function, without the noise of a trial; in the same order */
+  deviation: (number | null)[];
+  /** Why there are no cells */
+  reason: string | null;
+};
+
+export type SweepPreview = {
+  /** `createSweep` would take the document */
+  valid: boolean;
+  /** The fields at fault; empty if the document is valid */
+  errors: {
+    pointer: string;
+    detail: string;
+  }[];
+  /** null, as all below, if the document is not valid */
+  name: string | null;
+  method: string | null;
+  /** Of the document, or the one that the suggestions were drawn with */
+  seed: string | null;
+  /** limits.max_trials */
+  planned_trials: number | null;
+  /** How many configurations a grid has; null: the method has no list */
+  cells: number | null;
+  suggestions: {
+    params: Params;
+    /** The reason in words */
+    why: string;
+  }[];
 };
 
 export type Importance = {
@@ -2028,6 +2107,13 @@ export interface Operations {
     body: SweepDocument;
     result: Sweep;
   };
+  /** What would become of a sweep document: its faults, or its first trials; creates nothing */
+  "POST /v1/preview": {
+    path: undefined;
+    query: {suggestions?: number};
+    body: SweepDocument;
+    result: SweepPreview;
+  };
   /** One sweep with its counts and its best trial */
   "GET /v1/sweeps/{sweep}": {
     path: {sweep: string};
@@ -2035,7 +2121,7 @@ export interface Operations {
     body: undefined;
     result: Sweep;
   };
-  /** Pause, resume, cancel, or change limits (JSON merge patch) */
+  /** Pause, resume, cancel, or change limits, tags or remarks (JSON merge patch) */
   "PATCH /v1/sweeps/{sweep}": {
     path: {sweep: string};
     query: undefined;
@@ -2084,6 +2170,13 @@ export interface Operations {
     body: undefined;
     result: Importance;
   };
+  /** What a model of the trials predicts along a parameter, or over two of them */
+  "GET /v1/sweeps/{sweep}/surface": {
+    path: {sweep: string};
+    query: {x?: string; y?: string; metric?: MetricName; n?: number};
+    body: undefined;
+    result: Surfaces;
+  };
   /** How much better than its best trial a configuration of the space may still be, at most */
   "GET /v1/sweeps/{sweep}/regret": {
     path: {sweep: string};
@@ -2095,6 +2188,20 @@ export interface Operations {
   "GET /v1/sweeps/{sweep}/table": {
     path: {sweep: string};
     query: {columns?: string; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The curves of all trials: a metric's points, thinned, as columns of numbers */
+  "GET /v1/sweeps/{sweep}/points": {
+    path: {sweep: string};
+    query: {metric?: MetricName; max_points?: number; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The attempts of all trials as columns of numbers, for a timeline */
+  "GET /v1/sweeps/{sweep}/attempts": {
+    path: {sweep: string};
+    query: {since?: number};
     body: undefined;
     result: Blob;
   };
@@ -2181,6 +2288,13 @@ export interface Operations {
     query: undefined;
     body: TrialCreate | TrialCreateList;
     result: Trial | TrialsAdded;
+  };
+  /** Add tags to trials of a sweep, and remove others */
+  "POST /v1/sweeps/{sweep}/tags": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialTagging;
+    result: TrialsTagged;
   };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {
