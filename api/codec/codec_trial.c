@@ -45,6 +45,7 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_str(o, "runner", r->runner);
     out_str(o, "client", r->client);
     out_str(o, "reason", r->reason);
+    out_json(o, "tags", r->tags ? r->tags : "[]");
     out_time(o, "created_at", r->created_ms);
     out_time(o, "started_at", r->started_ms);
     out_time(o, "finished_at", r->finished_ms);
@@ -65,6 +66,13 @@ json_t *with_user_attrs(json_t *object, const char *text)
         return object;
     json_decref(object);
     return NULL;
+}
+
+json_t *tagged_encode(int64_t changed)
+{
+    struct out o = out_begin();
+    out_i64(&o, "changed", changed);
+    return out_end(&o);
 }
 
 json_t *trials_added_encode(const struct trials_added *r)

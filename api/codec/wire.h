@@ -63,6 +63,7 @@ json_t *regret_checks_encode(const struct regret_check_list *l);
 json_t *with_user_attrs(json_t *object, const char *text);
 
 json_t *trial_encode(const struct trial_row *r);
+json_t *tagged_encode(int64_t changed);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/metric_name.h"
 #include "scheduler/services/trial_retry.h"
+#include "scheduler/services/trial_tags.h"
 #include "scheduler/services/trials.h"
 #include "scheduler/services/user_attrs.h"
 
@@ -207,4 +208,14 @@ as_status h_trial_add(struct call *c, struct as_err *err)
     return call_created(
         c, trial_encode(&row),
         arena_printf(c->arena, "/v1/sweeps/%s/trials/%lld", row.sweep, (long long)row.number), err);
+}
+
+as_status h_trial_tag(struct call *c, struct as_err *err)
+{
+    struct tags_request q;
+    int64_t changed = 0;
+    as_status st = tags_request_parse(c->body, c->arena, &q, err);
+    if (st < 0 || (st = trials_tag(c->db, call_param(c, "sweep"), &q, &changed, err)) < 0)
+        return st;
+    return call_ok(c, tagged_encode(changed), err);
 }

@@ -10,7 +10,7 @@ route_fn h_sweep_create, h_sweep_list, h_sweep_get, h_sweep_change, h_sweep_dele
     h_sweep_ensemble, h_ensemble_ask, h_ensemble_list, h_ensemble_get, h_sweep_pareto,
     h_sweep_importance, h_sweep_regret, h_sweep_regret_checks, h_sweep_table, h_sweep_points,
     h_sweep_surface, h_sweep_attempts, h_sweep_preview, h_sweep_changes, h_sweep_retry,
-    h_sweep_attrs;
+    h_sweep_attrs, h_trial_tag;
 route_fn h_events_sweep, h_events_all;
 route_fn h_trial_list, h_trial_get, h_trial_attrs, h_trial_cancel, h_trial_retry, h_trial_series,
     h_trial_log, h_trial_artifacts, h_trial_add;

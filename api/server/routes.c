@@ -61,6 +61,7 @@ const struct route routes[] = {
 
     {"listTrials", "GET", SWEEP "/trials", READERS, NONE, 0, "state group sort order include cursor page_size", h_trial_list},
     {"addTrial", "POST", SWEEP "/trials", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "", h_trial_add},
+    {"tagTrials", "POST", SWEEP "/tags", WRITERS, JSON, 0, "", h_trial_tag},
     {"getTrial", "GET", TRIAL, READERS, NONE, 0, "", h_trial_get},
     {"changeTrialAttrs", "PATCH", TRIAL "/user_attrs", WRITERS, PATCH, 0, "", h_trial_attrs},
     {"cancelTrial", "POST", TRIAL "/cancel", WRITERS, NONE, ROUTE_WAKES, "", h_trial_cancel},

@@ -21,6 +21,7 @@ struct table_row {
     int64_t rungs;                                /* that it has reached */
     const char *decision;                         /* of early stopping; NULL: none */
     const char *runner, *client, *group, *reason; /* NULL: none */
+    const char *tags;                             /* with commas between them; NULL: none */
     int64_t created_ms, started_ms, finished_ms;  /* 0: not yet */
 };
 

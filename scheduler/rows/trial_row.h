@@ -60,6 +60,7 @@ struct trial_row {
     const char *runner; /* of the latest attempt; NULL: a client's or a gang's */
     const char *client; /* of the latest attempt; NULL: a runner's or a gang's */
     const char *reason;
+    const char *tags; /* JSON: a list of strings */
     int64_t created_ms, started_ms, finished_ms;
 };
 

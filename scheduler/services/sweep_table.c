@@ -50,6 +50,7 @@ enum {
     C_CLIENT,
     C_GROUP,
     C_REASON,
+    C_TAGS,
     FIXED
 };
 
@@ -75,6 +76,7 @@ static const struct fixed {
     [C_CLIENT] = {"client", COLUMNAR_DICT, true},
     [C_GROUP] = {"group", COLUMNAR_DICT, true},
     [C_REASON] = {"reason", COLUMNAR_DICT, true},
+    [C_TAGS] = {"tags", COLUMNAR_DICT, true},
 };
 
 #define PARAM "param:"
@@ -367,7 +369,8 @@ static as_status put_texts(struct sweep_table *t, size_t row, const struct table
                  {C_RUNNER, r->runner},
                  {C_CLIENT, r->client},
                  {C_GROUP, r->group},
-                 {C_REASON, r->reason}};
+                 {C_REASON, r->reason},
+                 {C_TAGS, r->tags}};
     as_status st = AS_OK;
     for (size_t i = 0; i < AS_ARRAY_LEN(cells) && st == AS_OK; i++)
         st = put_word(t, row, cells[i].column, cells[i].word, err);
@@ -518,7 +521,7 @@ static as_status check_name(const struct sweep_table *t, const char *name, struc
     return as_fail(err, AS_E_INVAL,
                    "columns: there is no column '%.80s', expected number, state, origin, attempt, "
                    "restarts, value, step, infeasible, rung, decision, created_at, started_at, "
-                   "ended_at, runner, client, group, reason, param:NAME or metric:NAME",
+                   "ended_at, runner, client, group, reason, tags, param:NAME or metric:NAME",
                    name);
 }
 

@@ -6,6 +6,7 @@
  *   number u32, state dict, origin dict, attempt u32, restarts u32, value f64, step f64,
  *   infeasible u8, rung u32 (how many rungs it has reached), decision dict,
  *   created_at, started_at, ended_at f64 (Unix milliseconds), runner, client, group, reason dict
+ *   tags dict (with commas between them)
  *   param:NAME   f64 if all values of the parameter are numbers, else dict: a text as itself,
  *                another value as JSON; no value: the parameter is not active
  *   metric:NAME  f64: the last value of each metric that some trial reported, at most

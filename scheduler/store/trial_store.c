@@ -108,6 +108,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(text, runner, "t.runner")                                                                 \
     NEXT(text, client, "t.client")                                                                 \
     NEXT(text, reason, "t.reason")                                                                 \
+    NEXT(text, tags, "array_to_json(coalesce(t.tags, '{}'))")                                      \
     NEXT(i64, created_ms, SQL_MS("t.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("t.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("t.finished_at"))

@@ -95,9 +95,21 @@ def check_table(c, at):
     head, values = read_columns(c.getTable(columns="state", since=int(head["version"]), **at))
     assert not head["whole"] and values == {"number": [], "state": []}, (head, values)
     c.getTable(columns="nonsense", expect=400, **at)
+    check_tags(c, at, trials)
     check_surface(c, at)
     check_points(c, at, trials)
     check_attempts(c, at, trials)
+
+
+def check_tags(c, at, trials):
+    numbers = [t["number"] for t in trials]
+    assert c.tagTrials({"numbers": numbers, "add": ["good", "x"]}, **at) == {"changed": len(numbers)}
+    assert c.tagTrials({"numbers": [numbers[0], 999999], "remove": ["x"]}, **at) == {"changed": 1}
+    assert c.getTrial(sweep=at["sweep"], number=numbers[0])["tags"] == ["good"]
+    _, values = read_columns(c.getTable(columns="tags", **at))
+    assert dict(zip(values["number"], values["tags"])) == {n: "good" if n == numbers[0] else "good,x" for n in numbers}, values
+    c.tagTrials({"numbers": numbers, "add": ["a,b"]}, expect=400, **at)
+    c.tagTrials({"numbers": numbers, "add": ["a"], "remove": ["a"]}, expect=400, **at)
 
 
 def check_surface(c, at):

@@ -200,6 +200,8 @@ class Fuzz:
             body.pop("by", None)  # a column of its data set, and of one method
             if body.get("method") != "stacking":
                 body.pop("non_negative", None)
+        elif op.name == "tagTrials":
+            body.update(add=["a", "b c"][:self.rng.randint(0, 2)], remove=["d"])  # no tag is in both
         elif op.name == "setModelAlias":
             body["version"] = 1
         elif op.name == "claimTrials":

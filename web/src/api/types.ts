@@ -649,13 +649,17 @@ export type SweepPatch = {
     grace?: string | number | null;
   };
   priority?: Priority;
+  /** All tags that the sweep has from now on, those of its document too */
+  tags?: string[];
+  /** Markdown; null or an empty text: none any more */
+  remarks?: string | null;
 };
 
 export type SweepChange = {
   changed_at: Time;
   /** The id of the token; null if there was none */
   changed_by: string | null;
-  /** By the name of a limit (durations in seconds), priority or state: the value before and after */
+  /** By the name of a limit (durations in seconds), priority, tags (with commas between them), remarks or state: the value before and after; of long texts the beginning */
   changes: Record<string, {
     /** null: there was no limit */
     from: number | string | null;
@@ -713,8 +717,10 @@ export type SweepSummary = {
   known_trials: number;
   /** False when the document has no trial: only clients that ask get its trials */
   for_runners: boolean;
-  /** The tags of the document */
+  /** Those of the document, until they are changed */
   tags: string[];
+  /** What people noted about it: Markdown. Absent in lists without documents */
+  remarks?: string | null;
   /** Higher goes first */
   priority?: number;
   /** Why no live runner is large enough for a trial, such as: no runner has 64 cpus (largest: 8). Null: one is, or none is live */
@@ -783,6 +789,7 @@ export type Trial = {
   restarts: number;
   params: Params;
   seed: string;
+  tags?: TrialTag[];
   /** The metric of the sweep: its final value if the trial completed, else the latest one */
   value?: null | Number;
   /** The latest step measured */
@@ -1115,6 +1122,20 @@ export type RegretBound = {
   bound: number | null;
   /** Its share in what separates the median trial from the best one */
   relative: number | null;
+};
+
+export type TrialTagging = {
+  numbers: number[];
+  add?: TrialTag[];
+  /** One of both has a tag; none is in both */
+  remove?: TrialTag[];
+};
+
+/** No comma, no control character, and no blank at its ends */
+export type TrialTag = string;
+
+export type TrialsTagged = {
+  changed: number;
 };
 
 export type Surfaces = {
@@ -2191,7 +2212,7 @@ export interface Operations {
     body: undefined;
     result: Sweep;
   };
-  /** Pause, resume, cancel, or change limits (JSON merge patch) */
+  /** Pause, resume, cancel, or change limits, tags or remarks (JSON merge patch) */
   "PATCH /v1/sweeps/{sweep}": {
     path: {sweep: string};
     query: {if_state?: SweepState};
@@ -2374,6 +2395,13 @@ export interface Operations {
     query: undefined;
     body: TrialCreate | TrialCreateList;
     result: Trial | TrialsAdded;
+  };
+  /** Add tags to trials of a sweep, and remove others */
+  "POST /v1/sweeps/{sweep}/tags": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialTagging;
+    result: TrialsTagged;
   };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {
