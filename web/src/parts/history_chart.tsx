@@ -37,12 +37,12 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
   const data = useMemo<uPlot.AlignedData>(() => {
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
-  }, [history, logY]);
+  }, [history, logY, left]); // new data draws again, also what only the hooks draw
 
   const options = (): Options => ({
     scales: {
       x: { time: false, range: (_u, min, max) => (min === null || max === null ? [0, 10] : [min - 0.6, max + 0.6]) },
-      y: logY ? { distr: 3 } : { range: (_u, min, max) => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true)) },
+      y: logY ? { distr: 3 } : { range: (_u, min, max) => (min === null || max === null ? [0, 1] : uPlot.rangeNum(...withReach(state.current.left, min, max), 0.08, true)) },
     },
     axes: [
       wholeAxis("trial"),
@@ -63,7 +63,7 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
   });
 
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null, left]} options={options}
+    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
       label={describe(history, name)} made={(u) => addTip(u, () => state.current)} />
   );
 }
@@ -75,15 +75,22 @@ function ring(): uPlot.Cursor.Points {
   return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
 }
 
+/** A scale of values, with the best that may still be reached, by the latest bound. If that is farther
+ * away than the values are apart it would flatten them, and is left out. */
+function withReach(left: Left, min: number, max: number): [number, number] {
+  const reach = left.reach.at(-1);
+  if (reach === undefined || reach < min - (max - min) || reach > max + (max - min)) return [min, max];
+  return [Math.min(min, reach), Math.max(max, reach)];
+}
+
 /** From the best value to the best that may still be reached, as a band behind everything else, with a
- * dashed line at its far side. It is not part of the scale: early bounds are wide, and would flatten
- * the values. */
+ * dashed line at its far side. */
 function drawLeft(u: uPlot, left: Left): void {
   const { ctx, bbox } = u;
   const px = devicePixelRatio;
   // A value at or below zero is below any logarithmic axis.
   const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
-  const across = (i: number) => (i < left.x.length ? u.valToPos(left.x[i]!, "x", true) : bbox.left + bbox.width);
+  const across = (i: number) => Math.round(i < left.x.length ? u.valToPos(left.x[i]!, "x", true) : bbox.left + bbox.width);
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
