@@ -46,7 +46,8 @@ static const struct {
 } functions[] = {{"hartmann6", "hartmann6-10d"},
                  {"levy10", "levy10"},
                  {"hartmann6-50d", "hartmann6-50d"},
-                 {"mixed30", "additive30-3"}};
+                 {"mixed30", "additive30-3"},
+                 {"flat28", "crowd-1"}};
 
 static const size_t sizes[] = {50, 100, 200, 500, 1000, LARGE};
 
@@ -311,7 +312,7 @@ int main(int argc, char **argv)
     const struct opt more[] = {
         {"limit", 0, OPT_I64, &w.limit, "N", NULL, "the largest number of observations (5000)"},
         {"only", 0, OPT_STRING, &only, "NAME", NULL,
-         "hartmann6, levy10, hartmann6-50d or mixed30 alone"},
+         "hartmann6, levy10, hartmann6-50d, mixed30 or flat28 alone"},
         {"no-peer", 0, OPT_FLAG, &w.no_peer, NULL, NULL, "do not time Optuna"},
         {"cpu-time", 0, OPT_FLAG, &w.cpu_time, NULL, NULL,
          "processor time instead of wall-clock time, for a busy machine"},
