@@ -98,6 +98,7 @@ def check_steps(assay, name, rows, forks, metric):
 def check_replay(assay, name, forks):
     said = assay.cli("replay", name).stdout
     assert "decisions of early stopping are the same" in said and "differ" not in said, said
+    assert f"; {len(forks)} trial{' was' if len(forks) == 1 else 's were'} forked" in said, said
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "forks.json")
         assay.cli("export", name, "--json", "--output", path)
