@@ -36,7 +36,7 @@ as_status opt_check_ranges(const struct opt_range *ranges, size_t n, struct as_e
 
 void opt_choices(const struct opt *o, struct str *b)
 {
-    for (const char *c = o->choices; *c; c++) {
+    for (const char *c = o->choices; *c && !as_streq(c, OPT_OR_ANOTHER); c++) {
         if (*c == '|')
             str_puts(b, ", ");
         else
@@ -47,7 +47,8 @@ void opt_choices(const struct opt *o, struct str *b)
 static as_status set_string(const struct opt *o, const char *value, struct as_err *err)
 {
     size_t len = strlen(value);
-    bool found = !o->choices;
+    const char *others = o->choices ? strstr(o->choices, OPT_OR_ANOTHER) : NULL;
+    bool found = !o->choices || (others && as_streq(others, OPT_OR_ANOTHER));
     for (const char *c = o->choices; c && !found; c = strchr(c, '|'), c = c ? c + 1 : NULL)
         found = strcspn(c, "|") == len && memcmp(c, value, len) == 0;
     if (found) {

@@ -30,6 +30,9 @@ struct opt_list {
     const char *values[OPT_LIST_MAX];
 };
 
+/* At the end of `choices`: other values are allowed too. */
+#define OPT_OR_ANOTHER "|*"
+
 struct opt {
     const char *name; /* without the dashes; a row with name NULL ends the table */
     char letter;      /* 0: none */

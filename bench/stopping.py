@@ -13,7 +13,8 @@ benchmark's own reference methods.
 --methods  of METHODS below, or of mf.py
 
 Regret left is the median over the seeds, as a share of that of random full trainings, and its geometric mean over the
-problems. The last column counts the problems where it is more than 1.1 times random's."""
+problems. The last column counts the problems where it is more than 1.1 times random's. With several workers, also how
+many of them train on average: the virtual speed."""
 import argparse
 import json
 import os
@@ -89,6 +90,9 @@ def figures(args, mf, methods, problems, workers):
         print(f"{m:<18}" + "".join(f"{mean(b, problems):8.3f}" for b in budgets) +
               f"{mean(top, [p for p in problems if p.startswith('lcb')]):9.3f}{mean(top, [p for p in problems if not p.startswith('lcb')]):8.3f}  " +
               (", ".join(worse) or "none"))
+        util = [r["util"] for (o, w, q, s), r in have.items() if (o, w) == (m, workers) and q in problems and s < args.seeds and "error" not in r]
+        if workers > 1 and util:
+            print(f"   virtual speed {workers * median(util):.2f} times one worker's (least {workers * min(util):.2f})")
         if args.each:
             print("   " + " ".join(f"{p}={score[p, top]:.2f}" for p in problems))
     for line in bad:

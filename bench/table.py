@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What a server needs to show all trials of a sweep at once (GET /v1/sweeps/{sweep}/table): bytes and milliseconds
-for the first viewer, the second one, a viewer of another server, and what changed since.
+for the first viewer, the second one, a viewer of another server, and what changed since; and the same for the curves
+of all trials (GET …/points) and their attempts.
 
     bench/table.py [TRIALS [BUILD]]      TRIALS: 100000; BUILD: the build folder (build)
 
-8 parameters (5 floats, 1 int, 2 categories) and 3 metrics. The trials are written into the database by SQL, as no
-runner could run them in this time. One line of JSON per case; lists of trials are the floor: what the page did."""
+8 parameters (5 floats, 1 int, 2 categories) and 3 metrics, 20 points of one of them. The trials are written into the
+database by SQL, as no runner could run them in this time. One line of JSON per case; lists of trials are the floor: what
+the page did."""
 import gzip
 import json
 import os
@@ -34,6 +36,15 @@ select s.key, n, 'completed', 'suggested', n, 1, 0,
     now() - interval '1 day' + n * interval '20 ms', now() - interval '1 day' + n * interval '25 ms',
     now() - interval '1 day' + n * interval '30 ms'
 from sweep s, generate_series(0, {trials} - 1) n, lateral (select random() + n * 0 as v) x where s.id = 'big'"""
+
+
+POINTS = """
+insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, started_at, ended_at, outcome)
+select sweep_key, number, 1, 'r' || number % 50, 1, 'c', started_at, finished_at, 'completed' from trial;
+insert into measurement (sweep_key, number, metric, attempt, step, value, recorded_at)
+select t.sweep_key, t.number, 'loss', 1, k, 1 / (1.0 + k) + random() * 0.1, t.started_at + k * interval '1 s'
+from trial t, generate_series(1, {steps}) k"""
+STEPS = 20
 
 
 def document():
@@ -68,7 +79,8 @@ def main():
         assay.call("POST", "/v1/sweeps?paused=true", document())
         floats = ", ".join(f"'{name}', random()" for name in FLOATS)
         subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database_url(assay), "-c",
-                        FILL.format(floats=floats, trials=TRIALS), "-c", "analyze trial"], check=True)
+                        FILL.format(floats=floats, trials=TRIALS), "-c", POINTS.format(steps=STEPS),
+                        "-c", "analyze"], check=True)
         path = "/v1/sweeps/big/table"
         body, headers, ms = get(assay, path)
         tell("first viewer, all columns", ms, len(body))
@@ -98,6 +110,25 @@ def main():
             tell("first viewer of another server", ms, len(body))
             body, _, ms = get(assay, f"{path}?since={version}", url)
             tell("what changed since, another server", ms, len(body))
+        for sort in ("number", "value", "metric:accuracy", "param:lr", "param:kind", "duration", "created_at", "state"):
+            lists = f"/v1/sweeps/big/trials?page_size=100&sort={sort}"
+            body, _, ms = get(assay, lists)
+            tell(f"100 trials by {sort}, first page of all", ms, len(body))
+            times = []
+            for i in range(10):
+                known["metrics"]["loss"] = i
+                assay.call("POST", "/v1/sweeps/big/trials", known)
+                body, _, ms = get(assay, lists)
+                times.append(ms)
+                body, _, ms = get(assay, f"{lists}&cursor={json.loads(gzip.decompress(body))['next_cursor']}")
+                times.append(ms)
+            tell(f"100 trials by {sort}, median and most of 20 pages after one trial each", sorted(times)[10], len(body))
+            tell("  most", max(times), len(body))
+        for case, rest in (("curves, first viewer", "points"), ("curves, kept", "points"),
+                           ("curves of 8 points, single precision", "points?max_points=8&precision=single"),
+                           ("attempts, first viewer", "attempts"), ("attempts, kept", "attempts")):
+            body, _, ms = get(assay, "/v1/sweeps/big/" + rest)
+            tell(case, ms, len(body))
         body, _, ms = get(assay, "/v1/sweeps/big/trials?page_size=500")
         tell("a page of 500 trials as JSON", ms, len(body))
 

@@ -16,6 +16,16 @@
 #define DELTA 0.1
 #define SCALE 5.0
 #define BATCH 64
+#define FIRST_COUNT 4
+#define GROWTH 16
+
+size_t regret_bound_next(size_t n)
+{
+    size_t count = FIRST_COUNT;
+    while (count <= n)
+        count += count < GROWTH ? 1 : count / GROWTH;
+    return count;
+}
 
 struct bounding {
     struct training_set *set;

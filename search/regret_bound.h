@@ -25,6 +25,11 @@
 /* Of so many completed trials, and one more for each parameter, a bound says something. */
 #define REGRET_BOUND_TRIALS 10
 
+/* The counts of completed trials after which a running sweep's bound is computed and kept: 4, 5, …,
+ * then each larger by a sixteenth, so that there are 29 up to 32 trials, 89 up to 1,000 and 127 up
+ * to 10,000. Returns the smallest of them above n. */
+size_t regret_bound_next(size_t n);
+
 struct regret_bound {
     bool is_known;  /* false: several objectives, or no model; the rest is 0 */
     bool is_enough; /* REGRET_BOUND_TRIALS */

@@ -544,3 +544,14 @@ as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *
     };
     return AS_OK;
 }
+
+as_status replay_bound(struct replay *r, int64_t seq, size_t *ret_completed,
+                       struct regret_bound *ret, struct as_err *err)
+{
+    struct history history = history_at(r, r->n, seq);
+    size_t n = 0;
+    for (size_t i = 0; i < history.n; i++)
+        n += history.trials[i].state == OBSERVED_COMPLETED;
+    *ret_completed = n;
+    return regret_bound_compute(&r->spec, &history, ret, err);
+}

@@ -23,6 +23,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "search/regret_bound.h"
 
 struct replay;
 
@@ -55,5 +56,10 @@ struct replay_step {
  * AS_E_NOMEM. Costs as much as one suggestion. A difference does not end the replay, because later
  * suggestions use the stored history. */
 AS_MUST_CHECK as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *err);
+
+/* The bound of what is left to gain as it was at the place `seq` of the order, and how many trials
+ * had completed. May be called between steps. AS_E_NOMEM. Costs as much as a fit. */
+AS_MUST_CHECK as_status replay_bound(struct replay *r, int64_t seq, size_t *ret_completed,
+                                     struct regret_bound *ret, struct as_err *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "serve/json_reader.h"
+#include "base/json_reader.h"
 
 #define TENSOR_MAX_DIMS 8
 

@@ -5,6 +5,7 @@
 #include "api/codec/wire.h"
 
 #include "api/codec/wire_priv.h"
+#include "base/utf8.h"
 
 static json_t *counts_encode(const struct trial_counts *c)
 {
@@ -45,6 +46,18 @@ static json_t *best_encode(const struct sweep_row *r)
     return out_end(&o);
 }
 
+static json_t *regret_check_encode(const struct regret_check *x)
+{
+    struct out o = out_begin();
+    out_i64(&o, "completed", x->completed);
+    out_i64(&o, "finish_seq", x->seq);
+    out_real_or_null(&o, "bound", x->bound);
+    out_real_or_null(&o, "relative", x->relative);
+    out_bool(&o, "enough", x->enough);
+    out_time(&o, "made_at", x->made_ms);
+    return out_end(&o);
+}
+
 json_t *sweep_encode(const struct sweep_row *r)
 {
     struct out o = out_begin();
@@ -63,10 +76,13 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_i64(&o, "known_trials", r->known);
     out_bool(&o, "for_runners", r->for_runners);
     out_json(&o, "tags", r->tags);
+    if (r->document)
+        out_str(&o, "remarks", r->remarks);
     out_i64(&o, "priority", r->priority);
     out_str(&o, "note", r->note);
     out_child(&o, "counts", counts_encode(&r->counts));
     out_child(&o, "best", best_encode(r));
+    out_child(&o, "regret", r->has_regret ? regret_check_encode(&r->regret) : json_null());
     out_time(&o, "created_at", r->created_ms);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "finished_at", r->finished_ms);
@@ -220,6 +236,18 @@ json_t *importance_encode(const struct importance_row *r)
     return out_end(&o);
 }
 
+json_t *surface_encode(const struct surface_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "metric", r->metric);
+    out_i64(&o, "trials", r->trials);
+    out_bool(&o, "stale", r->is_stale);
+    out_real_or_null(&o, "r2", r->r2);
+    out_str(&o, "reason", r->reason);
+    out_json(&o, "surfaces", r->surfaces);
+    return out_end(&o);
+}
+
 json_t *regret_encode(const struct regret_row *r)
 {
     struct out o = out_begin();
@@ -229,5 +257,56 @@ json_t *regret_encode(const struct regret_row *r)
     out_bool(&o, "enough", r->is_enough);
     out_real_or_null(&o, "bound", r->bound);
     out_real_or_null(&o, "relative", r->relative);
+    return out_end(&o);
+}
+
+json_t *regret_checks_encode(const struct regret_check_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, regret_check_encode(&l->rows[i]));
+    out_child(&o, "items", items);
+    return out_end(&o);
+}
+
+static json_t *fault_encode(const struct as_err *fault)
+{
+    struct out o = out_begin();
+    struct as_err e = *fault;
+    as_utf8_repair(e.msg); /* it may have been cut inside a character */
+    as_utf8_repair(e.pointer);
+    out_str(&o, "pointer", e.pointer);
+    out_str(&o, "detail", e.msg);
+    return out_end(&o);
+}
+
+static json_t *preview_suggestion_encode(const struct preview_suggestion *s)
+{
+    struct out o = out_begin();
+    out_json(&o, "params", s->params);
+    out_str(&o, "why", s->why);
+    return out_end(&o);
+}
+
+json_t *preview_encode(const struct preview_row *r, const struct faults *faults)
+{
+    struct out o = out_begin();
+    json_t *errors = json_array(), *suggestions = json_array();
+    for (size_t i = 0; i < faults->n; i++)
+        errors = list_add(errors, fault_encode(&faults->list[i]));
+    for (size_t i = 0; i < r->n; i++)
+        suggestions = list_add(suggestions, preview_suggestion_encode(&r->suggestions[i]));
+    out_bool(&o, "valid", r->is_valid);
+    out_child(&o, "errors", errors);
+    out_str(&o, "name", r->name);
+    out_str(&o, "method", r->method);
+    if (r->is_valid)
+        out_decimal(&o, "seed", r->seed);
+    else
+        out_null(&o, "seed");
+    out_i64_or_null(&o, "planned_trials", r->is_valid, r->planned);
+    out_i64_or_null(&o, "cells", r->n_cells > 0, r->n_cells);
+    out_child(&o, "suggestions", suggestions);
     return out_end(&o);
 }

@@ -3,6 +3,8 @@
  * what is too large for lists (attempts, notes, test figures). */
 #include "api/codec/wire.h"
 
+#include <string.h>
+
 #include "api/codec/wire_priv.h"
 #include "base/json.h"
 
@@ -43,6 +45,7 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_str(o, "runner", r->runner);
     out_str(o, "client", r->client);
     out_str(o, "reason", r->reason);
+    out_json(o, "tags", r->tags ? r->tags : "[]");
     out_time(o, "created_at", r->created_ms);
     out_time(o, "started_at", r->started_ms);
     out_time(o, "finished_at", r->finished_ms);
@@ -52,6 +55,23 @@ json_t *trial_encode(const struct trial_row *r)
 {
     struct out o = out_begin();
     add_trial_fields(&o, r);
+    return out_end(&o);
+}
+
+json_t *with_user_attrs(json_t *object, const char *text)
+{
+    json_t *attrs = NULL;
+    if (object && json_parse(text, strlen(text), &attrs, NULL) == AS_OK &&
+        json_object_set_new(object, "user_attrs", attrs) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *tagged_encode(int64_t changed)
+{
+    struct out o = out_begin();
+    out_i64(&o, "changed", changed);
     return out_end(&o);
 }
 
@@ -71,7 +91,9 @@ json_t *trial_page_encode(const struct trial_page *p)
 {
     json_t *items = json_array();
     for (size_t i = 0; i < p->n; i++)
-        items = list_add(items, trial_encode(&p->rows[i]));
+        items = list_add(items, p->user_attrs
+                                    ? with_user_attrs(trial_encode(&p->rows[i]), p->user_attrs[i])
+                                    : trial_encode(&p->rows[i]));
     return page_end(items, p->next_cursor);
 }
 

@@ -33,6 +33,8 @@
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_surface.h"
+#include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 
@@ -48,12 +50,20 @@ AS_MUST_CHECK as_status retry_request_decode(const json_t *body, struct retry_re
 json_t *retried_encode(const struct retried *r);
 json_t *ensemble_asked_encode(const struct ensemble_asked *r);
 json_t *ensemble_asked_list_encode(const struct ensemble_asked_list *l);
+/* `faults` are those of a document that is not valid. */
+json_t *preview_encode(const struct preview_row *r, const struct faults *faults);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
+json_t *surface_encode(const struct surface_row *r);
 json_t *regret_encode(const struct regret_row *r);
+json_t *regret_checks_encode(const struct regret_check_list *l);
+
+/* The object with `user_attrs`, which the text is; takes the object. */
+json_t *with_user_attrs(json_t *object, const char *text);
 
 json_t *trial_encode(const struct trial_row *r);
+json_t *tagged_encode(int64_t changed);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);

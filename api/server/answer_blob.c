@@ -152,12 +152,15 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
 
 /* Is the piece there with which the answer begins? Once it has begun, an answer can only be cut,
  * and a client that is patient would ask again for ever. A client that asks for the rest after a
- * cut hears it too. AS_E_NOT_FOUND: the content is lost or altered in the blob store. */
+ * cut hears it too. AS_E_NOT_FOUND: the content is lost or altered in the blob store, or cut short
+ * in the database. */
 static as_status check_begin(struct call *c, const char *sha256, int64_t first, struct as_err *err)
 {
     char byte;
     size_t len = 0;
     as_status st = blob_read(c->server->store, sha256, first, &byte, 1, &len, err);
+    if (st == AS_OK && len == 0) /* `first` is before its end */
+        st = as_fail(err, AS_E_IO, "the content %.64s is cut short", sha256);
     if (st != AS_E_IO)
         return st;
     log_write(LOG_WARN, "download refused", "sha256=%s offset=%lld detail=\"%s\"", sha256,

@@ -31,6 +31,7 @@
 struct dispatch;
 struct server;
 struct table_cache;
+struct trial_orders;
 
 struct call {
     struct pool_job job;
@@ -47,6 +48,7 @@ struct call {
     struct suggester *suggester;  /* borrowed */
     struct result_cache *results; /* borrowed */
     struct table_cache *tables;   /* borrowed */
+    struct trial_orders *orders;  /* borrowed */
     struct principal who;         /* set for routes that need a token */
     struct faults faults;         /* of the body, if its parser notes all of them; owned */
     json_t *body;                 /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */

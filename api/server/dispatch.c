@@ -48,6 +48,7 @@ static struct pool *pool_of(const struct dispatch *d, const struct route *route)
 {
     return route->flags & ROUTE_BEAT     ? d->beat_pool
            : route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_VIEW   ? d->view_pool
            : route->flags & ROUTE_SLOW   ? d->slow_pool
                                          : d->pool;
 }
@@ -320,6 +321,7 @@ static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
     c->suggester = d->suggester;
     c->results = d->results;
     c->tables = d->tables;
+    c->orders = d->orders;
     choose_request_id(c);
     x->app = c;
     return c;
@@ -596,7 +598,7 @@ void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
 {
     const struct dispatch *d = ctx;
     int64_t sweeps[WAITING_KEYS_MAX], worlds[WAITING_KEYS_MAX];
-    size_t of_sweeps[WAITING_KEYS_MAX], of_worlds[WAITING_KEYS_MAX];
+    size_t of_sweeps[WAITING_KEYS_MAX] = {0}, of_worlds[WAITING_KEYS_MAX] = {0};
     size_t n_sweeps = 0, n_worlds = 0, s = 0, w = 0;
     for (size_t i = 0; i < n; i++) {
         if (gang_is_wait_key(keys[i]))

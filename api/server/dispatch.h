@@ -25,6 +25,7 @@ struct server;
 struct store;
 struct suggester;
 struct table_cache;
+struct trial_orders;
 struct web_files;
 
 /* The parts that requests use. All are borrowed, and set before the first request. */
@@ -36,9 +37,10 @@ struct dispatch {
     struct suggester *suggester;
     struct result_cache *results;
     struct table_cache *tables;
+    struct trial_orders *orders;
     struct auth *auth;
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
-    struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;
+    struct pool *slow_pool, *view_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
     struct committer *committer;
     const struct web_files *web;

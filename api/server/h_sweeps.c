@@ -9,11 +9,15 @@
 #include "api/codec/wire.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/regret_checks.h"
 #include "scheduler/services/sweep_regret.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/sweep_surface.h"
+#include "scheduler/services/sweep_preview.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/services/user_attrs.h"
 
 #define MAX_TAG 128 /* bytes, as in a sweep document */
 
@@ -34,6 +38,17 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
         return st;
     return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),
                         err);
+}
+
+as_status h_sweep_preview(struct call *c, struct as_err *err)
+{
+    int64_t n = 8;
+    struct preview_row row;
+    as_status st = call_query_i64(c, "suggestions", 0, PREVIEW_MAX_SUGGESTIONS, &n, err);
+    if (st < 0)
+        return st;
+    st = sweep_preview(c->db, c->arena, c->body, (size_t)n, &c->faults, &row, err);
+    return st < 0 ? st : call_ok(c, preview_encode(&row, &c->faults), err);
 }
 
 as_status h_sweep_list(struct call *c, struct as_err *err)
@@ -73,16 +88,33 @@ as_status h_sweep_get(struct call *c, struct as_err *err)
     as_status st = sweep_get(c->db, c->arena, id, &row, err);
     if (st == AS_OK)
         st = sweep_stopping(c->db, c->arena, id, &stopping, err);
-    return st < 0 ? st : call_ok(c, sweep_detail_encode(&row, &stopping), err);
+    const char *attrs = NULL;
+    if (st == AS_OK)
+        st = user_attrs_get(c->db, c->arena, id, -1, &attrs, err);
+    return st < 0 ? st
+                  : call_ok(c, with_user_attrs(sweep_detail_encode(&row, &stopping), attrs), err);
+}
+
+as_status h_sweep_attrs(struct call *c, struct as_err *err)
+{
+    const char *attrs = NULL;
+    as_status st =
+        user_attrs_change(c->db, c->arena, call_param(c, "sweep"), -1, c->body, &attrs, err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(json_object(), attrs), err);
 }
 
 as_status h_sweep_change(struct call *c, struct as_err *err)
 {
     struct sweep_patch patch;
     struct sweep_changed changed;
+    sweep_state only = SWEEP_RUNNING;
+    const char *word = call_query(c, "if_state");
     as_status st = sweep_patch_parse(c->body, &patch, err);
+    if (st == AS_OK && word)
+        st = sweep_state_parse(word, &only, err);
     if (st < 0)
         return st;
+    patch.if_state = word ? &only : NULL;
     st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, c->who.id, &changed, err);
     return st < 0 ? st : call_ok(c, sweep_changed_encode(&changed), err);
 }
@@ -138,10 +170,31 @@ as_status h_sweep_regret(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, regret_encode(&row), err);
 }
 
+as_status h_sweep_regret_checks(struct call *c, struct as_err *err)
+{
+    struct regret_check_list list;
+    as_status st = regret_checks_list(c->db, c->arena, call_param(c, "sweep"), &list, err);
+    return st < 0 ? st : call_ok(c, regret_checks_encode(&list), err);
+}
+
 as_status h_sweep_importance(struct call *c, struct as_err *err)
 {
     struct importance_row row;
     as_status st = sweep_importance(c->db, c->results, c->arena, call_param(c, "sweep"),
                                     call_query(c, "metric"), &row, err);
     return st < 0 ? st : call_ok(c, importance_encode(&row), err);
+}
+
+as_status h_sweep_surface(struct call *c, struct as_err *err)
+{
+    struct surface_request q = {.sweep = call_param(c, "sweep"),
+                                .metric = call_query(c, "metric"),
+                                .x = call_query(c, "x"),
+                                .y = call_query(c, "y"),
+                                .places = SURFACE_PLACES};
+    struct surface_row row;
+    as_status st = call_query_i64(c, "n", SURFACE_MIN_PLACES, SURFACE_MAX_PLACES, &q.places, err);
+    if (st == AS_OK)
+        st = sweep_surface(c->db, c->results, c->arena, &q, &row, err);
+    return st < 0 ? st : call_ok(c, surface_encode(&row), err);
 }

@@ -6,6 +6,8 @@
 
 #include "api/http/http_content.h"
 #include "api/server/call.h"
+#include "base/metric_name.h"
+#include "scheduler/services/points_table.h"
 #include "scheduler/services/table_export.h"
 
 #define COLUMNS_TYPE "application/vnd.assay.columns"
@@ -16,22 +18,50 @@ static as_status pack_columns(const void *bytes, size_t len, struct str *ret, st
     return http_gzip(bytes, len, PACK_LEVEL, ret, err);
 }
 
-as_status h_sweep_table(struct call *c, struct as_err *err)
+/* What all tables share: `precision`, `since`, and the answer. */
+static as_status answer_table(struct call *c, struct table_request *q, struct as_err *err)
 {
     static const char *const precisions[] = {"double", "single", NULL};
-    struct table_request q = {
-        .sweep = call_param(c, "sweep"), .columns = call_query(c, "columns"), .since = -1};
     struct table_answer out;
     int precision = 0;
+    q->sweep = call_param(c, "sweep");
+    q->since = -1;
     as_status st = call_query_word(c, "precision", precisions, &precision, err);
     if (st == AS_OK)
-        st = call_query_i64(c, "since", 0, INT64_MAX, &q.since, err);
+        st = call_query_i64(c, "since", 0, INT64_MAX, &q->since, err);
     if (st < 0)
         return st;
-    q.is_single = precision == 1;
-    q.has_since = q.since >= 0;
-    q.pack = http_accepts_gzip(c->x->head.accept_encoding) ? pack_columns : NULL;
-    st = table_export(c->db, c->tables, c->arena, &q, &out, err);
+    q->is_single = precision == 1;
+    q->has_since = q->since >= 0;
+    q->pack = http_accepts_gzip(c->x->head.accept_encoding) ? pack_columns : NULL;
+    st = table_export(c->db, c->tables, c->arena, q, &out, err);
     return st < 0 ? st
-                  : call_content(c, COLUMNS_TYPE, out.bytes, out.len, q.pack != NULL, out.etag);
+                  : call_content(c, COLUMNS_TYPE, out.bytes, out.len, q->pack != NULL, out.etag);
+}
+
+as_status h_sweep_table(struct call *c, struct as_err *err)
+{
+    struct table_request q = {.kind = &table_of_trials, .columns = call_query(c, "columns")};
+    return answer_table(c, &q, err);
+}
+
+as_status h_sweep_points(struct call *c, struct as_err *err)
+{
+    struct table_request q = {.kind = &table_of_points, .metric = call_query(c, "metric")};
+    int64_t max_points = POINTS_LINE_DEFAULT;
+    if (q.metric && !metric_name_valid(q.metric))
+        return as_fail(err, AS_E_INVAL, "parameter metric is '%.80s', expected " METRIC_NAME_RULE,
+                       q.metric);
+    as_status st =
+        call_query_i64(c, "max_points", POINTS_LINE_MIN, POINTS_LINE_MAX, &max_points, err);
+    if (st < 0)
+        return st;
+    q.max_points = (size_t)max_points;
+    return answer_table(c, &q, err);
+}
+
+as_status h_sweep_attempts(struct call *c, struct as_err *err)
+{
+    struct table_request q = {.kind = &table_of_attempts};
+    return answer_table(c, &q, err);
 }

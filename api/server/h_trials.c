@@ -8,10 +8,40 @@
 #include "api/server/call.h"
 #include "api/codec/wire.h"
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "scheduler/services/trial_retry.h"
+#include "scheduler/services/trial_tags.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/services/user_attrs.h"
 
 #define MAX_GROUP_ID 128
+
+/* A field of the trial, or metric:NAME or param:NAME. */
+static as_status read_sort(const char *text, struct trial_query *ret, struct as_err *err)
+{
+    const char *name = text ? strchr(text, ':') : NULL;
+    size_t len = name ? (size_t)(name - text) : text ? strlen(text) : 0;
+    if (!text)
+        return AS_OK;
+    for (int i = 0; trial_sort_words[i]; i++) {
+        bool is_named = i == TRIAL_BY_METRIC || i == TRIAL_BY_PARAM;
+        if (strlen(trial_sort_words[i]) != len || memcmp(trial_sort_words[i], text, len) != 0 ||
+            is_named != (name != NULL))
+            continue;
+        if (i == TRIAL_BY_METRIC && !metric_name_valid(name + 1))
+            return as_fail(
+                err, AS_E_INVAL,
+                "?sort=metric: found \"%.80s\", expected the name of a metric: " METRIC_NAME_RULE,
+                name + 1);
+        ret->sort = (trial_sort)i;
+        ret->name = name ? name + 1 : NULL;
+        return AS_OK;
+    }
+    return as_fail(err, AS_E_INVAL,
+                   "?sort: found \"%.80s\", expected number, value, started_at, finished_at, "
+                   "duration, created_at, state, metric:NAME or param:NAME",
+                   text);
+}
 
 static as_status read_query(const struct call *c, struct trial_query *ret, trial_state *ret_state,
                             struct as_err *err)
@@ -19,7 +49,7 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     static const char *const orders[] = {"asc", "desc", NULL};
     struct trial_query q = {.sort = TRIAL_BY_NUMBER};
     const char *word = call_query(c, "state");
-    int sort = 0, order = 0;
+    int order = 0;
     as_status st = call_page(c, &q.page, err);
     if (st < 0)
         return st;
@@ -27,7 +57,7 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
         st = trial_state_parse(word, ret_state, err);
     if (st < 0)
         return st;
-    st = call_query_word(c, "sort", trial_sort_words, &sort, err);
+    st = read_sort(call_query(c, "sort"), &q, err);
     if (st < 0)
         return st;
     st = call_query_word(c, "order", orders, &order, err);
@@ -39,7 +69,6 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     if (group_len < 1 || group_len > MAX_GROUP_ID)
         return as_fail(err, AS_E_INVAL, "?group is %zu bytes long, expected 1 to %d", group_len,
                        MAX_GROUP_ID);
-    q.sort = (trial_sort)sort;
     q.descending = order == 1;
     *ret = q;
     return AS_OK;
@@ -47,13 +76,19 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
 
 as_status h_trial_list(struct call *c, struct as_err *err)
 {
+    static const char *const includes[] = {"user_attrs", NULL};
     struct trial_query q;
     trial_state state = TRIAL_QUEUED;
     struct trial_page rows;
+    int include = -1;
     as_status st = read_query(c, &q, &state, err);
     if (st < 0)
         return st;
-    st = trial_list(c->db, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    st = call_query_word(c, "include", includes, &include, err);
+    if (st == AS_OK)
+        st = trial_list(c->db, c->orders, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    if (st == AS_OK && include == 0)
+        st = user_attrs_of_page(c->db, c->arena, call_param(c, "sweep"), &rows, err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -64,8 +99,22 @@ as_status h_trial_get(struct call *c, struct as_err *err)
     as_status st = call_param_i64(c, "number", 0, &number, err);
     if (st < 0)
         return st;
+    const char *attrs = NULL;
     st = trial_get(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
-    return st < 0 ? st : call_ok(c, trial_detail_encode(&row), err);
+    if (st == AS_OK)
+        st = user_attrs_get(c->db, c->arena, call_param(c, "sweep"), number, &attrs, err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(trial_detail_encode(&row), attrs), err);
+}
+
+as_status h_trial_attrs(struct call *c, struct as_err *err)
+{
+    const char *attrs = NULL;
+    int64_t number = 0;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = user_attrs_change(c->db, c->arena, call_param(c, "sweep"), number, c->body, &attrs,
+                               err);
+    return st < 0 ? st : call_ok(c, with_user_attrs(json_object(), attrs), err);
 }
 
 as_status h_trial_cancel(struct call *c, struct as_err *err)
@@ -131,12 +180,12 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 
-/* A list of trials. */
+/* A list of trials. Keys of rows belong to the sweep: several programs add one result once,
+ * whatever their tokens. */
 static as_status add_list(struct call *c, const char *sweep, struct as_err *err)
 {
     struct trials_added added;
-    const char *scope =
-        arena_printf(c->arena, "%s POST /v1/sweeps/%s/trials rows", c->who.id, sweep);
+    const char *scope = arena_printf(c->arena, "POST /v1/sweeps/%s/trials rows", sweep);
     if (!scope)
         return as_fail_nomem(err);
     as_status st = trials_add(c->db, c->arena, sweep, c->body, c->idem, scope, &added, err);
@@ -159,4 +208,14 @@ as_status h_trial_add(struct call *c, struct as_err *err)
     return call_created(
         c, trial_encode(&row),
         arena_printf(c->arena, "/v1/sweeps/%s/trials/%lld", row.sweep, (long long)row.number), err);
+}
+
+as_status h_trial_tag(struct call *c, struct as_err *err)
+{
+    struct tags_request q;
+    int64_t changed = 0;
+    as_status st = tags_request_parse(c->body, c->arena, &q, err);
+    if (st < 0 || (st = trials_tag(c->db, call_param(c, "sweep"), &q, &changed, err)) < 0)
+        return st;
+    return call_ok(c, tagged_encode(changed), err);
 }

@@ -8,10 +8,12 @@
 route_fn h_health, h_readiness, h_metrics, h_openapi;
 route_fn h_sweep_create, h_sweep_list, h_sweep_get, h_sweep_change, h_sweep_delete, h_sweep_best,
     h_sweep_ensemble, h_ensemble_ask, h_ensemble_list, h_ensemble_get, h_sweep_pareto,
-    h_sweep_importance, h_sweep_regret, h_sweep_table, h_sweep_changes, h_sweep_retry;
+    h_sweep_importance, h_sweep_regret, h_sweep_regret_checks, h_sweep_table, h_sweep_points,
+    h_sweep_surface, h_sweep_attempts, h_sweep_preview, h_sweep_changes, h_sweep_retry,
+    h_sweep_attrs, h_trial_tag;
 route_fn h_events_sweep, h_events_all;
-route_fn h_trial_list, h_trial_get, h_trial_cancel, h_trial_retry, h_trial_series, h_trial_log,
-    h_trial_artifacts, h_trial_add;
+route_fn h_trial_list, h_trial_get, h_trial_attrs, h_trial_cancel, h_trial_retry, h_trial_series,
+    h_trial_log, h_trial_artifacts, h_trial_add;
 route_fn h_suggestion_ask, h_suggestion_measure, h_suggestion_complete, h_suggestion_heartbeat;
 route_fn h_blob_parts, h_blob_put, h_blob_get, h_blob_has;
 route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;

@@ -21,6 +21,7 @@
 #include "api/http/listen.h"
 #include "api/http/notify.h"
 #include "api/server/reaper_loop.h"
+#include "api/server/regret_loop.h"
 #include "api/server/server.h"
 #include "api/server/token_file.h"
 #include "base/clock.h"
@@ -211,10 +212,11 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* one for each thread that uses the database, so that none waits for another; the 15: two
-         * workers each that are slow, urgent or for heartbeats, tokens, event streams, waiting
-         * requests, reaper, gc, and four that commit what no batch can; batches have their own */
-        .max_connections = (int)(c->workers + c->search_threads) + 15,
+        /* one for each thread that uses the database, so that none waits for another; the 18: two
+         * workers each that are slow, urgent or for heartbeats, three for tables, tokens, event
+         * streams, waiting requests, reaper, gc, and four that commit what no batch can; batches
+         * have their own */
+        .max_connections = (int)(c->workers + c->search_threads) + 18,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -360,8 +362,14 @@ static as_status prepare_daemon(struct daemon *d, struct as_err *err)
     return with_database(d, step_tokens, err);
 }
 
-static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
-                              struct gc_loop **ret_gc, struct as_err *err)
+/* The threads that work without requests. */
+struct loops {
+    struct reaper_loop *reaper;
+    struct regret_loop *regret;
+    struct gc_loop *gc;
+};
+
+static as_status start_daemon(struct daemon *d, struct loops *ret, struct as_err *err)
 {
     as_status st = prepare_daemon(d, err);
     if (st < 0)
@@ -369,20 +377,24 @@ static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
     st = start_serving(d, err);
     if (st < 0)
         return st;
-    st = gc_loop_start(d->store, ret_gc, err);
+    st = gc_loop_start(d->store, &ret->gc, err);
     if (st < 0)
         return st;
-    return reaper_loop_start(d->store, d->server, ret_reaper, err);
+    st = regret_loop_start(d->store, &ret->regret, err);
+    if (st < 0)
+        return st;
+    return reaper_loop_start(d->store, d->server, &ret->reaper, err);
 }
 
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
-    struct reaper_loop *reaper = NULL;
-    struct gc_loop *gc = NULL;
-    as_status st = start_daemon(d, &reaper, &gc, err);
+    struct loops loops = {0};
+    as_status st = start_daemon(d, &loops, err);
     if (st < 0) {
-        if (!gc_loop_end(gc, REAPER_WAIT_MS))
+        if (!gc_loop_end(loops.gc, REAPER_WAIT_MS))
             leave_behind("garbage collection");
+        if (!regret_loop_end(loops.regret, REAPER_WAIT_MS))
+            leave_behind("a bound of what is left to gain");
         if (!server_drain(d->server, 0))
             leave_behind("a call");
         server_free(d->server);
@@ -394,13 +406,16 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
         ;
     log_write(LOG_INFO, "stopping", "signal=%d", sig);
     notify_send("STOPPING=1");
-    reaper_loop_request_stop(reaper);
+    reaper_loop_request_stop(loops.reaper);
+    regret_loop_request_stop(loops.regret);
     if (!server_drain(d->server, STOP_WAIT_MS))
         leave_behind("a call");
-    if (!reaper_loop_end(reaper, REAPER_WAIT_MS))
+    if (!reaper_loop_end(loops.reaper, REAPER_WAIT_MS))
         leave_behind("the reaper");
-    if (!gc_loop_end(gc, GC_WAIT_MS))
+    if (!gc_loop_end(loops.gc, GC_WAIT_MS))
         leave_behind("garbage collection");
+    if (!regret_loop_end(loops.regret, GC_WAIT_MS))
+        leave_behind("a bound of what is left to gain");
     server_free(d->server);
     return AS_OK;
 }

@@ -18,6 +18,7 @@
 
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
+#define VIEW_WORKERS 3 /* one reads a large sweep for the first time, and others go on */
 #define DEFAULT_URGENT_WORKERS 2
 #define DEFAULT_BEAT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
@@ -66,10 +67,12 @@ static void lend_parts(struct server *s)
     d->suggester = s->suggester;
     d->results = &s->results;
     d->tables = s->tables;
+    d->orders = s->orders;
     d->committer = s->committer;
     d->auth = s->auth;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
+    d->view_pool = s->view_pool;
     d->urgent_pool = s->urgent_pool;
     d->beat_pool = s->beat_pool;
     d->waiting = s->waiting;
@@ -105,7 +108,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     s->metrics = http_metrics_create(routes, n_routes);
     s->readiness = readiness_create(s->store, s->opts.disk);
     s->tables = table_cache_create(TABLE_CACHE_BYTES);
-    if (!s->metrics || !s->readiness || !s->tables)
+    s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
+    if (!s->metrics || !s->readiness || !s->tables || !s->orders)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
         return st;
@@ -114,6 +118,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     if ((st = pool_create(s->opts.workers, &s->pool, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.slow_workers, &s->slow_pool, err)) < 0)
+        return st;
+    if ((st = pool_create(VIEW_WORKERS, &s->view_pool, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.urgent_workers, &s->urgent_pool, err)) < 0)
         return st;
@@ -139,6 +145,7 @@ static void free_parts(struct server *s)
     committer_free(s->committer); /* it gives calls to the workers */
     pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
+    pool_free(s->view_pool);
     pool_free(s->slow_pool);
     pool_free(s->pool);
     suggester_free(s->suggester);
@@ -150,6 +157,7 @@ static void free_parts(struct server *s)
     auth_free(s->auth);
     result_cache_done(&s->results);
     table_cache_free(s->tables);
+    trial_orders_free(s->orders);
     file_closep(&s->opts.listen_fd);
     free(s);
 }

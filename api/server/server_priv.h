@@ -17,6 +17,7 @@
 #include "api/server/web_files.h"
 #include "scheduler/commit/committer.h"
 #include "scheduler/services/table_export.h"
+#include "scheduler/services/trial_orders.h"
 #include "scheduler/suggester/result_cache.h"
 #include "scheduler/suggester/suggester.h"
 
@@ -27,8 +28,9 @@ struct server {
     struct committer *committer;
     struct result_cache results; /* values computed from the results of sweeps */
     struct table_cache *tables;  /* all trials of sweeps that somebody looks at */
+    struct trial_orders *orders; /* of lists that somebody sorts */
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool, *beat_pool;
+    struct pool *pool, *slow_pool, *view_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;
     struct web_files *web;

@@ -128,10 +128,12 @@ uint64_t hosts_bytes_sent(FILE *counters)
         return 0;
     rewind(counters);
     while (fgets(line, sizeof line, counters)) {
-        const char *at =
-            strstr(line, "cable:"); /* eight figures of receiving, then the bytes sent */
-        if (at && sscanf(at, "cable: %*s %*s %*s %*s %*s %*s %*s %*s %llu", &sent) != 1)
-            sent = 0;
+        char *at = strstr(line, "cable:"); /* eight figures of receiving, then the bytes sent */
+        if (!at)
+            continue;
+        at += strlen("cable:");
+        for (int field = 0; field < 9; field++)
+            sent = strtoull(at, &at, 10);
     }
     return sent;
 }

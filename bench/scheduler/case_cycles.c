@@ -49,7 +49,7 @@ void case_server(struct server *s, int sweeps)
     for (int i = 0; i < sweeps; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "sweep-%d", i);
-        server_add_sweep(s, name);
+        server_add_sweep(s, name, NULL);
     }
 }
 

@@ -37,6 +37,8 @@ void case_open(struct load_plan *plan, double rate);
 void case_cycles(const struct settings *o);
 /* Many measured points in each request. */
 void case_points(const struct settings *o);
+/* One measured point in each request, with early stopping beside without. */
+void case_rungs(const struct settings *o);
 /* Ask and tell. */
 void case_asks(const struct settings *o);
 /* Cycles after many trials, beside those on an empty database. */

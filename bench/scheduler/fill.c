@@ -44,7 +44,7 @@ void fill_completed(struct server *s, int64_t trials, int64_t points)
 void fill_live(struct server *s, const char *name, int64_t epoch, int64_t trials)
 {
     char sql[SQL_SIZE];
-    server_add_sweep(s, name);
+    server_add_sweep(s, name, NULL);
     (void)snprintf(sql, sizeof sql, "/v1/sweeps/%s", name);
     json_decref(server_call(s, "PATCH", sql, "{\"state\":\"paused\"}"));
     (void)snprintf(sql, sizeof sql, live, name, (long long)epoch, (long long)trials);

@@ -124,16 +124,16 @@ json_t *server_call(const struct server *s, const char *method, const char *path
     return call(s, method, path, s->admin, body);
 }
 
-void server_add_sweep(const struct server *s, const char *name)
+void server_add_sweep(const struct server *s, const char *name, const char *early)
 {
-    char body[600];
+    char body[800];
     (void)snprintf(body, sizeof body,
                    "{\"name\":\"%s\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},"
                    "\"parameters\":{\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},"
                    "\"search\":{\"method\":\"random\",\"seed\":1},"
                    "\"limits\":{\"max_trials\":1000000},\"ensemble\":false,"
-                   "\"trial\":{\"command\":[\"true\"]}}",
-                   name);
+                   "\"trial\":{\"command\":[\"true\"]}%s%s}",
+                   name, early ? ",\"early_stopping\":" : "", early ? early : "");
     json_decref(server_call(s, "POST", "/v1/sweeps", body));
 }
 

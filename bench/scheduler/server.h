@@ -36,8 +36,8 @@ void server_stop(struct server *s);
 json_t *server_call(const struct server *s, const char *method, const char *path, const char *body);
 
 /* Create the sweep `name` over x in [0, 1] that minimises "loss" at random, with a million trials.
- * Its trials are runners'. */
-void server_add_sweep(const struct server *s, const char *name);
+ * Its trials are runners'. early: its section early_stopping; NULL: none. */
+void server_add_sweep(const struct server *s, const char *name, const char *early);
 /* Register a runner; its epoch. */
 int64_t server_add_runner(const struct server *s, const char *name, int slots);
 

@@ -136,7 +136,7 @@ static void make_sweeps(struct server *s, int sweeps, char *ret_keys, int size)
     char name[24];
     for (int i = 0; i < sweeps; i++) {
         (void)snprintf(name, sizeof name, "sweep-%d", i);
-        server_add_sweep(s, name);
+        server_add_sweep(s, name, NULL);
     }
     pg_fixture_text(s->url, "select array_agg(key order by key) from sweep", ret_keys, size);
 }

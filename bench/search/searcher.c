@@ -69,6 +69,11 @@ void searcher_free(struct searcher *s)
     free(s);
 }
 
+const struct search_spec *searcher_spec(const struct searcher *s)
+{
+    return &s->spec;
+}
+
 const json_t *searcher_reason(const struct searcher *s)
 {
     return s->reason;

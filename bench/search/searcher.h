@@ -47,6 +47,9 @@ AS_MUST_CHECK as_status searcher_tell(struct searcher *s, uint64_t number, doubl
 AS_MUST_CHECK as_status searcher_add(struct searcher *s, const struct config *c, double value,
                                      struct as_err *err);
 
+/* What it searches; a view. */
+const struct search_spec *searcher_spec(const struct searcher *s);
+
 /* The reason of the last suggestion, a view until the next ask; NULL for a peer. */
 const json_t *searcher_reason(const struct searcher *s);
 /* The version of Optuna, valid until the program ends; NULL for our methods, and for the recipes,

@@ -76,7 +76,11 @@ static as_status end_trial(struct run *r, struct as_err *err)
     r->record->late += r->late[t];
     r->record->failed_late += r->late[t] && !isfinite(v);
     r->ended++;
-    return searcher_tell(r->searcher, t, v, err);
+    as_status st = searcher_tell(r->searcher, t, v, err);
+    if (st < 0 || !r->record->on_ended)
+        return st;
+    const struct history h = {r->seen, r->asked};
+    return r->record->on_ended(r->record->ctx, searcher_spec(r->searcher), &h, r->regret, err);
 }
 
 static as_status run_all(struct run *r, size_t slots, struct as_err *err)

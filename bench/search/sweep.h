@@ -13,6 +13,13 @@
 #include "base/status.h"
 #include "bench/search/problems.h"
 
+struct search_spec;
+struct history;
+
+/* Called when a trial has ended, with all that were suggested and the regret so far. */
+typedef as_status sweep_ended_fn(void *ctx, const struct search_spec *spec,
+                                 const struct history *history, double regret, struct as_err *err);
+
 /* What a sweep found. The caller owns the arrays, which hold one number for each trial. */
 struct sweep_record {
     double *regret; /* by the place in which trials ended: value of the best trial so far minus the
@@ -22,6 +29,8 @@ struct sweep_record {
     size_t failed;  /* trials */
     size_t late, failed_late; /* trials that were suggested after the tenth failure had ended, and
                                  how many of them failed */
+    sweep_ended_fn *on_ended; /* set by the caller; NULL: none */
+    void *ctx;
 };
 
 /* Run `trials` trials. A finite space that is exhausted keeps its last regret, with 0 ms. Errors

@@ -34,6 +34,8 @@ int cmd_set(const struct verb *v, int argc, char **argv);
 int cmd_priority(const struct verb *v, int argc, char **argv);
 int cmd_show(const struct verb *v, int argc, char **argv);
 int cmd_sweeps(const struct verb *v, int argc, char **argv);
+int cmd_remark(const struct verb *v, int argc, char **argv);
+int cmd_tag(const struct verb *v, int argc, char **argv);
 int cmd_tell(const struct verb *v, int argc, char **argv);
 int cmd_token(const struct verb *v, int argc, char **argv);
 int cmd_trial(const struct verb *v, int argc, char **argv);

@@ -76,8 +76,8 @@ static void say_added(const json_t *v, bool is_new)
 static as_status add_version(const struct models *m, const char *from, const char *name,
                              struct as_err *err)
 {
-    struct trial_ref trial;
-    struct model_ref ref;
+    struct trial_ref trial = {0};
+    struct model_ref ref = {0};
     JSON_AUTO answer = NULL;
     AS_AUTO(str_done) struct str path = {0};
     char key[CLIENT_KEY_SIZE];

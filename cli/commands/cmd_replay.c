@@ -1,5 +1,5 @@
 /* assay replay SWEEP | --file EXPORT: computes every suggestion again and compares it bit for bit,
- * and makes every decision of early stopping again.
+ * makes every decision of early stopping again, and every bound of what was left to gain.
  *
  * The replays (search/replay.h, search/stop_replay.h) get the sweep and its trials from the server
  * or from an export, and return one step per suggestion or decision. This file only counts and
@@ -21,6 +21,7 @@
 #include "cli/session/interrupt.h"
 #include "cli/session/session.h"
 #include "cli/view/say.h"
+#include "search/regret_replay.h"
 #include "search/replay.h"
 #include "search/stop_replay.h"
 #include "search/suggest.h"
@@ -36,6 +37,7 @@ struct replay_run {
     size_t done, same;
     bool has_decisions; /* the sweep has early stopping */
     size_t decided, decided_same;
+    size_t bounds, bounds_same; /* of what was left to gain */
 };
 
 /* Print one difference: the trial, its stored parameters, and the parameters of the replay. */
@@ -144,6 +146,36 @@ static as_status replay_decisions(struct replay_run *run, struct stop_replay *r,
     return AS_OK;
 }
 
+/* ---- bounds of what was left to gain ---- */
+
+static as_status keep_bound(struct replay_run *run, const struct regret_step *step,
+                            struct as_err *err)
+{
+    json_t *j = json_pack("{s:I, s:s, s:s}", "completed", (json_int_t)step->completed, "event",
+                          "bound", "reason", step->why);
+    if (!j || json_array_append_new(run->differences, j) != 0)
+        return as_fail_nomem(err);
+    if (json_array_size(run->differences) <= MAX_SHOWN && !run->session.json)
+        say("bound after %" PRId64 " completed trials: %s", step->completed, step->why);
+    return AS_OK;
+}
+
+static as_status replay_bounds(struct replay_run *run, struct replay *r, struct as_err *err)
+{
+    const json_t *checks = json_object_get(run->sweep, "regret_checks");
+    for (size_t i = 0; i < json_array_size(checks) && !interrupt_seen(); i++) {
+        struct regret_step step;
+        as_status st = regret_replay_step(r, checks, i, &step, err);
+        if (st < 0)
+            return st;
+        run->bounds++;
+        run->bounds_same += step.is_same;
+        if (!step.is_same && (st = keep_bound(run, &step, err)) < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
 /* ---- the summary ---- */
 
 /* After differences: explain for which methods equal bits are promised only on one machine. */
@@ -164,11 +196,13 @@ static as_status print_summary(const struct replay_run *run, const struct replay
 {
     size_t added = replay_added(r), forked = replay_forked(r);
     if (run->session.json) {
-        JSON_AUTO j = json_pack(
-            "{s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "sweep", json_object_get(run->sweep, "id"),
-            "suggested", (json_int_t)run->done, "same", (json_int_t)run->same, "added",
-            (json_int_t)added, "forked", (json_int_t)forked, "decisions", (json_int_t)run->decided,
-            "decisions_same", (json_int_t)run->decided_same, "differences", run->differences);
+        JSON_AUTO j =
+            json_pack("{s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "sweep",
+                      json_object_get(run->sweep, "id"), "suggested", (json_int_t)run->done, "same",
+                      (json_int_t)run->same, "added", (json_int_t)added, "forked",
+                      (json_int_t)forked, "decisions", (json_int_t)run->decided, "decisions_same",
+                      (json_int_t)run->decided_same, "bounds", (json_int_t)run->bounds,
+                      "bounds_same", (json_int_t)run->bounds_same, "differences", run->differences);
         return session_print_json(j, err);
     }
     if (json_array_size(run->differences) > MAX_SHOWN)
@@ -181,7 +215,9 @@ static as_status print_summary(const struct replay_run *run, const struct replay
          printf("; %zu trial%s forked", forked, forked == 1 ? " was" : "s were") < 0) ||
         putchar('\n') == EOF ||
         (run->has_decisions && printf("%zu of %zu decisions of early stopping are the same\n",
-                                      run->decided_same, run->decided) < 0))
+                                      run->decided_same, run->decided) < 0) ||
+        (run->bounds > 0 && printf("%zu of %zu bounds of what was left to gain are the same\n",
+                                   run->bounds_same, run->bounds) < 0))
         return as_fail(err, AS_E_IO, "cannot write the output");
     return AS_OK;
 }
@@ -211,6 +247,8 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
     st = replay_all(run, r, err);
     if (st == AS_OK && stops)
         st = replay_decisions(run, stops, err);
+    if (st == AS_OK)
+        st = replay_bounds(run, r, err);
     if (st < 0)
         return st;
     return interrupt_seen() ? AS_OK : print_summary(run, r, err);
@@ -220,7 +258,8 @@ static int run_replay(struct replay_run *run, const char *name)
 {
     struct as_err err = {0};
     int code = session_end(&run->session, replay_and_print(run, name, &err), &err);
-    bool differs = run->same < run->done || run->decided_same < run->decided;
+    bool differs =
+        run->same < run->done || run->decided_same < run->decided || run->bounds_same < run->bounds;
     return code == EXIT_OK && differs ? EXIT_FAIL : code;
 }
 

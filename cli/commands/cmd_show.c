@@ -49,6 +49,7 @@ static void add_head(struct pairs *p, const json_t *sweep)
     format_tags(&tags, json_object_get(sweep, "tags"));
     if (tags.len)
         pairs_add(p, "tags", STYLE_PLAIN, tags.s);
+    pairs_add_json(p, "remarks", json_object_get(sweep, "remarks"));
     add_metrics(p, sweep);
     pairs_add_json(p, "method", json_object_get(sweep, "method"));
     pairs_add_json(p, "seed", json_object_get(sweep, "seed"));
@@ -82,6 +83,25 @@ static void add_best(struct pairs *p, const json_t *sweep)
                objectives_count(sweep) > 1 ? ", by the first metric" : "");
     format_params(&b, json_object_get(best, "params"), FORMAT_SHORT);
     pairs_add(p, "best", STYLE_BOLD, str_cstr(&b));
+    str_done(&b);
+}
+
+/* Add what can still be gained at most: "at most 0.004 (3% of median - best), by 34 trials". */
+static void add_left(struct pairs *p, const json_t *sweep)
+{
+    struct str b = {0};
+    const json_t *x = json_object_get(sweep, "regret");
+    double relative;
+    if (!json_is_number(json_object_get(x, "bound")))
+        return;
+    str_puts(&b, "at most ");
+    format_value(&b, json_object_get(x, "bound"), FORMAT_SHORT);
+    if (json_number_get(json_object_get(x, "relative"), &relative))
+        str_printf(&b, ", %.3g%% of median - best", 100 * relative);
+    str_printf(&b, ", by %" JSON_INTEGER_FORMAT " completed trials%s",
+               json_integer_value(json_object_get(x, "completed")),
+               json_is_true(json_object_get(x, "enough")) ? "" : " (too few to trust it)");
+    pairs_add(p, "left to gain", STYLE_PLAIN, str_cstr(&b));
     str_done(&b);
 }
 
@@ -221,6 +241,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_head(&p, sweep);
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
+    add_left(&p, sweep);
     test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
     add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));

@@ -252,6 +252,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     pairs_add_json(&p, "test rows", json_object_get(test, "rows"));
     add_group(&p, "test", json_object_get(test, "metrics"));
     add_group(&p, "note", json_object_get(trial, "notes"));
+    add_group(&p, "attr", json_object_get(trial, "user_attrs"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
     rung_view_rows(&p, json_object_get(trial, "rungs"));
     fork_view_trial(&p, trial);

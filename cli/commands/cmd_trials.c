@@ -2,6 +2,8 @@
  *
  * `trials add` shares the option table of `trials`, because an option table belongs to a verb.
  * Options of `add` without the word `add` are an error, not a list that ignores them. */
+#include <string.h>
+
 #include "base/json.h"
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
@@ -15,15 +17,76 @@
 #include "cli/commands/trials_print.h"
 #include "cli/view/say.h"
 
-static as_status list_trials(const struct session *s, const char *id, const struct str *query,
-                             int64_t limit, struct as_err *err)
+/* The fields of a trial that a list may be sorted by. */
+#define SORT_FIELDS "number|value|started_at|finished_at|duration|created_at|state"
+
+static bool is_field(const char *sort)
 {
+    size_t len = strlen(sort);
+    for (const char *c = SORT_FIELDS; c; c = strchr(c, '|'), c = c ? c + 1 : NULL)
+        if (strcspn(c, "|") == len && memcmp(c, sort, len) == 0)
+            return true;
+    return false;
+}
+
+/* Has any trial of the sweep this metric? `order`: the key of the server's list. */
+static as_status has_metric(const struct session *s, const struct trial_ref *sweep,
+                            const char *name, const char *order, bool *ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str query = {0};
+    JSON_AUTO page = NULL;
+    client_query_add(&query, "sort", order);
+    client_query_add(&query, "page_size", "1");
+    as_status st = str_check(&query, err);
+    if (st == AS_OK)
+        st = request_get(s->client, sweep, "trials", str_cstr(&query), &page, err);
+    if (st != AS_OK)
+        return st;
+    const json_t *first = json_array_get(json_object_get(page, "items"), 0);
+    *ret = json_object_get(json_object_get(first, "metrics"), name) != NULL;
+    return AS_OK;
+}
+
+/* The key of the server's list: a name alone is a parameter's, else a metric's. AS_E_USAGE: the
+ * sweep has neither. */
+static as_status find_order(const struct session *s, const struct trial_ref *sweep,
+                            const char *sort, struct str *ret, struct as_err *err)
+{
+    JSON_AUTO found = NULL;
+    bool is_known = is_field(sort) || strchr(sort, ':');
+    if (is_known) {
+        str_puts(ret, sort);
+        return str_check(ret, err);
+    }
+    as_status st = request_get(s->client, sweep, NULL, NULL, &found, err);
+    if (st != AS_OK)
+        return st;
+    const json_t *document = json_object_get(found, "document");
+    is_known = json_object_get(json_object_get(document, "parameters"), sort) != NULL;
+    str_printf(ret, "%s:%s", is_known ? "param" : "metric", sort);
+    if ((st = str_check(ret, err)) == AS_OK && !is_known)
+        st = has_metric(s, sweep, sort, str_cstr(ret), &is_known, err);
+    if (st == AS_OK && !is_known)
+        return as_fail(err, AS_E_USAGE,
+                       "--sort: '%.80s' is no field, parameter or metric of the trials of '%.80s'",
+                       sort, sweep->sweep);
+    return st;
+}
+
+static as_status list_trials(const struct session *s, const char *id, const char *sort,
+                             struct str *query, int64_t limit, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str order = {0};
     struct trial_ref sweep;
     as_status st = request_parse_ref(id, true, &sweep, err);
     if (st < 0)
         return st;
     if (sweep.number >= 0)
         return as_fail(err, AS_E_USAGE, "expected SWEEP, found '%.80s'; see assay trial", id);
+    if (sort && (st = find_order(s, &sweep, sort, &order, err)) < 0)
+        return st;
+    if (sort)
+        client_query_add(query, "sort", str_cstr(&order));
     st = str_check(query, err);
     return st < 0 ? st : trials_print(s, &sweep, query->s, limit, err);
 }
@@ -63,8 +126,8 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
         {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state",
          "queued|running|paused|completed|pruned|failed|cancelled"},
         {"group", 0, OPT_STRING, &group, "GROUP", NULL, "only trials that ran in this group last"},
-        {"sort", 0, OPT_STRING, &sort, "KEY", NULL, "order by",
-         "number|value|started_at|finished_at|duration"},
+        {"sort", 0, OPT_STRING, &sort, "KEY", NULL, "order by a metric, a parameter or",
+         SORT_FIELDS OPT_OR_ANOTHER},
         {"desc", 0, OPT_FLAG, &desc, NULL, NULL, "the largest first"},
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         {"param", 'p', OPT_LIST, &add.params, "NAME=VALUE", NULL,
@@ -88,11 +151,9 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
             client_query_add(&query, "state", state);
         if (group)
             client_query_add(&query, "group", group);
-        if (sort)
-            client_query_add(&query, "sort", sort);
         if (desc)
             client_query_add(&query, "order", "desc");
-        code = session_end(&s, list_trials(&s, argv[1], &query, limit, &err), &err);
+        code = session_end(&s, list_trials(&s, argv[1], sort, &query, limit, &err), &err);
         str_done(&query);
     }
     session_done(&s);

@@ -116,7 +116,8 @@ static void add_trials(struct line *l)
 static void add_choices(const struct line *l, const char *choices)
 {
     for (const char *c = choices; c; c = strchr(c, '|'), c = c ? c + 1 : NULL)
-        add(l, c, strcspn(c, "|"), "", NULL);
+        if (*c != '*') /* OPT_OR_ANOTHER */
+            add(l, c, strcspn(c, "|"), "", NULL);
 }
 
 static void add_profiles(const struct line *l)

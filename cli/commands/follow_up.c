@@ -86,8 +86,9 @@ static as_status make_document(const struct follow_up *f, const json_t *sweep, s
                                json_t **ret, struct as_err *err)
 {
     static const char *const dropped[] = {"parameter_constraints", "forbidden", "ensemble"};
-    static const char *const of_search[] = {"max_trials", "wall_time", "target",
-                                            "max_failed_trials", "max_concurrent_trials"};
+    static const char *const of_search[] = {
+        "max_trials", "wall_time",         "target",
+        "stop_when",  "max_failed_trials", "max_concurrent_trials"};
     as_status st = check_sweep(sweep, err);
     if (st != AS_OK)
         return st;

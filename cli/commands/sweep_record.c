@@ -2,7 +2,18 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/session/request.h"
+
+as_status sweep_record_add_checks(struct client *c, const struct trial_ref *ref, json_t *sweep,
+                                  struct as_err *err)
+{
+    JSON_AUTO checks = NULL;
+    as_status st = request_get(c, ref, "regret/checks", NULL, &checks, err);
+    if (st < 0)
+        return st;
+    return json_object_set(sweep, "regret_checks", json_object_get(checks, "items")) == 0
+               ? AS_OK
+               : as_fail_nomem(err);
+}
 
 as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sweep,
                              json_t **ret_items, struct as_err *err)
@@ -20,8 +31,9 @@ as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sw
     st = str_check(&path, err);
     if (st < 0)
         return st;
-    st = request_list(c, path.s, NULL, 0, ret_items, err);
-    if (st < 0)
+    /* the trials last: they are then at least as new as the bounds */
+    if ((st = sweep_record_add_checks(c, &ref, sweep, err)) < 0 ||
+        (st = request_list(c, path.s, NULL, 0, ret_items, err)) < 0)
         return st;
     *ret_sweep = as_steal(sweep);
     return AS_OK;

@@ -6,10 +6,16 @@
 
 #include "api/client/client.h"
 #include "base/status.h"
+#include "cli/session/request.h"
 
 #define SWEEP_RECORD_MAX_BYTES (1 << 30)
 
-/* Fetch a sweep and all its trials. `name` is the sweep's id. Both are owned by the caller. */
+/* Put the bounds of what was left to gain into a sweep of the API, as `regret_checks`. */
+AS_MUST_CHECK as_status sweep_record_add_checks(struct client *c, const struct trial_ref *ref,
+                                                json_t *sweep, struct as_err *err);
+
+/* Fetch a sweep with these bounds, and all its trials. `name` is the sweep's id. Both are owned by
+ * the caller. */
 AS_MUST_CHECK as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sweep,
                                            json_t **ret_items, struct as_err *err);
 

@@ -20,6 +20,7 @@
 #include "cli/view/text.h"
 #include "cli/view/trial_table.h"
 
+#define ORDINARY_END "every trial has ended" /* says nothing of a completed sweep */
 #define ENSEMBLE_WAIT_MS 60000
 #define ENSEMBLE_POLL_MS 300
 #define RETRY_MS 30000 /* the server may be restarting */
@@ -74,7 +75,7 @@ static void add_sweep(const json_t *sweep, const struct terminal *terminal, stru
                json_integer_value(json_object_get(counts, "failed")));
     if (ms >= 0)
         str_printf(b, ", %s", clock_format_duration(ms, buf));
-    if (reason && *reason && !as_streq(state, "completed"))
+    if (reason && *reason && !(as_streq(state, "completed") && as_streq(reason, ORDINARY_END)))
         str_printf(b, " (%s)", reason);
     str_putc(b, '\n');
 }

@@ -9,6 +9,8 @@
  * says so. A file is replaced at the end only. */
 #include "cli/commands/trials_print.h"
 
+#include "cli/commands/sweep_record.h"
+
 #include <unistd.h>
 
 #include "base/file.h"
@@ -181,6 +183,8 @@ as_status trials_export(const struct session *s, const struct trial_ref *ref, co
     JSON_AUTO sweep = NULL;
     bool is_file = output && !as_streq(output, "-");
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st == AS_OK && s->json)
+        st = sweep_record_add_checks(s->client, ref, sweep, err);
     if (st == AS_OK)
         st = trial_facts_init(&p.facts, sweep, err);
     if (st == AS_OK)

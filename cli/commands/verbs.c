@@ -44,15 +44,15 @@ static const struct verb table[] = {
      "has no token; the dashboard asks for one once.",
      cmd_open},
     {"sweeps", "sweeps [--state STATE] [--tag TAG]", "list sweeps, newest first",
-     "--tag takes one tag of the sweep's document, written exactly as there: --tag team=vision.",
-     cmd_sweeps},
+     "--tag takes one tag of the sweep, written exactly as there: --tag team=vision.", cmd_sweeps},
     {"show", "show SWEEP", "one sweep: state, counts, best trial, changes, document", NULL,
      cmd_show},
     {"trials",
      "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
      "--param NAME=VALUE…",
      "list the trials of a sweep; add known results and configurations",
-     "--sort takes number, value, started_at, finished_at or duration.\n"
+     "--sort takes the name of a parameter or metric, or number, value, started_at, finished_at,\n"
+     "duration, created_at or state.\n"
      "`trials add` with --metric (or --failed) adds a result that is known already: the search "
      "learns\n"
      "from it, and it uses none of limits.max_trials. Without one the configuration is the next "
@@ -139,6 +139,15 @@ static const struct verb table[] = {
      "--:\n"
      "    assay priority digits -- -5",
      cmd_priority},
+    {"tag", "tag SWEEP TAG… [--remove]", "add tags to a sweep, or remove them",
+     "A tag is any text of up to 128 bytes; `assay sweeps --tag` and the dashboard find sweeps by "
+     "it.",
+     cmd_tag},
+    {"remark", "remark SWEEP TEXT", "set the remarks of a sweep",
+     "TEXT is Markdown of up to 65,536 characters, such as what the sweep was for; an empty one "
+     "removes\n"
+     "the remarks.",
+     cmd_remark},
     {"retry", "retry SWEEP/NUMBER… | retry SWEEP --failed | --cancelled",
      "try trials again that failed or were cancelled",
      "A trial goes on from its checkpoint if it has one. If the sweep has ended, it runs on; its "

@@ -94,16 +94,10 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
 
 static as_status check_limit_name(const char *name, struct as_err *err)
 {
-    static const char *const names[] = {"max_trials",
-                                        "max_concurrent_trials",
-                                        "max_failed_trials",
-                                        "max_restarts",
-                                        "target",
-                                        "trial_timeout",
-                                        "on_timeout",
-                                        "wall_time",
-                                        "max_steps",
-                                        "grace"};
+    static const char *const names[] = {
+        "max_trials", "max_concurrent_trials", "max_failed_trials", "max_restarts", "target",
+        "stop_when",  "trial_timeout",         "on_timeout",        "wall_time",    "max_steps",
+        "grace"};
     AS_AUTO(str_done) struct str list = {0};
     struct as_nearest near = {.given = name};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
@@ -118,6 +112,31 @@ static as_status check_limit_name(const char *name, struct as_err *err)
                    str_cstr(&list));
 }
 
+/* 0.01 is in units of the metric, 1% is relative, and an object stands for itself. */
+static as_status stop_when_of(const char *value, json_t **ret, struct as_err *err)
+{
+    size_t len = strlen(value);
+    double number;
+    AS_AUTO(as_freep) char *bare = as_strdup(value);
+    if (!bare)
+        return as_fail_nomem(err);
+    bool is_share = len > 0 && value[len - 1] == '%';
+    if (is_share)
+        bare[len - 1] = '\0';
+    if (as_parse_double(bare, &number, NULL) == AS_OK) {
+        *ret = is_share ? json_pack("{s:f}", "relative", number / 100)
+                        : json_pack("{s:f}", "regret", number);
+        return *ret ? AS_OK : as_fail_nomem(err);
+    }
+    if (*value != '{')
+        return as_fail(err, AS_E_USAGE,
+                       "stop_when: expected a number in units of the metric, a share such as 1%%, "
+                       "{relative: 0.01, min_trials: 50}, or none; found '%.60s'",
+                       value);
+    as_status st = yaml_parse(value, len, ret, err);
+    return st < 0 ? as_err_prefix(err, st == AS_E_INVAL ? AS_E_USAGE : st, "stop_when") : st;
+}
+
 as_status param_args_add_limit(json_t *limits, const char *text, struct as_err *err)
 {
     AS_AUTO(as_freep) char *name = NULL;
@@ -130,6 +149,11 @@ as_status param_args_add_limit(json_t *limits, const char *text, struct as_err *
         return st;
     if ((st = check_limit_name(name, err)) < 0)
         return st;
+    if (as_streq(name, "stop_when") && !as_streq(value, "none")) {
+        json_t *limit = NULL;
+        st = stop_when_of(value, &limit, err);
+        return st < 0 ? st : add_member(limits, name, limit, err);
+    }
     json_t *v = as_streq(value, "none")                          ? json_null()
                 : as_parse_i64(value, &whole, NULL) == AS_OK     ? json_integer(whole)
                 : as_parse_double(value, &number, NULL) == AS_OK ? json_real(number)

@@ -69,6 +69,18 @@ void format_tags(struct str *b, const json_t *tags)
     }
 }
 
+/* "0.01" in units of the metric, or "1%". */
+static void format_stop_when(struct str *b, const json_t *v)
+{
+    const json_t *regret = json_object_get(v, "regret");
+    if (regret)
+        format_value(b, regret, FORMAT_SHORT);
+    else
+        str_printf(b, "%.4g%%", 100 * json_number_value(json_object_get(v, "relative")));
+    str_printf(b, " after %" JSON_INTEGER_FORMAT " trials",
+               json_integer_value(json_object_get(v, "min_trials")));
+}
+
 void format_limit(struct str *b, const char *name, const json_t *v)
 {
     static const char *const durations[] = {"trial_timeout", "wall_time", "grace"};
@@ -82,7 +94,10 @@ void format_limit(struct str *b, const char *name, const json_t *v)
             return;
         }
     }
-    format_value(b, v, FORMAT_SHORT);
+    if (json_is_object(v))
+        format_stop_when(b, v);
+    else
+        format_value(b, v, FORMAT_SHORT);
 }
 
 as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err)

@@ -75,9 +75,9 @@ static const char *const class_metrics[] = {"train_loss",
                                             "val_brier",
                                             NULL};
 /* 1 to 99: the names in messages stand for all. */
-static const char *const number_metrics[] = {"train_loss", "val_loss",   "val_rmse",
-                                             "val_mae",    "val_r2",     "lr",
-                                             "val_mape",   PINBALL "50", NULL};
+static const char *const number_metrics[] = {"train_loss", "val_loss",     "val_rmse",
+                                             "val_mae",    "val_r2",       "lr",
+                                             "val_mape",   (PINBALL "50"), NULL};
 static const char *const token_metrics[] = {
     "train_loss", "val_loss", "val_error", "val_accuracy", "lr", "val_top5", "val_log_loss", NULL};
 static const char *const all_metrics[] = {"train_loss",
@@ -96,7 +96,7 @@ static const char *const all_metrics[] = {"train_loss",
                                           "val_log_loss",
                                           "val_brier",
                                           "val_mape",
-                                          PINBALL "50",
+                                          (PINBALL "50"),
                                           NULL};
 
 static unsigned task_bit(dataset_task task)

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -102,11 +103,13 @@ static as_status take_queued(struct tx *t, struct assignment *asg, const struct 
         return as_fail_nomem(err);
     if (asg->fit.id)
         grouping_limit_reach(g, queue, n);
+    /* Trials past the look count as suggestions, so that a long queue of promotions never hides how
+     * many there are. */
+    g->ahead -= as_max_i64(s->counts.by_state[TRIAL_QUEUED] - (int64_t)n, 0);
     st = grouping_queue(g, asg->a, queue, n, begun, &n_begun, err);
     if (st != AS_OK || n_begun == 0)
         return st;
     asg->got += (int64_t)n_begun;
-    g->ahead += (int64_t)n_begun;
     return store_assignment_begin(t, s, asg->owner, begun, n_begun, err);
 }
 
@@ -299,7 +302,7 @@ static void begin_look(struct assignment *asg, const struct sweep_head *s, int64
     g->sweep = s->id;
     g->rule = rule;
     g->reach = INT64_MAX;
-    g->ahead = GROUP_AHEAD(s->learns) * most - queued;
+    g->ahead = GROUP_AHEAD(s->learns) * most;
     if (asg->fit.id) {
         g->groups[0] = asg->fit;
         g->n_groups = 1;

@@ -133,6 +133,8 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
         if (id)
             join_groups(g, queue, n, taken, ret, ret_n);
     }
+    for (size_t i = 0; i < n; i++)
+        g->ahead -= queue[i].is_ahead && !taken[i];
     return AS_OK;
 }
 

@@ -105,7 +105,7 @@ void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t the
 void grouping_limit_reach(struct grouping *g, const struct queued_trial *queue, size_t n);
 
 /* Choose from the queue. ret[*ret_n] gets the trials that begin, with ids in the arena; it has room
- * for n rows. AS_E_NOMEM. */
+ * for n rows. Suggestions that go on waiting (is_ahead) take places of g->ahead. AS_E_NOMEM. */
 AS_MUST_CHECK as_status grouping_queue(struct grouping *g, struct arena *a,
                                        const struct queued_trial *queue, size_t n,
                                        struct begun_trial *ret, size_t *ret_n, struct as_err *err);

@@ -81,6 +81,24 @@ static as_status run_body(void *arg, struct tx *t, struct as_err *err)
 
 /* ---- answers ---- */
 
+/* The batch's memory ends before the answer. */
+static as_status copy_files(struct arena *a, const struct file_list *from, struct file_list *ret,
+                            struct as_err *err)
+{
+    struct file_row *rows = arena_alloc(a, from->n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < from->n; i++) {
+        rows[i] = (struct file_row){.path = arena_strdup(a, from->rows[i].path),
+                                    .size = from->rows[i].size,
+                                    .sha256 = arena_strdup(a, from->rows[i].sha256)};
+        if (!rows[i].path || !rows[i].sha256)
+            return as_fail_nomem(err);
+    }
+    *ret = (struct file_list){.rows = rows, .n = from->n};
+    return AS_OK;
+}
+
 /* A trial as its runner is told of it: what claimed_read() reads back (assign/claimed.c). */
 static as_status fill_row(const struct claim_batch *b, size_t place, struct arena *a,
                           struct claimed_row *ret, struct as_err *err)
@@ -108,7 +126,9 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
     as_status st = json_parse(ret->params, strlen(ret->params), &params, err);
     if (st == AS_OK)
         st = inactive_names(a, doc->ref.tree, params, &ret->inactive, &ret->n_inactive, err);
-    return st == AS_OK ? keeping_fill(a, doc->ref.tree, ret, err) : st;
+    if (st == AS_OK)
+        st = keeping_fill(a, doc->ref.tree, ret, err);
+    return st == AS_OK && q ? copy_files(a, &q->files, &ret->files, err) : st;
 }
 
 /* A claim whose answer cannot be made has its trials: its repeat reads them. */

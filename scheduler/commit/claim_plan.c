@@ -6,7 +6,6 @@
  * - a repeat, a runner whose epoch or secret is not current, ranks of gangs that are about;
  * - a group, or a sweep whose trials have shapes or name a data set (the built-in trainer);
  * - a sweep whose trials need cores, memory, a machine, or more GPUs than are free;
- * - a queued trial that ran before, or a fork, which may have a checkpoint;
  * - a suggestion that is not ready, or cannot be made. */
 #include "scheduler/commit/claim_plan.h"
 
@@ -204,12 +203,6 @@ static as_status make_one(struct claiming_one *x, struct claim_side *s, const st
     return AS_OK;
 }
 
-/* May the queued trial have a checkpoint? */
-static bool has_files(const struct batch_queued *q)
-{
-    return q->attempt > 0 || q->is_fork;
-}
-
 /* Begin one trial of a sweep: the oldest of the queue, or the next suggestion. */
 static as_status begin_one(struct claiming_one *x, struct claim_side *s, struct as_err *err)
 {
@@ -223,15 +216,14 @@ static as_status begin_one(struct claiming_one *x, struct claim_side *s, struct 
         p->queued[p->n_begun] = NULL;
         const struct claim_doc *doc = claim_docs_find(p->docs, s->turn->key);
         if (!doc || !doc->is_command || p->n_begun == p->cap_begun ||
-            (from_queue &&
-             (s->n_begun == s->source->n_queue || has_files(&s->source->queue[s->n_begun])))) {
+            (from_queue && s->n_begun == s->source->n_queue)) {
             x->d->fate = COMMIT_ALONE;
             return AS_OK;
         }
         if (from_queue) {
             p->queued[p->n_begun] = &s->source->queue[s->n_begun];
             b->made.number = s->source->queue[s->n_begun].number;
-            b->attempt = 1;
+            b->attempt = s->source->queue[s->n_begun].attempt + 1;
         } else {
             st = make_one(x, s, doc, b, err);
         }

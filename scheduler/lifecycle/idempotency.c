@@ -39,7 +39,7 @@ as_status idempotency_find(struct store *db, struct arena *a, const struct idem_
     size_t len = strlen(k->key);
     if (len < 1 || len > 128)
         return as_fail(err, AS_E_INVAL, "Idempotency-Key has %zu bytes, expected 1 to 128", len);
-    struct idem_answer answer;
+    struct idem_answer answer = {0};
     as_status st = look_for_answer(db, TX_READ, a, k, &answer, err);
     if (st == AS_OK && answer.outcome == IDEM_REPEATED) /* perhaps it is not on the disk yet */
         st = look_for_answer(db, TX_SEEN, a, k, &answer, err);

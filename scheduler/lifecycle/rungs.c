@@ -46,6 +46,13 @@ static bool gather(const struct rung_report *r, int64_t step, struct rung_result
     return true;
 }
 
+/* With patience the built-in trainer repeats its best report one step after its end, and says of
+ * which step the values are (decision 2003). They are no result of the step at which they stand. */
+static bool is_repeat(const struct rung_report *r, int64_t step)
+{
+    return r->board->repeats && measurement_at(r->points, r->n, "best_step", step);
+}
+
 /* Room for one more element. */
 static as_status grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t size,
                       struct as_err *err)
@@ -198,7 +205,8 @@ as_status rungs_plan(struct arena *a, const struct rung_report *r, struct rung_p
     for (size_t i = r->n_before; i < r->n && at->decision == DECIDED_NOTHING; i++) {
         struct rung_result now = {.number = (uint64_t)r->trial->number};
         if (!stop_spec_rung(spec, 0, r->points[i].step, &now.rung) ||
-            (int64_t)now.rung < at->rung || !gather(r, r->points[i].step, &now))
+            (int64_t)now.rung < at->rung || is_repeat(r, r->points[i].step) ||
+            !gather(r, r->points[i].step, &now))
             continue;
         as_status st = reach(a, r, &now, at, seq, p, err);
         if (st != AS_OK)

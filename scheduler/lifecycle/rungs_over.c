@@ -1,6 +1,8 @@
 /* Trials that wait at a rung for nothing: so many others are better there that no promotion can
  * reach them. They are pruned while the sweep runs, so that their checkpoints do not fill the
- * store. */
+ * store. When that happens depends on the clock, and so do their places in the order; no decision
+ * does, because what is over is neither in a share nor before anything that is
+ * (tests/search/stopping/test_stopping.c), and a replay reads the places that are stored. */
 #include "scheduler/lifecycle/rungs_over.h"
 
 #include "scheduler/lifecycle/transition.h"

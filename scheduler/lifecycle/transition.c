@@ -9,6 +9,7 @@
  * README.md. */
 #include "scheduler/lifecycle/transition.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/gang_store.h"
+#include "scheduler/store/regret_store.h"
 #include "scheduler/lifecycle/rungs.h"
 
 #define CHUNK 1000 /* trials of a set */
@@ -365,7 +367,8 @@ struct sweep_standing sweep_standing_of(const struct sweep_head *s)
                                    .wall_time_over = s->wall_time_over,
                                    .is_spent = s->is_spent,
                                    .is_blind = s->is_strict && n_ended > 0,
-                                   .target_reached = s->target_reached};
+                                   .target_reached = s->target_reached,
+                                   .little_left = s->little_left};
 }
 
 sweep_end sweep_end_due(sweep_state state, const struct sweep_standing *now)
@@ -389,6 +392,51 @@ static as_status target_reason(struct tx *t, struct arena *a, const struct sweep
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
+/* The bound that is within stop_when, for people. */
+static as_status little_left_reason(struct tx *t, struct arena *a, const struct sweep_head *s,
+                                    const char **ret, struct as_err *err)
+{
+    struct regret_latest x;
+    char limit[32];
+    as_status st = store_regret_latest(t, s->key, &x, err);
+    if (st != AS_OK)
+        return st;
+    const bool is_relative = isnan(x.stop_regret);
+    const char *stop =
+        as_format_double(is_relative ? x.stop_relative : x.stop_regret, limit, sizeof limit);
+    *ret = is_relative
+               ? arena_printf(a,
+                              "at most %.3g of %s was left to gain after %lld completed trials, "
+                              "%.3g of their span (stop_when.relative is %s)",
+                              x.check.bound, s->metric, (long long)x.check.completed,
+                              x.check.relative, stop)
+               : arena_printf(a,
+                              "at most %.3g of %s was left to gain after %lld completed trials "
+                              "(stop_when.regret is %s)",
+                              x.check.bound, s->metric, (long long)x.check.completed, stop);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+/* Why a sweep ends, for people; NULL: as the table says. */
+static as_status end_reason(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            const struct sweep_standing *now, sweep_end end, const char **ret,
+                            struct as_err *err)
+{
+    *ret = NULL;
+    if (end == SWEEP_TARGET_REACHED)
+        return target_reason(t, a, s, ret, err);
+    if (end == SWEEP_IS_BLIND)
+        return rungs_warning(t, a, s->key, ret, err);
+    if (end == SWEEP_LITTLE_LEFT)
+        return little_left_reason(t, a, s, ret, err);
+    if (end == SWEEP_OUT_OF_STEPS)
+        *ret = "max_steps are spent";
+    if (end == SWEEP_TOO_MANY_FAILED)
+        *ret = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
+                            (long long)now->failed, (long long)now->max_failed);
+    return AS_OK;
+}
+
 as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
                        struct as_err *err)
 {
@@ -401,8 +449,9 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         return st;
     static const sweep_event events[] = {
         [SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET, [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
-        [SWEEP_IS_BLIND] = SWEEP_EV_FAIL,         [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
-        [SWEEP_OUT_OF_STEPS] = SWEEP_EV_EXHAUST,  [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
+        [SWEEP_IS_BLIND] = SWEEP_EV_FAIL,         [SWEEP_LITTLE_LEFT] = SWEEP_EV_SETTLE,
+        [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,   [SWEEP_OUT_OF_STEPS] = SWEEP_EV_EXHAUST,
+        [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
     const struct sweep_standing now = sweep_standing_of(&s);
     const sweep_end end = sweep_end_due(s.state, &now);
     const char *reason = NULL;
@@ -411,14 +460,7 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         st = rungs_close(t, a, &s, &is_promoted, err);
     if (st != AS_OK || end == SWEEP_GOES_ON || is_promoted)
         return st;
-    if (end == SWEEP_OUT_OF_STEPS)
-        reason = "max_steps are spent";
-    if (end == SWEEP_IS_BLIND && (st = rungs_warning(t, a, s.key, &reason, err)) != AS_OK)
-        return st;
-    if (end == SWEEP_TOO_MANY_FAILED)
-        reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
-                              (long long)now.failed, (long long)now.max_failed);
-    if (end == SWEEP_TARGET_REACHED && (st = target_reason(t, a, &s, &reason, err)) != AS_OK)
+    if ((st = end_reason(t, a, &s, &now, end, &reason, err)) != AS_OK)
         return st;
     st = sweep_transition(t, a, &s, events[end], reason, err);
     if (st == AS_OK && ret_ended)

@@ -22,6 +22,7 @@ struct queued_trial {
     const char *shape; /* NULL: it has none */
     int64_t bytes_per_member;
     bool may_share; /* it never ran, or its latest attempt was released or paused */
+    bool is_ahead;  /* a suggestion that found no place when it was made; no promotion, no retry */
 };
 
 struct begun_trial {

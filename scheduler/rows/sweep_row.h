@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "scheduler/rows/page.h"
+#include "scheduler/rows/regret_row.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Trials of a sweep by state; total is their sum. */
@@ -29,18 +30,21 @@ struct sweep_row {
     const char *method;
     int64_t seed;
     int64_t planned; /* planned_trials: max_trials plus the known results; with forks the population
-                         and the forks so far instead of max_trials */
+                            and the forks so far instead of max_trials */
     int64_t known;   /* trials that people added with their results */
-    bool for_runners; /* false: its document has no `trial`; only clients get its trials */
-    const char *tags; /* JSON: a list of strings */
-    int64_t priority; /* higher goes first */
-    const char *note; /* why none of its trials can run now; NULL: one can */
+    bool for_runners;    /* false: its document has no `trial`; only clients get its trials */
+    const char *tags;    /* JSON: a list of strings */
+    const char *remarks; /* Markdown; NULL: none, or a list without documents */
+    int64_t priority;    /* higher goes first */
+    const char *note;    /* why none of its trials can run now; NULL: one can */
     struct trial_counts counts;
     bool has_best; /* the three below are set: the best completed, feasible trial by the first
                       metric */
     int64_t best_number;
     double best_value;
     const char *best_params; /* JSON */
+    bool has_regret;         /* the one below is set: the latest bound of what is left to gain */
+    struct regret_check regret;
     int64_t created_ms, started_ms, finished_ms;
 };
 

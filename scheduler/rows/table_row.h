@@ -21,12 +21,39 @@ struct table_row {
     int64_t rungs;                                /* that it has reached */
     const char *decision;                         /* of early stopping; NULL: none */
     const char *runner, *client, *group, *reason; /* NULL: none */
+    const char *tags;                             /* with commas between them; NULL: none */
     int64_t created_ms, started_ms, finished_ms;  /* 0: not yet */
 };
 
 /* A trial that changed, and the id of the last event about it. */
 struct table_change {
     int64_t number, event;
+    int64_t attempt;       /* the latest that an event named; 0: none */
+    bool is_measured_only; /* its attempt reported values, and nothing else happened */
+};
+
+/* Which points of a trial to read. */
+struct point_want {
+    int64_t number;
+    int64_t attempt; /* POINTS_ANY_ATTEMPT: of each step the value that counts */
+    int64_t after;   /* only points after this step; -1: all */
+};
+#define POINTS_ANY_ATTEMPT (-1)
+
+struct point_row {
+    int64_t number, attempt, step;
+    double value; /* may be NaN or infinite */
+    bool has_seconds;
+    double seconds; /* from the beginning of its attempt to its arrival at the server */
+};
+
+/* An attempt, or a seat of a gang's attempt. */
+struct timeline_row {
+    int64_t number, attempt;
+    int64_t seat;                        /* -1: the attempt itself */
+    const char *runner, *client, *group; /* NULL: none */
+    const char *outcome;                 /* NULL: it runs */
+    int64_t began_ms, ended_ms;          /* 0: not yet */
 };
 
 /* Where a sweep stands. */

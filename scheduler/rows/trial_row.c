@@ -3,5 +3,6 @@
 
 const char *const trial_origin_words[] = {"suggested", "enqueued", "known", "forked", NULL};
 
-const char *const trial_sort_words[] = {"number",      "value",    "started_at",
-                                        "finished_at", "duration", NULL};
+const char *const trial_sort_words[] = {"number",   "value",      "started_at", "finished_at",
+                                        "duration", "created_at", "state",      "metric",
+                                        "param",    NULL};

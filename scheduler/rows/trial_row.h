@@ -37,8 +37,9 @@ struct trial_row {
     int64_t step;
     const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
     const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; for trials
-                               that people added {"method": "enqueued"} or {"method": "known"};
-                               of a fork {"method": "pbt", "parent", "replaces", "step"} */
+                               that people added {"method": "enqueued" or "known", "key": of the
+                               row, if it has one}; of a fork {"method": "pbt", "parent",
+                               "replaces", "step"} */
     bool is_fork;           /* the two below are set */
     int64_t parent, fork_step; /* it goes on from this trial at this step */
     bool has_index;
@@ -59,12 +60,14 @@ struct trial_row {
     const char *runner; /* of the latest attempt; NULL: a client's or a gang's */
     const char *client; /* of the latest attempt; NULL: a runner's or a gang's */
     const char *reason;
+    const char *tags; /* JSON: a list of strings */
     int64_t created_ms, started_ms, finished_ms;
 };
 
 struct trial_page {
     struct trial_row *rows;
     size_t n;
+    const char **user_attrs; /* JSON, of each row; NULL: not asked for */
     const char *next_cursor;
 };
 
@@ -112,17 +115,22 @@ typedef enum trial_sort {
     TRIAL_BY_VALUE,
     TRIAL_BY_STARTED,
     TRIAL_BY_FINISHED,
-    TRIAL_BY_DURATION /* only trials that have finished */
+    TRIAL_BY_DURATION, /* only trials that have finished */
+    TRIAL_BY_CREATED,
+    TRIAL_BY_STATE,  /* in the order of trial_state */
+    TRIAL_BY_METRIC, /* the latest value */
+    TRIAL_BY_PARAM   /* values that are not all numbers in the document's order */
 } trial_sort;
 
 /* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",
- * "duration". */
+ * "duration", "created_at", "state", "metric", "param". */
 extern const char *const trial_sort_words[];
 
 struct trial_query {
     const trial_state *state; /* NULL: any */
     const char *group;        /* of the latest attempt; NULL: any */
     trial_sort sort;
+    const char *name; /* of the metric or parameter to sort by; else NULL */
     bool descending;
     struct page_req page;
 };

@@ -14,6 +14,7 @@
 #include "base/metric_name.h"
 #include "base/str.h"
 #include "scheduler/assign/shape.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "search/space/config.h"
 
@@ -184,6 +185,19 @@ static as_status read_params(const struct reading *r, const struct request *x,
     return AS_OK;
 }
 
+/* Who gave the parameters, with the row's key: so everybody can tell which of a program's results
+ * are here. */
+static as_status say_origin(const struct reading *r, const char *key, struct added_trial *row,
+                            struct as_err *err)
+{
+    const char *method =
+        trial_origin_words[row->state == TRIAL_QUEUED ? ORIGIN_ENQUEUED : ORIGIN_KNOWN];
+    JSON_AUTO said = json_pack("{s:s, s:s*}", "method", method, "key", key);
+    AS_AUTO(as_freep) char *text = said ? json_format_ordered(said) : NULL;
+    row->suggestion = arena_strdup(r->a, text);
+    return row->suggestion ? AS_OK : as_fail_nomem(err);
+}
+
 /* The idempotency key of a row of a list. */
 static as_status read_key(struct reading *r, const struct request *x, const json_t *body,
                           struct addition_list *list, size_t i, struct as_err *err)
@@ -229,6 +243,8 @@ static as_status read_one(struct reading *r, const json_t *body, size_t i,
     if ((st = read_params(r, &x, row, err)) != AS_OK)
         return st;
     if (is_known && (st = judge(r->doc, &x, row, err)) != AS_OK)
+        return st;
+    if ((st = say_origin(r, x.key, row, err)) != AS_OK)
         return st;
     return read_key(r, &x, body, list, i, err);
 }

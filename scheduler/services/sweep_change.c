@@ -1,13 +1,13 @@
-/* Changes of a sweep: a merge patch of its limits and its priority, then of its state, in one
- * transaction.
+/* Changes of a sweep: a merge patch of its limits, priority, tags and remarks, then of its state,
+ * in one transaction.
  *
  * The transaction holds the sweep's row, as every claim, ask and end of a trial does. So a change
  * comes before or after each of them, on any number of servers, and no limit is exceeded in
  * between. The stored document is patched and parsed again; it always holds the limits in force.
  *
  * Suggestions do not depend on limits, so a changed sweep can be replayed. Whether a sweep that has
- * ended runs on is decided by the rule that ends it (sweep_end.h): it must not end again at
- * once. */
+ * ended runs on is decided by the rule that ends it (sweep_end.h): it must not end again at once.
+ */
 #include "scheduler/services/sweep_change.h"
 
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -24,11 +25,17 @@
 static const struct {
     const char *name;
     bool is_duration;
-} limit_names[] = {{"max_trials", false},        {"max_concurrent_trials", false},
-                   {"max_failed_trials", false}, {"max_restarts", false},
-                   {"max_steps", false},         {"target", false},
-                   {"trial_timeout", true},      {"on_timeout", false},
-                   {"wall_time", true},          {"grace", true}};
+} limit_names[] = {{"max_trials", false},
+                   {"max_concurrent_trials", false},
+                   {"max_failed_trials", false},
+                   {"max_restarts", false},
+                   {"max_steps", false},
+                   {"target", false},
+                   {"stop_when", false},
+                   {"trial_timeout", true},
+                   {"on_timeout", false},
+                   {"wall_time", true},
+                   {"grace", true}};
 
 /* The patch. */
 
@@ -40,12 +47,16 @@ as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct a
     struct json_fields f;
     int word = -1;
     int64_t priority = INT64_MIN;
-    json_t *limits = NULL;
+    json_t *limits = NULL, *tags = NULL;
+    const char *remarks = NULL; /* null and no text remove them */
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_word(&f, "state", JSON_OPTIONAL, words, &word, err)) < 0 ||
         (st = json_fields_object(&f, "limits", JSON_OPTIONAL, &limits, err)) < 0 ||
         (st = json_fields_i64(&f, "priority", JSON_OPTIONAL, -SWEEP_MAX_PRIORITY,
                               SWEEP_MAX_PRIORITY, &priority, err)) < 0 ||
+        (st = json_fields_array(&f, "tags", JSON_OPTIONAL, &tags, err)) < 0 ||
+        (st = json_fields_text(&f, "remarks", JSON_OPTIONAL, 0, SWEEP_REMARKS_MAX, &remarks, err)) <
+            0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (limits && (st = sweep_limits_parse(limits, &checked, err)) < 0)
@@ -54,14 +65,18 @@ as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct a
         return as_fail_at(err, AS_E_INVAL, "/limits/max_trials",
                           "/limits/max_trials: found null, expected a number; this limit cannot be "
                           "removed");
-    bool ranks = priority != INT64_MIN;
-    if (word < 0 && json_object_size(limits) == 0 && !ranks)
+    struct sweep_patch p = {.state = word >= 0 ? &states[word] : NULL,
+                            .limits = json_object_size(limits) > 0 ? limits : NULL,
+                            .has_priority = priority != INT64_MIN,
+                            .tags = tags};
+    p.priority = p.has_priority ? priority : 0;
+    p.has_remarks = json_object_get(doc, "remarks") != NULL;
+    p.remarks = remarks && *remarks ? remarks : NULL;
+    if (!p.state && !p.limits && !p.has_priority && !p.tags && !p.has_remarks)
         return as_fail(err, AS_E_INVAL,
-                       "the patch changes nothing: expected state, limits or priority");
-    *ret = (struct sweep_patch){.state = word >= 0 ? &states[word] : NULL,
-                                .limits = json_object_size(limits) > 0 ? limits : NULL,
-                                .has_priority = ranks,
-                                .priority = ranks ? priority : 0};
+                       "the patch changes nothing: expected state, limits, priority, tags or "
+                       "remarks");
+    *ret = p;
     return AS_OK;
 }
 
@@ -100,11 +115,24 @@ static as_status record(struct change *x, const char *name, json_t *from, json_t
 
 /* Limits. */
 
+/* The one that is given. */
+static void add_stop_when_words(struct str *b, const json_t *v)
+{
+    const json_t *regret = json_object_get(v, "regret");
+    const json_t *given = regret ? regret : json_object_get(v, "relative");
+    char number[32];
+    str_printf(b, "%s %s after %" JSON_INTEGER_FORMAT " trials", regret ? "regret" : "relative",
+               as_format_double(json_number_value(given), number, sizeof number),
+               json_integer_value(json_object_get(v, "min_trials")));
+}
+
 static void add_limit_words(struct str *b, const json_t *v, bool is_duration)
 {
     char number[32];
     if (!v)
         str_puts(b, "none");
+    else if (json_is_object(v))
+        add_stop_when_words(b, v);
     else if (is_duration)
         str_printf(b, "%.15g s", json_number_value(v));
     else if (json_is_real(v))
@@ -209,33 +237,105 @@ static as_status change_limits(struct change *x, struct as_err *err)
     return store_sweep_lock(x->t, x->a, x->before.key, &x->now, err);
 }
 
-/* The document that is stored holds the priority that is in force. */
-static as_status change_priority(struct change *x, struct as_err *err)
+/* Priority, tags and remarks. */
+
+static void add_word(struct change *x, const char *word)
 {
-    const int64_t from = x->now.priority, to = x->patch->priority;
+    str_printf(&x->words, "%s%s", x->words.len ? "; " : "", word);
+}
+
+/* The stored document with another value of a field, checked; owned by the caller, as *ret_from,
+ * the old value (NULL: it had none). Takes `to`. The document that is stored holds what is in
+ * force. */
+static as_status replace_field(struct change *x, const char *name, json_t *to, char **ret_document,
+                               json_t **ret_from, struct as_err *err)
+{
     JSON_AUTO tree = NULL;
+    JSON_AUTO value = to;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
     const char *text = NULL;
-    if (from == to)
-        return AS_OK;
     as_status st = store_sweep_document(x->t, x->a, x->before.key, &text, err);
     if (st == AS_OK)
         st = stored_doc_read(text, &tree, NULL, err);
-    if (st == AS_OK && json_object_set_new(tree, "priority", json_integer(to)) != 0)
-        st = as_fail_nomem(err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &doc, err);
     if (st != AS_OK)
         return st;
-    AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
-    if (!document)
+    JSON_AUTO from = json_incref(json_object_get(tree, name));
+    if (!value || json_object_set(tree, name, value) != 0)
         return as_fail_nomem(err);
-    if ((st = store_sweep_prioritize(x->t, x->before.key, document, to, err)) != AS_OK)
+    if ((st = sweep_doc_parse(tree, 0, &doc, err)) != AS_OK)
+        return st;
+    *ret_document = sweep_doc_format(doc);
+    if (!*ret_document)
+        return as_fail_nomem(err);
+    *ret_from = as_steal(from);
+    return AS_OK;
+}
+
+static as_status change_priority(struct change *x, struct as_err *err)
+{
+    const int64_t from = x->now.priority, to = x->patch->priority;
+    AS_AUTO(as_freep) char *document = NULL;
+    JSON_AUTO old = NULL;
+    if (from == to)
+        return AS_OK;
+    as_status st = replace_field(x, "priority", json_integer(to), &document, &old, err);
+    if (st == AS_OK)
+        st = store_sweep_prioritize(x->t, x->before.key, document, to, err);
+    if (st != AS_OK)
         return st;
     str_printf(&x->words, "%spriority %" PRId64 " -> %" PRId64, x->words.len ? "; " : "", from, to);
     x->now.priority = to;
     st = record(x, "priority", json_integer(from), json_integer(to), err);
     return st == AS_OK ? str_check(&x->words, err) : st;
+}
+
+/* A text for the record, which is read in long lists: its first RECORD_CHARS characters. NULL for
+ * none; new reference. */
+#define RECORD_CHARS 200
+static json_t *record_text(const char *text)
+{
+    if (!text || !*text)
+        return NULL;
+    size_t n = as_utf8_prefix(text, RECORD_CHARS);
+    AS_AUTO(str_done) struct str b = {0};
+    str_add(&b, text, n);
+    str_puts(&b, text[n] ? " ..." : "");
+    return json_string(str_cstr(&b));
+}
+
+/* Tags as people read them: "a, b". */
+static json_t *record_tags(const json_t *tags)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    for (size_t i = 0; i < json_array_size(tags); i++)
+        str_printf(&b, "%s%s", i ? ", " : "", json_string_value(json_array_get(tags, i)));
+    return record_text(str_cstr(&b));
+}
+
+static as_status change_tags(struct change *x, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *document = NULL;
+    JSON_AUTO old = NULL;
+    as_status st =
+        replace_field(x, "tags", json_incref((json_t *)x->patch->tags), &document, &old, err);
+    if (st != AS_OK || json_equal(old, x->patch->tags))
+        return st;
+    if ((st = store_sweep_tag(x->t, x->before.key, document, err)) != AS_OK)
+        return st;
+    add_word(x, "other tags");
+    return record(x, "tags", record_tags(old), record_tags(x->patch->tags), err);
+}
+
+static as_status change_remarks(struct change *x, struct as_err *err)
+{
+    const char *old = NULL;
+    as_status st = store_sweep_remarks(x->t, x->a, x->before.key, &old, err);
+    if (st != AS_OK || as_streq(old, x->patch->remarks))
+        return st;
+    if ((st = store_sweep_remark(x->t, x->before.key, x->patch->remarks, err)) != AS_OK)
+        return st;
+    add_word(x, "other remarks");
+    return record(x, "remarks", record_text(old), record_text(x->patch->remarks), err);
 }
 
 /* States. */
@@ -345,11 +445,22 @@ static as_status change_sweep(struct change *x, const char *id, struct as_err *e
     if ((st = store_sweep_lock(x->t, x->a, key, &x->before, err)) != AS_OK)
         return st;
     x->now = x->before;
+    if (x->patch->if_state && x->before.state != *x->patch->if_state)
+        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s, not %s: nothing was changed", id,
+                       sweep_state_format(x->before.state),
+                       sweep_state_format(*x->patch->if_state));
     if (x->patch->limits && (st = change_limits(x, err)) != AS_OK)
         return st;
     if (x->patch->has_priority && (st = change_priority(x, err)) != AS_OK)
         return st;
-    st = x->patch->state ? change_state(x, *x->patch->state, err) : run_on(x, err);
+    if (x->patch->tags && (st = change_tags(x, err)) != AS_OK)
+        return st;
+    if (x->patch->has_remarks && (st = change_remarks(x, err)) != AS_OK)
+        return st;
+    if (x->patch->state)
+        st = change_state(x, *x->patch->state, err);
+    else if (x->patch->limits || x->patch->has_priority)
+        st = run_on(x, err);
     if (st != AS_OK)
         return st;
     if ((st = keep_record(x, err)) != AS_OK)

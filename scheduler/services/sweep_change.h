@@ -1,5 +1,5 @@
-/* Changes of a sweep that people make: its state and its limits, while it runs and after it has
- * ended.
+/* Changes of a sweep that people make: its state, its limits, its tags and remarks, while it runs
+ * and after it has ended.
  *
  * Every function: AS_E_UNAVAILABLE when the database is away, AS_E_NOMEM. Rows live in `a`. */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_CHANGE_H
@@ -13,6 +13,7 @@
 #include "scheduler/store/store.h"
 
 #define SWEEP_NOTES_MAX 8
+#define SWEEP_REMARKS_MAX 65536 /* characters */
 /* That sweep_changes() returns. A change has short values, below 1 KB, so they fit
  * PAGE_BYTES_MAX. */
 #define SWEEP_CHANGES_MAX 1000
@@ -23,6 +24,10 @@ struct sweep_patch {
     const json_t *limits; /* borrowed from the document; null removes a limit. NULL: unchanged */
     bool has_priority;    /* false: unchanged */
     int64_t priority;
+    const sweep_state *if_state; /* only of a sweep in this state; NULL: of any */
+    const json_t *tags;          /* borrowed from the document: a list; NULL: unchanged */
+    bool has_remarks;            /* false: unchanged */
+    const char *remarks;         /* borrowed from the document: Markdown; NULL: none any more */
 };
 
 /* The sweep after a change. */
@@ -45,8 +50,8 @@ AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch 
  * made, and those that exist go on. A sweep that has ended runs on if its limits leave it work,
  * unless a user cancelled it; a cancelled one runs on when it is resumed.
  *
- * AS_E_NOT_FOUND. AS_E_CONFLICT: the state cannot be reached from the present one, or a sweep that
- * has ended is resumed and has nothing to do. AS_E_INVAL: a limit. */
+ * AS_E_NOT_FOUND. AS_E_CONFLICT: the state is not if_state, or cannot be reached from the present
+ * one, or a sweep that has ended is resumed and has nothing to do. AS_E_INVAL: a limit or a tag. */
 AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
                                      const struct sweep_patch *patch, const char *by,
                                      struct sweep_changed *ret, struct as_err *err);

@@ -12,11 +12,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/services/sweep_objective_priv.h"
 #include "scheduler/suggester/sweep_history.h"
-#include "scheduler/sweep/stored_doc.h"
-#include "scheduler/sweep/sweep_doc.h"
-#include "scheduler/store/history_store.h"
-#include "scheduler/store/sweep_store.h"
 #include "search/importance/importance.h"
 
 /* The fields of a parameter, in the order of the cached text. */
@@ -121,62 +118,9 @@ static as_status read_note(struct arena *a, const char *text, const char *metric
     return AS_OK;
 }
 
-/* An objective of a sweep. */
-struct question {
-    int64_t key;
-    struct history_head head;
-    size_t objective;   /* its index in the document */
-    const char *metric; /* its name */
-};
-
-static as_status read_head(struct tx *t, struct arena *a, const char *id, struct question *q,
-                           struct as_err *err)
-{
-    as_status st = store_sweep_key(t, id, &q->key, err);
-    if (st != AS_OK)
-        return st;
-    return store_history_head(t, a, q->key, true, &q->head, err);
-}
-
-static as_status find_head(struct store *db, struct arena *a, const char *id, struct question *q,
-                           struct as_err *err)
-{
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = read_head(run.tx, a, id, q, err);
-    return run.status;
-}
-
-static as_status no_objective(const struct sweep_doc *doc, const char *metric, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str names = {0};
-    for (size_t i = 0; i < doc->n_objectives; i++)
-        str_printf(&names, "%s%s", i ? ", " : "", doc->objectives[i].name);
-    return as_fail(err, AS_E_INVAL,
-                   "parameter metric is '%.40s', expected a metric of the sweep: %s", metric,
-                   str_cstr(&names));
-}
-
-/* Find the objective of that name; NULL: the first. */
-static as_status find_objective(struct arena *a, const char *metric, struct question *q,
-                                struct as_err *err)
-{
-    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    as_status st = stored_doc_read(q->head.document, NULL, &doc, err);
-    if (st != AS_OK)
-        return st;
-    while (metric && q->objective < doc->n_objectives &&
-           !as_streq(doc->objectives[q->objective].name, metric))
-        q->objective++;
-    if (q->objective == doc->n_objectives)
-        return no_objective(doc, metric, err);
-    q->metric = arena_strdup(a, doc->objectives[q->objective].name);
-    return q->metric ? AS_OK : as_fail_nomem(err);
-}
-
 /* Compute the text; owned by the caller. *ret_seq: the last finish_seq that it knows. */
-static as_status compute_importance(struct store *db, const struct question *q, char **ret,
-                                    int64_t *ret_seq, struct as_err *err)
+static as_status compute_importance(struct store *db, const struct sweep_objective_place *q,
+                                    char **ret, int64_t *ret_seq, struct as_err *err)
 {
     AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(q->key);
     AS_AUTO(importance_freep) struct importance *x = NULL;
@@ -198,23 +142,20 @@ as_status sweep_importance(struct store *db, struct result_cache *cache, struct 
                            const char *id, const char *metric, struct importance_row *ret,
                            struct as_err *err)
 {
-    struct question q = {0};
+    struct sweep_objective_place q = {0};
     AS_AUTO(as_freep) char *fresh = NULL;
     const char *text = NULL;
     bool is_mine = true, is_stale = false;
-    as_status st = find_head(db, a, id, &q, err);
-    if (st != AS_OK)
-        return st;
-    st = find_objective(a, metric, &q, err);
+    as_status st = sweep_objective_find(db, a, id, metric, NULL, &q, err);
     if (st != AS_OK)
         return st;
     if (cache)
-        st = result_cache_get(cache, a, q.key, q.objective, q.head.finish_seq, &text, &is_mine,
+        st = result_cache_get(cache, a, q.key, q.objective, q.finish_seq, &text, &is_mine,
                               &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
-        int64_t seq = q.head.finish_seq;
+        int64_t seq = q.finish_seq;
         st = compute_importance(db, &q, &fresh, &seq, err);
         if (cache) /* NULL if it failed: then another request computes it */
             result_cache_put(cache, q.key, q.objective, seq, fresh);

@@ -11,24 +11,17 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/json_reader.h"
 #include "base/metric_name.h"
 #include "data/formats/columnar.h"
-
-/* The words of a dict, found by their text. */
-struct words {
-    char **list; /* owned, and each of them */
-    size_t n, cap;
-    uint32_t *slots; /* owned: index + 1 of a word; open addressing, a power of two */
-    size_t n_slots;
-    size_t bytes;
-};
+#include "scheduler/services/column_words.h"
 
 struct table_column {
     char *name; /* owned */
     columnar_type type;
     bool is_exact; /* stays as it is when numbers are written as f32 */
     void *values;  /* owned: `cap` of the table */
-    struct words words;
+    struct column_words words;
 };
 
 struct sweep_table {
@@ -56,6 +49,8 @@ enum {
     C_RUNNER,
     C_CLIENT,
     C_GROUP,
+    C_REASON,
+    C_TAGS,
     FIXED
 };
 
@@ -80,73 +75,12 @@ static const struct fixed {
     [C_RUNNER] = {"runner", COLUMNAR_DICT, true},
     [C_CLIENT] = {"client", COLUMNAR_DICT, true},
     [C_GROUP] = {"group", COLUMNAR_DICT, true},
+    [C_REASON] = {"reason", COLUMNAR_DICT, true},
+    [C_TAGS] = {"tags", COLUMNAR_DICT, true},
 };
 
 #define PARAM "param:"
 #define METRIC "metric:"
-
-/* ---- words ---- */
-
-static size_t hash_of(const char *s)
-{
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    return (size_t)(h ^ (h >> 32));
-}
-
-static void words_done(struct words *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        free(w->list[i]);
-    free(w->list);
-    free(w->slots);
-}
-
-/* The slot of the word, or the free one where it would stand. */
-static uint32_t *slot_of(const struct words *w, const char *word)
-{
-    size_t i = hash_of(word) & (w->n_slots - 1);
-    while (w->slots[i] != 0 && strcmp(w->list[w->slots[i] - 1], word) != 0)
-        i = (i + 1) & (w->n_slots - 1);
-    return &w->slots[i];
-}
-
-static as_status words_room(struct words *w, struct as_err *err)
-{
-    if (2 * (w->n + 1) <= w->n_slots)
-        return AS_OK;
-    size_t n = w->n_slots ? 2 * w->n_slots : 16;
-    uint32_t *slots = as_calloc(n, sizeof *slots);
-    if (!slots)
-        return as_fail_nomem(err);
-    free(w->slots);
-    w->slots = slots;
-    w->n_slots = n;
-    for (size_t i = 0; i < w->n; i++)
-        *slot_of(w, w->list[i]) = (uint32_t)i + 1;
-    return AS_OK;
-}
-
-static as_status word_index(struct words *w, const char *word, uint32_t *ret, struct as_err *err)
-{
-    as_status st = words_room(w, err);
-    if (st != AS_OK)
-        return st;
-    uint32_t *slot = slot_of(w, word);
-    if (*slot == 0) {
-        if ((st = as_reserve_one(&w->list, w->n, &w->cap, sizeof *w->list, err)) != AS_OK)
-            return st;
-        char *copy = as_strdup(word);
-        if (!copy)
-            return as_fail_nomem(err);
-        w->list[w->n++] = copy;
-        w->bytes += strlen(word) + 32; /* with its slots and malloc's own */
-        *slot = (uint32_t)w->n;
-    }
-    *ret = *slot - 1;
-    return AS_OK;
-}
 
 /* ---- columns ---- */
 
@@ -215,7 +149,7 @@ void sweep_table_free(struct sweep_table *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         free(t->columns[i].name);
         free(t->columns[i].values);
-        words_done(&t->columns[i].words);
+        column_words_done(&t->columns[i].words);
     }
     free(t->columns);
     free(t->changed);
@@ -280,33 +214,75 @@ static as_status put_word(struct sweep_table *t, size_t row, size_t column, cons
     struct table_column *c = &t->columns[column];
     uint32_t *cell = (uint32_t *)c->values + row;
     *cell = COLUMNAR_NO_WORD;
-    return word ? word_index(&c->words, word, cell, err) : AS_OK;
+    return word ? column_words_add(&c->words, word, strlen(word), cell, err) : AS_OK;
 }
 
-static as_status put_json(struct sweep_table *t, size_t row, size_t column, const json_t *v,
+/* ---- parameters and metrics ---- */
+
+/* NaN and the infinities are texts in JSON. */
+static bool number_of_text(struct json_text text, double *ret)
+{
+    static const struct {
+        const char *word;
+        double value;
+    } numbers[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(numbers); i++) {
+        if (strlen(numbers[i].word) == text.len && memcmp(numbers[i].word, text.s, text.len) == 0) {
+            *ret = numbers[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_number(struct sweep_table *t, size_t row, size_t column, struct json_reader *r)
+{
+    struct json_text text;
+    double number = 0;
+    char next = json_reader_peek(r);
+    bool has = false;
+    if (next == '0' || next == '-')
+        has = json_reader_number(r, "a value", &number);
+    else if (next == '"')
+        has = json_reader_text(r, "a value", &text) && number_of_text(text, &number);
+    else
+        (void)json_reader_skip(r);
+    put_f64(t, row, column, has, number);
+}
+
+/* A value that is no text, as JSON writes it. */
+static as_status put_value(struct sweep_table *t, size_t row, size_t column, const char *text,
+                           size_t len, struct as_err *err)
+{
+    JSON_AUTO v = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+    AS_AUTO(as_freep) char *word = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    return word ? put_word(t, row, column, word, err) : as_fail_nomem(err);
+}
+
+static as_status put_dict(struct sweep_table *t, size_t row, size_t column, struct json_reader *r,
                           struct as_err *err)
 {
-    double number = 0;
-    if (t->columns[column].type == COLUMNAR_F64) {
-        bool has = json_number_get(v, &number);
-        put_f64(t, row, column, has, number);
-        return AS_OK;
-    }
-    if (json_is_string(v))
-        return put_word(t, row, column, json_string_value(v), err);
-    AS_AUTO(as_freep) char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
-    return text ? put_word(t, row, column, text, err) : as_fail_nomem(err);
+    struct table_column *c = &t->columns[column];
+    struct json_text text;
+    bool is_text = json_reader_peek(r) == '"'; /* and no white space is left before the value */
+    const char *from = r->at;
+    if (is_text && json_reader_text(r, "a value", &text))
+        return column_words_add(&c->words, text.s, text.len, (uint32_t *)c->values + row, err);
+    if (is_text || !json_reader_skip(r))
+        return AS_OK; /* a fault, which the reader keeps */
+    return put_value(t, row, column, from, (size_t)(r->at - from), err);
 }
 
 /* The column prefix + name in [from, to), or `to`. *guess is looked at first, and becomes the one
  * after it. */
-static size_t find_column(const struct sweep_table *t, const char *prefix, const char *name,
+static size_t find_column(const struct sweep_table *t, const char *prefix, struct json_text name,
                           size_t from, size_t to, size_t *guess)
 {
     size_t skip = strlen(prefix);
     for (size_t i = 0; i < to - from; i++) {
         size_t at = from + (*guess - from + i) % (to - from);
-        if (strcmp(t->columns[at].name + skip, name) == 0) {
+        const char *there = t->columns[at].name + skip;
+        if (strncmp(there, name.s, name.len) == 0 && there[name.len] == '\0') {
             *guess = at + 1 < to ? at + 1 : from;
             return at;
         }
@@ -314,45 +290,72 @@ static size_t find_column(const struct sweep_table *t, const char *prefix, const
     return to;
 }
 
-static as_status put_params(struct sweep_table *t, size_t row, const json_t *params,
+static as_status put_params(struct sweep_table *t, size_t row, struct json_reader *r,
                             struct as_err *err)
 {
     const size_t to = FIXED + t->n_params;
     size_t guess = FIXED;
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)params, name, v)
-    {
+    struct json_text name;
+    bool is_first = true;
+    as_status st = AS_OK;
+    (void)json_reader_enter(r, '{', "parameters");
+    while (st == AS_OK && json_reader_key(r, &is_first, &name)) {
         size_t at = find_column(t, PARAM, name, FIXED, to, &guess);
-        as_status st = at < to ? put_json(t, row, at, v, err) : AS_OK;
-        if (st != AS_OK)
-            return st;
+        if (at == to)
+            (void)json_reader_skip(r);
+        else if (t->columns[at].type == COLUMNAR_F64)
+            put_number(t, row, at, r);
+        else
+            st = put_dict(t, row, at, r, err);
     }
-    return AS_OK;
+    return st == AS_OK ? json_reader_end(r, err) : st;
 }
 
-static as_status put_metrics(struct sweep_table *t, size_t row, const json_t *metrics,
+static as_status add_metric(struct sweep_table *t, struct json_text name, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str copy = {0};
+    str_add(&copy, name.s, name.len);
+    as_status st = str_check(&copy, err);
+    return st == AS_OK ? add_column(t, METRIC, str_cstr(&copy), COLUMNAR_F64, false, err) : st;
+}
+
+static as_status put_metrics(struct sweep_table *t, size_t row, struct json_reader *r,
                              struct as_err *err)
 {
     const size_t from = FIXED + t->n_params;
     size_t guess = from;
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)metrics, name, v)
-    {
+    struct json_text name;
+    bool is_first = true;
+    as_status st = AS_OK;
+    (void)json_reader_enter(r, '{', "metrics");
+    while (st == AS_OK && json_reader_key(r, &is_first, &name)) {
         size_t at = find_column(t, METRIC, name, from, t->n_columns, &guess);
-        as_status st = AS_OK;
-        if (at == t->n_columns && t->n_columns - from == SWEEP_TABLE_METRICS)
+        bool is_new = at == t->n_columns;
+        if (is_new && t->n_columns - from == SWEEP_TABLE_METRICS) {
+            (void)json_reader_skip(r);
             continue;
-        if (at == t->n_columns)
-            st = add_column(t, METRIC, name, COLUMNAR_F64, false, err);
+        }
+        if (is_new)
+            st = add_metric(t, name, err);
         if (st == AS_OK)
-            st = put_json(t, row, at, v, err);
-        if (st != AS_OK)
-            return st;
+            put_number(t, row, at, r);
     }
-    return AS_OK;
+    return st == AS_OK ? json_reader_end(r, err) : st;
 }
+
+/* Read one text of a row by `put`. */
+static as_status put_object(struct sweep_table *t, size_t row, const char *text,
+                            as_status (*put)(struct sweep_table *t, size_t row,
+                                             struct json_reader *r, struct as_err *err),
+                            struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0}; /* for texts with escapes alone */
+    struct json_reader r;
+    json_reader_init(&r, text, strlen(text), &a);
+    return put(t, row, &r, err);
+}
+
+/* ---- rows of trials ---- */
 
 static as_status put_texts(struct sweep_table *t, size_t row, const struct table_row *r,
                            struct as_err *err)
@@ -365,7 +368,9 @@ static as_status put_texts(struct sweep_table *t, size_t row, const struct table
                  {C_DECISION, r->decision},
                  {C_RUNNER, r->runner},
                  {C_CLIENT, r->client},
-                 {C_GROUP, r->group}};
+                 {C_GROUP, r->group},
+                 {C_REASON, r->reason},
+                 {C_TAGS, r->tags}};
     as_status st = AS_OK;
     for (size_t i = 0; i < AS_ARRAY_LEN(cells) && st == AS_OK; i++)
         st = put_word(t, row, cells[i].column, cells[i].word, err);
@@ -375,14 +380,6 @@ static as_status put_texts(struct sweep_table *t, size_t row, const struct table
 static as_status put_row(struct sweep_table *t, size_t row, const struct table_row *r,
                          struct as_err *err)
 {
-    JSON_AUTO params = NULL;
-    JSON_AUTO metrics = NULL;
-    as_status st = json_parse(r->params, strlen(r->params), &params, err);
-    if (st == AS_OK)
-        st = json_parse_reals(r->metrics, strlen(r->metrics), &metrics, err);
-    if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL, "trial %lld",
-                             (long long)r->number);
     for (size_t i = 0; i < t->n_columns; i++)
         clear_cells(&t->columns[i], row, row + 1);
     put_u32(t, row, C_NUMBER, r->number);
@@ -395,10 +392,14 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
     put_f64(t, row, C_STARTED, r->started_ms != 0, (double)r->started_ms);
     put_f64(t, row, C_ENDED, r->finished_ms != 0, (double)r->finished_ms);
     ((uint8_t *)t->columns[C_INFEASIBLE].values)[row] = r->infeasible;
-    st = put_texts(t, row, r, err);
+    as_status st = put_texts(t, row, r, err);
     if (st == AS_OK)
-        st = put_params(t, row, params, err);
-    return st == AS_OK ? put_metrics(t, row, metrics, err) : st;
+        st = put_object(t, row, r->params, put_params, err);
+    if (st == AS_OK)
+        st = put_object(t, row, r->metrics, put_metrics, err);
+    if (st != AS_OK && st != AS_E_NOMEM)
+        return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)r->number);
+    return st;
 }
 
 as_status sweep_table_put(struct sweep_table *t, const struct table_row *row, struct as_err *err)
@@ -425,7 +426,7 @@ void sweep_table_mark(struct sweep_table *t, int64_t number, int64_t event)
 /* What a file is made of. */
 struct writing {
     const struct sweep_table *t;
-    const struct sweep_table_part *part;
+    const struct table_part *part;
     struct arena *a;
     size_t *rows; /* the rows of a part; NULL: all */
     size_t n_rows;
@@ -459,29 +460,6 @@ static as_status narrow_values(const struct writing *w, struct columnar_column *
     return AS_OK;
 }
 
-/* Keep the words that the rows have, in the order of their first rows. */
-static as_status pick_words(const struct writing *w, const struct words *words,
-                            struct columnar_column *c, struct as_err *err)
-{
-    AS_AUTO(as_freep) uint32_t *places = as_calloc(words->n + 1, sizeof *places);
-    const char **list = arena_alloc(w->a, w->n_rows + 1, sizeof *list);
-    uint32_t *cells = (uint32_t *)c->values; /* a copy of pick_values() */
-    if (!places || !list)
-        return as_fail_nomem(err);
-    c->words = list;
-    for (size_t i = 0; i < w->n_rows; i++) {
-        if (cells[i] == COLUMNAR_NO_WORD)
-            continue;
-        uint32_t *place = &places[cells[i]];
-        if (*place == 0) {
-            list[c->n_words++] = words->list[cells[i]];
-            *place = (uint32_t)c->n_words;
-        }
-        cells[i] = *place - 1;
-    }
-    return AS_OK;
-}
-
 static as_status put_column(struct writing *w, const struct table_column *c, struct as_err *err)
 {
     struct columnar_column *out = &w->columns[w->n_columns];
@@ -490,7 +468,8 @@ static as_status put_column(struct writing *w, const struct table_column *c, str
     if (st == AS_OK && c->type == COLUMNAR_F64 && w->part->is_single && !c->is_exact)
         st = narrow_values(w, out, err);
     if (st == AS_OK && c->type == COLUMNAR_DICT && w->rows)
-        st = pick_words(w, &c->words, out, err);
+        st = column_words_pick(&c->words, (uint32_t *)out->values, w->n_rows, w->a, &out->words,
+                               &out->n_words, err); /* of a copy by pick_values() */
     if (c->type == COLUMNAR_DICT && !w->rows) {
         out->words = (const char *const *)c->words.list;
         out->n_words = c->words.n;
@@ -542,7 +521,7 @@ static as_status check_name(const struct sweep_table *t, const char *name, struc
     return as_fail(err, AS_E_INVAL,
                    "columns: there is no column '%.80s', expected number, state, origin, attempt, "
                    "restarts, value, step, infeasible, rung, decision, created_at, started_at, "
-                   "ended_at, runner, client, group, param:NAME or metric:NAME",
+                   "ended_at, runner, client, group, reason, tags, param:NAME or metric:NAME",
                    name);
 }
 
@@ -607,7 +586,7 @@ static as_status choose_rows(struct writing *w, struct as_err *err)
     return AS_OK;
 }
 
-as_status sweep_table_write(const struct sweep_table *t, const struct sweep_table_part *part,
+as_status sweep_table_write(const struct sweep_table *t, const struct table_part *part,
                             struct str *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};

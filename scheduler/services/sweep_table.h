@@ -5,7 +5,8 @@
  * Columns, in this order:
  *   number u32, state dict, origin dict, attempt u32, restarts u32, value f64, step f64,
  *   infeasible u8, rung u32 (how many rungs it has reached), decision dict,
- *   created_at, started_at, ended_at f64 (Unix milliseconds), runner, client, group dict
+ *   created_at, started_at, ended_at f64 (Unix milliseconds), runner, client, group, reason dict
+ *   tags dict (with commas between them)
  *   param:NAME   f64 if all values of the parameter are numbers, else dict: a text as itself,
  *                another value as JSON; no value: the parameter is not active
  *   metric:NAME  f64: the last value of each metric that some trial reported, at most
@@ -21,6 +22,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "scheduler/rows/table_row.h"
+#include "scheduler/services/table_kind.h"
 #include "search/space/space.h"
 
 #define SWEEP_TABLE_METRICS 256
@@ -48,15 +50,6 @@ size_t sweep_table_bytes(const struct sweep_table *t); /* about what it holds */
 /* How many rows changed after that event? O(rows). */
 size_t sweep_table_changed(const struct sweep_table *t, int64_t since);
 
-/* What to write of it. */
-struct sweep_table_part {
-    const char *columns; /* names, a comma between them; `number` is always there. NULL: all */
-    bool is_single;      /* values, steps, parameters and metrics as f32 */
-    bool is_whole;       /* all rows; false: those that changed after `since` */
-    int64_t since;
-    int64_t version; /* the event that its reader may pass as `since` next */
-};
-
 /* AS_E_INVAL: there is no such column. A metric that nobody reported is a column
  * without values. */
 AS_MUST_CHECK as_status sweep_table_check(const struct sweep_table *t, const char *columns,
@@ -65,7 +58,7 @@ AS_MUST_CHECK as_status sweep_table_check(const struct sweep_table *t, const cha
 /* Append the file (data/formats/columnar.h) to `ret`. Errors as those of sweep_table_check();
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_table_write(const struct sweep_table *t,
-                                          const struct sweep_table_part *part, struct str *ret,
+                                          const struct table_part *part, struct str *ret,
                                           struct as_err *err);
 
 #endif

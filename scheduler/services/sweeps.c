@@ -9,25 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/plan/plan_check.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "model/document/train_spec.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
-#include "scheduler/services/datasets.h"
-#include "scheduler/services/sweep_prior.h"
+#include "scheduler/services/sweep_reading.h"
 #include "scheduler/assign/grouping.h"
-#include "scheduler/sweep/buckets_rule.h"
-#include "scheduler/sweep/split_rule.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
-#include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/rung_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
+#include "search/regret_bound.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
 
@@ -40,62 +35,8 @@ struct creation {
     const char *objectives, *outcomes; /* JSON; NULL */
     bool is_paused, is_unique;
     const struct idem_key *idem; /* NULL: none */
+    struct faults *faults;       /* NULL: the first fault is returned alone */
 };
-
-/* The train document of a trial that the search may suggest. */
-static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret, struct as_err *err)
-{
-    AS_AUTO(config_freep) struct config *config = NULL;
-    JSON_AUTO trial = NULL;
-    struct search_spec search;
-    sweep_doc_search_spec(doc, &search);
-    as_status st = search_sample(&search, &config, err);
-    if (st != AS_OK)
-        return st;
-    st = sweep_doc_trial(doc, config, &trial, err);
-    if (st != AS_OK)
-        return st;
-    return train_spec_parse(json_object_get(trial, "train"), "/trial/train", ret, err);
-}
-
-static as_status check_dataset(const struct sweep_doc *doc, const struct train_spec *spec,
-                               const struct dataset_row *row, struct as_err *err)
-{
-    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
-    as_status st = dataset_row_info(row, &info, err);
-    if (st != AS_OK)
-        return st;
-    st = sweep_doc_check_metrics(doc, spec, info.task, err);
-    if (st != AS_OK)
-        return as_err_prefix(err, st, "the data set '%s' is for %s", row->name, row->task);
-    if (!as_streq(spec->dataset, row->name))
-        return AS_OK; /* it belongs to other trials; the trainer checks its split and loss */
-    return train_spec_check(spec, &info, "/trial/train", err);
-}
-
-static as_status check_datasets(struct tx *t, struct arena *a, const struct sweep_doc *doc,
-                                struct as_err *err)
-{
-    AS_AUTO(train_spec_done) struct train_spec spec = {0};
-    if (doc->n_datasets == 0)
-        return AS_OK;
-    as_status st = first_spec(doc, &spec, err);
-    if (st != AS_OK)
-        return st;
-    for (size_t i = 0; i < doc->n_datasets; i++) {
-        struct dataset_row row;
-        st = store_dataset_get(t, a, doc->datasets[i], true, &row, err);
-        if (st == AS_E_NOT_FOUND)
-            return as_fail_at(err, AS_E_INVAL, "/trial/train/dataset",
-                              "there is no data set '%s': add it first (assay data add)",
-                              doc->datasets[i]);
-        if (st == AS_OK)
-            st = check_dataset(doc, &spec, &row, err);
-        if (st != AS_OK)
-            return st;
-    }
-    return AS_OK;
-}
 
 /* The objectives as JSON, if there are several; *ret stays NULL for one. */
 static as_status write_objectives(const struct sweep_doc *d, char **ret, struct as_err *err)
@@ -190,7 +131,10 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .rungs_strict = d->stopping.strict,
                               .population = d->stopping.pbt.population,
                               .most = d->limits.max_trials,
-                              .max_steps = d->limits.max_steps};
+                              .max_steps = d->limits.max_steps,
+                              .stop_when = d->limits.stop_when,
+                              .regret_due =
+                                  d->n_objectives == 1 ? (int64_t)regret_bound_next(0) : 0};
 }
 
 /* Insert under the first free id; of a unique name there is one. */
@@ -242,7 +186,7 @@ static as_status get_made(struct tx *t, struct arena *a, const char *id, struct 
 static as_status add_sweep(struct tx *t, struct arena *a, const struct creation *c,
                            int64_t *ret_key, const char **ret_id, struct as_err *err)
 {
-    as_status st = check_datasets(t, a, c->doc, err);
+    as_status st = sweep_check_datasets(t, a, c->doc, c->faults, err);
     if (st != AS_OK)
         return st;
     st = insert_sweep(t, a, c, ret_key, ret_id, err);
@@ -280,57 +224,6 @@ static as_status make_sweep(struct tx *t, struct arena *a, const struct creation
     return store_sweep_get(t, a, key, ret, err);
 }
 
-/* Refuse more GPUs than the built-in trainer uses: they would be held and idle. Like the check
- * below, only for new sweeps. */
-static as_status check_resources(const struct sweep_doc *d, struct faults *faults,
-                                 struct as_err *err)
-{
-    if (d->trial.kind != TRIAL_TRAIN || d->gpus <= 1)
-        return AS_OK;
-    as_status st = as_fail_at(err, AS_E_UNSUPPORTED, "/resources/gpus",
-                              "/resources/gpus: %lld: trial.train uses one GPU in this version; "
-                              "expected 0 or 1",
-                              (long long)d->gpus);
-    return faults_note(faults, st, err);
-}
-
-/* Refuse a population that leaves no trial for a fork. Limits may change later, so stored documents
- * have any. */
-static as_status check_population(const struct sweep_doc *d, struct faults *faults,
-                                  struct as_err *err)
-{
-    if (d->stopping.method != STOP_PBT || d->stopping.pbt.population < d->limits.max_trials)
-        return AS_OK;
-    as_status st =
-        as_fail_at(err, AS_E_INVAL, "/early_stopping/population",
-                   "/early_stopping/population: found %" PRId64
-                   ", expected less than limits.max_trials (%" PRId64 "): forks count as trials",
-                   d->stopping.pbt.population, d->limits.max_trials);
-    return faults_note(faults, st, err);
-}
-
-/* Refuse constraints that name a parameter: no trial would report it as a metric. Sweeps that were
- * created before this check must stay readable, so the document's parser does not check it. */
-static as_status check_outcomes(const struct sweep_doc *d, struct faults *faults,
-                                struct as_err *err)
-{
-    for (size_t i = 0; i < d->n_outcomes; i++) {
-        char list[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
-        json_pointer_index("/constraints", i, list);
-        json_pointer_child(list, "metric", at);
-        if (space_find(d->space, d->outcomes[i].metric) < 0)
-            continue;
-        as_status st =
-            as_fail_at(err, AS_E_INVAL, at,
-                       "%s: '%s' is a parameter, and constraints bound what trials report; "
-                       "bound parameters by parameter_constraints",
-                       at, d->outcomes[i].metric);
-        if ((st = faults_note(faults, st, err)) != AS_OK)
-            return st;
-    }
-    return faults_first(faults, err);
-}
-
 static as_status run_creation(struct store *db, struct arena *a, const struct creation *c,
                               struct sweep_row *ret, struct as_err *err)
 {
@@ -349,25 +242,7 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
-    JSON_AUTO known = NULL;
-    JSON_AUTO moved = NULL;
-    JSON_AUTO whole = NULL;
-    as_status st = sweep_prior_take(db, q->doc, &known, err);
-    if (st == AS_OK)
-        st = buckets_rule_apply(known, &moved, err);
-    if (st == AS_OK)
-        st = split_rule_choose(moved, &whole, err);
-    if (st != AS_OK)
-        return st;
-    st = sweep_doc_parse_noting(whole, seed, q->faults, &parsed, err);
-    if (st != AS_OK)
-        return st;
-    st = check_resources(parsed, q->faults, err);
-    if (st != AS_OK)
-        return st;
-    st = check_outcomes(parsed, q->faults, err);
-    if (st == AS_OK)
-        st = check_population(parsed, q->faults, err);
+    as_status st = sweep_read_new(db, q->doc, seed, q->faults, &parsed, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);
@@ -387,7 +262,8 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
                                .outcomes = outcomes,
                                .is_paused = q->is_paused,
                                .is_unique = q->is_unique,
-                               .idem = q->idem};
+                               .idem = q->idem,
+                               .faults = q->faults};
     return run_creation(db, a, &c, ret, err);
 }
 

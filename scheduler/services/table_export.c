@@ -20,19 +20,17 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "scheduler/services/sweep_table.h"
-#include "scheduler/store/sweep_store.h"
 #include "scheduler/store/table_store.h"
 #include "scheduler/sweep/stored_doc.h"
 
-#define READ_ROWS 10000 /* trials of one statement: some 10 MB of texts */
-#define MADE_FILES 4    /* of one table */
-#define REUSE_ROWS 4096 /* the file of a smaller table is always made anew */
-#define REUSE_PART 16   /* a file is used again until a sixteenth of the rows changed */
+#define MADE_FILES 4      /* of one table */
+#define REUSE_TRIALS 4096 /* the file of a smaller table is always made anew */
+#define REUSE_PART 16     /* a file is used again until a sixteenth of the trials changed */
 
 /* The file of a whole table, for one choice of columns. */
 struct made_file {
     char *columns; /* owned; NULL: all */
+    size_t max_points;
     bool is_single;
     table_pack_fn *pack;
     char *bytes; /* owned; NULL: no file */
@@ -44,11 +42,13 @@ struct made_file {
 struct kept_table {
     struct kept_table *next;
     int64_t key;
+    const struct table_kind *kind;
+    char *subject;       /* owned; NULL: none */
     size_t users, bytes; /* guarded by the cache's lock, as used_ns */
     int64_t used_ns;
 
-    pthread_mutex_t mu;    /* guards all below */
-    struct sweep_table *t; /* owned; NULL: not read yet */
+    pthread_mutex_t mu; /* guards all below */
+    void *t;            /* owned; NULL: not read yet */
     int64_t base, version, seen;
     int64_t seen_ns; /* monotonic, when `seen` was read */
     struct made_file made[MADE_FILES];
@@ -82,10 +82,18 @@ static void forget_files(struct kept_table *k)
     }
 }
 
+static void forget_table(struct kept_table *k)
+{
+    if (k->t)
+        k->kind->free(k->t);
+    k->t = NULL;
+    forget_files(k);
+}
+
 static void kept_free(struct kept_table *k)
 {
-    forget_files(k);
-    sweep_table_free(k->t);
+    forget_table(k);
+    free(k->subject);
     (void)pthread_mutex_destroy(&k->mu);
     free(k);
 }
@@ -111,16 +119,33 @@ size_t table_cache_bytes(struct table_cache *x)
     return n;
 }
 
-/* The table of that sweep, empty if it is not kept; give it back. NULL when memory is out. */
-static struct kept_table *kept_take(struct table_cache *x, int64_t key)
+static struct kept_table *kept_create(const struct table_kind *kind, int64_t key,
+                                      const char *subject)
+{
+    struct kept_table *k = as_calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->key = key;
+    k->kind = kind;
+    k->subject = as_strdup(subject);
+    if (subject && !k->subject) {
+        free(k);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&k->mu, NULL); /* cannot fail on Linux */
+    return k;
+}
+
+/* The table of that kind and sweep, empty if it is not kept; give it back. NULL when memory is
+ * out. */
+static struct kept_table *kept_take(struct table_cache *x, const struct table_kind *kind,
+                                    int64_t key, const char *subject)
 {
     pthread_mutex_lock(&x->mu);
     struct kept_table *k = x->list;
-    while (k && k->key != key)
+    while (k && !(k->key == key && k->kind == kind && as_streq(k->subject, subject)))
         k = k->next;
-    if (!k && (k = as_calloc(1, sizeof *k))) {
-        k->key = key;
-        (void)pthread_mutex_init(&k->mu, NULL);
+    if (!k && (k = kept_create(kind, key, subject))) {
         k->next = x->list;
         x->list = k;
     }
@@ -170,7 +195,7 @@ static void kept_give_back(struct table_cache *x, struct kept_table *k, size_t b
 
 static size_t kept_bytes(const struct kept_table *k)
 {
-    size_t n = sizeof *k + (k->t ? sweep_table_bytes(k->t) : 0);
+    size_t n = sizeof *k + (k->t ? k->kind->bytes(k->t) : 0);
     for (size_t i = 0; i < MADE_FILES; i++)
         n += k->made[i].len;
     return n;
@@ -187,60 +212,10 @@ static as_status read_head(struct store *db, struct arena *a, const struct kept_
     return run.status;
 }
 
-static as_status put_rows(struct kept_table *k, const struct table_row *rows, size_t n,
-                          struct as_err *err)
-{
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i++)
-        st = sweep_table_put(k->t, &rows[i], err);
-    return st;
-}
-
-/* Read the trials that the table lacks. */
-static as_status read_more(struct store *db, struct kept_table *k, int64_t total,
-                           struct as_err *err)
-{
-    as_status st = AS_OK;
-    while ((int64_t)sweep_table_rows(k->t) < total && st == AS_OK) {
-        AS_AUTO(arena_done) struct arena a = {0};
-        struct table_row *rows = NULL;
-        size_t n = 0;
-        int64_t from = (int64_t)sweep_table_rows(k->t);
-        int64_t to = total - from > READ_ROWS ? from + READ_ROWS : total;
-        struct tx_run run = tx_run_start(db, TX_READ, err);
-        while (tx_run_again(&run))
-            run.status = store_table_rows(run.tx, &a, k->key, from, to, &rows, &n, err);
-        st = run.status;
-        if (st == AS_OK && n == 0)
-            return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-        if (st == AS_OK)
-            st = put_rows(k, rows, n, err);
-    }
-    return st;
-}
-
-/* Read again the trials that changed. */
-static as_status read_changed(struct store *db, struct kept_table *k,
-                              const struct table_change *changes, size_t n, struct as_err *err)
-{
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i += READ_ROWS) {
-        AS_AUTO(arena_done) struct arena a = {0};
-        struct table_row *rows = NULL;
-        size_t n_rows = 0, part = n - i < READ_ROWS ? n - i : READ_ROWS;
-        struct tx_run run = tx_run_start(db, TX_READ, err);
-        while (tx_run_again(&run))
-            run.status =
-                store_table_rows_of(run.tx, &a, k->key, changes + i, part, &rows, &n_rows, err);
-        st = run.status == AS_OK ? put_rows(k, rows, n_rows, err) : run.status;
-    }
-    return st;
-}
-
 static void mark_changes(struct kept_table *k, const struct table_change *changes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        sweep_table_mark(k->t, changes[i].number, changes[i].event);
+        k->kind->mark(k->t, changes[i].number, changes[i].event);
 }
 
 static as_status list_changes(struct store *db, struct arena *a, const struct kept_table *k,
@@ -270,7 +245,7 @@ static as_status begin_table(struct kept_table *k, const struct table_head *head
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
     as_status st = stored_doc_read(head->document, NULL, &doc, err);
     if (st == AS_OK)
-        st = sweep_table_create(doc->space, &k->t, err);
+        st = k->kind->create(doc, k->subject, &k->t, err);
     if (st != AS_OK)
         return st;
     k->version = head->last_event ? head->last_event : head->horizon;
@@ -281,22 +256,30 @@ static as_status begin_table(struct kept_table *k, const struct table_head *head
 static as_status extend_table(struct store *db, struct arena *a, struct kept_table *k,
                               const struct table_head *head, struct as_err *err)
 {
+    struct table_news news = {.key = k->key, .n_trials = head->n_trials};
     struct table_change *changes = NULL;
-    size_t n = 0;
-    as_status st = list_changes(db, a, k, k->seen, head->horizon, &changes, &n, err);
-    size_t n_known = 0;
-    while (st == AS_OK && n_known < n && changes[n_known].number < (int64_t)sweep_table_rows(k->t))
-        n_known++;
+    as_status st = list_changes(db, a, k, k->seen, head->horizon, &changes, &news.n_changes, err);
+    news.changes = changes;
     if (st == AS_OK)
-        st = read_changed(db, k, changes, n_known, err);
-    if (st == AS_OK)
-        st = read_more(db, k, head->n_trials, err);
+        st = k->kind->read(k->t, db, &news, err);
     if (st != AS_OK)
         return st;
-    mark_changes(k, changes, n);
+    mark_changes(k, changes, news.n_changes);
     if (head->last_event > k->version)
         k->version = head->last_event;
     return AS_OK;
+}
+
+static as_status read_table(struct store *db, struct kept_table *k, const struct table_head *head,
+                            struct as_err *err)
+{
+    const struct table_news news = {.key = k->key, .n_trials = head->n_trials};
+    as_status st = begin_table(k, head, err);
+    if (st == AS_OK)
+        st = k->kind->read(k->t, db, &news, err);
+    if (st != AS_OK)
+        forget_table(k); /* `seen` is not known yet */
+    return st;
 }
 
 /* Forget a table that may have missed an event. */
@@ -306,11 +289,8 @@ static as_status drop_old(struct store *db, struct kept_table *k, struct as_err 
     as_status st = AS_OK;
     if (k->t && clock_mono_ns() - k->seen_ns > store_config(db)->event_keep_ms / 2 * NS_PER_MS)
         st = is_covered(db, k->seen, &is_safe, err);
-    if (st == AS_OK && k->t && !is_safe) {
-        sweep_table_free(k->t);
-        k->t = NULL;
-        forget_files(k);
-    }
+    if (st == AS_OK && !is_safe)
+        forget_table(k);
     return st;
 }
 
@@ -324,15 +304,7 @@ static as_status bring_up_to_date(struct store *db, struct kept_table *k, struct
         st = read_head(db, &a, k, &head, err);
     if (st != AS_OK)
         return st;
-    if (k->t) {
-        st = extend_table(db, &a, k, &head, err);
-    } else {
-        st = begin_table(k, &head, err);
-        if (st == AS_OK && (st = read_more(db, k, head.n_trials, err)) != AS_OK) {
-            sweep_table_free(k->t); /* `seen` is not known yet */
-            k->t = NULL;
-        }
-    }
+    st = k->t ? extend_table(db, &a, k, &head, err) : read_table(db, k, &head, err);
     if (st != AS_OK)
         return st;
     k->seen = head.horizon;
@@ -368,16 +340,16 @@ static as_status knows_since(struct store *db, struct kept_table *k, int64_t sin
 static bool is_same(const struct made_file *m, const struct table_request *q)
 {
     return m->bytes && m->pack == q->pack && m->is_single == q->is_single &&
-           as_streq(m->columns, q->columns);
+           m->max_points == q->max_points && as_streq(m->columns, q->columns);
 }
 
 static bool is_fresh(const struct kept_table *k, const struct made_file *m)
 {
-    size_t rows = sweep_table_rows(k->t);
+    size_t trials = k->kind->trials(k->t);
     if (m->version == k->version)
         return true;
-    return rows >= REUSE_ROWS && clock_mono_ns() - m->made_ns < TABLE_STALE_MS * NS_PER_MS &&
-           sweep_table_changed(k->t, m->version) <= rows / REUSE_PART;
+    return trials >= REUSE_TRIALS && clock_mono_ns() - m->made_ns < TABLE_STALE_MS * NS_PER_MS &&
+           k->kind->changed(k->t, m->version) <= trials / REUSE_PART;
 }
 
 static as_status pack_bytes(const struct table_request *q, struct str *b, struct as_err *err)
@@ -398,12 +370,13 @@ static as_status pack_bytes(const struct table_request *q, struct str *b, struct
 static as_status write_part(const struct kept_table *k, const struct table_request *q,
                             bool is_whole, struct str *ret, struct as_err *err)
 {
-    const struct sweep_table_part part = {.columns = q->columns,
-                                          .is_single = q->is_single,
-                                          .is_whole = is_whole,
-                                          .since = q->since,
-                                          .version = k->version};
-    as_status st = sweep_table_write(k->t, &part, ret, err);
+    const struct table_part part = {.columns = q->columns,
+                                    .max_points = q->max_points,
+                                    .is_single = q->is_single,
+                                    .is_whole = is_whole,
+                                    .since = q->since,
+                                    .version = k->version};
+    as_status st = k->kind->write(k->t, &part, ret, err);
     return st == AS_OK ? pack_bytes(q, ret, err) : st;
 }
 
@@ -423,8 +396,11 @@ static as_status make_file(struct kept_table *k, const struct table_request *q,
         return st;
     free(ret->columns);
     free(ret->bytes);
-    *ret = (struct made_file){
-        .is_single = q->is_single, .pack = q->pack, .version = k->version, .made_ns = now_ns};
+    *ret = (struct made_file){.max_points = q->max_points,
+                              .is_single = q->is_single,
+                              .pack = q->pack,
+                              .version = k->version,
+                              .made_ns = now_ns};
     ret->columns = as_steal(columns);
     ret->len = b.len;
     ret->bytes = str_take(&b);
@@ -484,20 +460,32 @@ static as_status answer_locked(struct store *db, struct kept_table *k, struct ar
     return has_part ? answer_part(k, a, q, ret, err) : answer_whole(k, a, q, ret, err);
 }
 
+static as_status find_sweep(struct store *db, struct arena *a, const struct table_request *q,
+                            int64_t *ret_key, const char **ret_metric, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_table_sweep(run.tx, a, q->sweep, ret_key, ret_metric, err);
+    return run.status;
+}
+
 as_status table_export(struct store *db, struct table_cache *cache, struct arena *a,
                        const struct table_request *q, struct table_answer *ret, struct as_err *err)
 {
     int64_t key = 0;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = store_sweep_key(run.tx, q->sweep, &key, err);
-    if (run.status != AS_OK)
-        return run.status;
-    struct kept_table *k = kept_take(cache, key);
+    const char *subject = NULL;
+    as_status st = find_sweep(db, a, q, &key, &subject, err);
+    if (st != AS_OK)
+        return st;
+    if (q->kind != &table_of_points)
+        subject = NULL;
+    else if (q->metric)
+        subject = q->metric;
+    struct kept_table *k = kept_take(cache, q->kind, key, subject);
     if (!k)
         return as_fail_nomem(err);
     pthread_mutex_lock(&k->mu);
-    as_status st = answer_locked(db, k, a, q, ret, err);
+    st = answer_locked(db, k, a, q, ret, err);
     if (kept_bytes(k) > cache->max_bytes)
         forget_files(k); /* they cost less than to read the table again */
     size_t bytes = kept_bytes(k);

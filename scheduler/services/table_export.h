@@ -1,5 +1,5 @@
-/* All trials of a sweep as one file of columns (data/formats/columnar.h, sweep_table.h), and the
- * trials that changed since.
+/* All trials of a sweep as one file of columns (data/formats/columnar.h, sweep_table.h), their
+ * points (points_table.h) or their attempts (attempts_table.h), and what changed since.
  *
  * The server keeps the tables that were asked for last, within a limit of bytes over all sweeps,
  * and extends them by the trials that events name: a request reads what is new. The file of a whole
@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "scheduler/services/table_kind.h"
 #include "scheduler/store/store.h"
 
 #define TABLE_CACHE_BYTES ((size_t)512 << 20)
@@ -36,9 +37,12 @@ size_t table_cache_bytes(struct table_cache *x);
 typedef as_status table_pack_fn(const void *bytes, size_t len, struct str *ret, struct as_err *err);
 
 struct table_request {
-    const char *sweep;   /* id */
-    const char *columns; /* names, a comma between them; NULL: all */
-    bool is_single;      /* numbers that were measured or searched as f32 */
+    const struct table_kind *kind; /* table_of_trials, table_of_points, table_of_attempts */
+    const char *sweep;             /* id */
+    const char *columns;           /* of trials: names, a comma between them; NULL: all */
+    const char *metric;            /* of points; NULL: that of the first objective */
+    size_t max_points;             /* of points: for each trial, POINTS_LINE_MIN or more */
+    bool is_single;                /* numbers that were measured or searched as f32 */
     bool has_since;
     int64_t since;       /* the version that the caller has */
     table_pack_fn *pack; /* NULL: as it is */
@@ -50,11 +54,11 @@ struct table_answer {
     const char *etag; /* quoted; of whole tables, else NULL */
 };
 
-/* The trials that changed after `since`; the whole table if there is no `since`, or if the server
- * cannot know what changed after it. A whole table of many trials may be one that was made up to
- * TABLE_STALE_MS ago, if few trials changed meanwhile: its version says so, and what changed after
- * it is the next request. Any thread.
- * AS_E_NOT_FOUND: no such sweep. AS_E_INVAL: no such column. AS_E_UNAVAILABLE, AS_E_NOMEM. */
+/* What is shown of the trials that changed after `since`; the whole table if there is no `since`,
+ * or if the server cannot know what changed after it. A whole table of many trials may be one that
+ * was made up to TABLE_STALE_MS ago, if few trials changed meanwhile: its version says so, and what
+ * changed after it is the next request. Any thread. AS_E_NOT_FOUND: no such sweep. AS_E_INVAL: no
+ * such column. AS_E_UNAVAILABLE, AS_E_NOMEM. */
 #define TABLE_STALE_MS 30000
 AS_MUST_CHECK as_status table_export(struct store *db, struct table_cache *cache, struct arena *a,
                                      const struct table_request *q, struct table_answer *ret,

@@ -47,6 +47,8 @@ static as_status check_room(const struct sweep_head *s, const struct added_trial
     int64_t left = s->planned - s->counts.total, wanted = 0;
     for (size_t i = 0; i < n; i++)
         wanted += rows[i].state == TRIAL_QUEUED;
+    if (wanted == 0 && (s->state == SWEEP_COMPLETED || s->state == SWEEP_FINISHING))
+        return AS_OK; /* results change nothing about its end, and are there if it runs on */
     if (s->state != SWEEP_RUNNING && s->state != SWEEP_PAUSED)
         return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s and takes no more trials", s->id,
                        sweep_state_format(s->state));

@@ -13,6 +13,7 @@
 #include "base/metric_name.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
+#include "scheduler/services/trial_orders.h"
 #include "scheduler/services/trial_test.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/file_store.h"
@@ -25,8 +26,10 @@
 #include "search/space/param.h"
 #include "search/suggest.h"
 
-/* The list's cursor: sort, direction, whether it has a key, key, number. */
-#define PLACE_FIELDS 5
+/* The list's cursor: sort, name of what is sorted by, direction, whether it has a key, key,
+ * number. */
+#define PLACE_FIELDS 6
+#define ROWS_FIRST 128 /* trials that a page reads first; then twice as many each time */
 
 /* Parse a value that place_write() wrote; infinities are valid values here. */
 static bool read_key(const char *s, double *ret)
@@ -46,14 +49,15 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
     as_status st = cursor_read(a, q->page.cursor, "trials", f, PLACE_FIELDS, err);
     if (st != AS_OK)
         return st;
-    if (!as_streq(f[0], trial_sort_words[q->sort]) || !as_streq(f[1], q->descending ? "d" : "a"))
+    if (!as_streq(f[0], trial_sort_words[q->sort]) || !as_streq(f[1], q->name ? q->name : "") ||
+        !as_streq(f[2], q->descending ? "d" : "a"))
         return as_fail(err, AS_E_INVAL, "the cursor belongs to another order of this list");
     ret->set = true;
-    ret->has_key = as_streq(f[2], "1");
-    st = cursor_i64(f[4], &ret->number, err);
+    ret->has_key = as_streq(f[3], "1");
+    st = cursor_i64(f[5], &ret->number, err);
     if (st != AS_OK)
         return st;
-    if (!read_key(f[3], &ret->key) || ret->number < 0 || ret->number > INT32_MAX)
+    if (!read_key(f[4], &ret->key) || ret->number < 0 || ret->number > INT32_MAX)
         return as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
     return AS_OK;
 }
@@ -64,8 +68,12 @@ static const char *place_write(struct arena *a, const struct trial_query *q,
     char buf[32], number[24];
     const char *key = as_format_double(p->has_key ? p->key : 0, buf, sizeof buf);
     snprintf(number, sizeof number, "%" PRId64, p->number);
-    const char *const f[PLACE_FIELDS] = {trial_sort_words[q->sort], q->descending ? "d" : "a",
-                                         p->has_key ? "1" : "0", key, number};
+    const char *const f[PLACE_FIELDS] = {trial_sort_words[q->sort],
+                                         q->name ? q->name : "",
+                                         q->descending ? "d" : "a",
+                                         p->has_key ? "1" : "0",
+                                         key,
+                                         number};
     return cursor_make(a, "trials", f, PLACE_FIELDS);
 }
 
@@ -81,23 +89,113 @@ static as_status list_trials(struct tx *t, struct arena *a, const char *sweep,
     return store_trial_list(t, a, key, q, after, ret, ret_next, err);
 }
 
-as_status trial_list(struct store *db, struct arena *a, const char *sweep,
-                     const struct trial_query *q, struct trial_page *ret, struct as_err *err)
+static as_status list_by_number(struct store *db, struct arena *a, const char *sweep,
+                                const struct trial_query *q, const struct trial_place *after,
+                                struct trial_page *ret, struct trial_place *ret_next,
+                                struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = list_trials(run.tx, a, sweep, q, after, ret, ret_next, err);
+    return run.status;
+}
+
+/* What a row costs of a page's bytes. */
+static int64_t bytes_of(const struct trial_row *r)
+{
+    const char *const texts[] = {r->params,  r->metrics, r->suggestion,
+                                 r->retries, r->rungs,   r->reason};
+    size_t n = sizeof *r;
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++)
+        n += texts[i] ? strlen(texts[i]) : 0;
+    return (int64_t)n;
+}
+
+static as_status read_rows_at(struct store *db, struct arena *a, int64_t sweep_key,
+                              const struct trial_place *at, size_t n, struct trial_row *ret,
+                              struct as_err *err)
+{
+    struct trial_key *keys = arena_alloc(a, n, sizeof *keys);
+    struct arena **arenas = arena_alloc(a, n, sizeof *arenas);
+    if (!keys || !arenas)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = (struct trial_key){sweep_key, at[i].number};
+        arenas[i] = a;
+    }
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_trial_get_many(run.tx, keys, n, arenas, ret, err);
+    return run.status;
+}
+
+/* Read the trials at the places, until they pass the bytes of a page. */
+static as_status read_places(struct store *db, struct arena *a, int64_t sweep_key,
+                             const struct trial_place *at, size_t n, struct trial_page *ret,
+                             struct as_err *err)
+{
+    struct trial_page page = {.rows = arena_alloc(a, n + 1, sizeof *page.rows)};
+    int64_t bytes = 0;
+    if (!page.rows)
+        return as_fail_nomem(err);
+    for (size_t done = 0, ask = ROWS_FIRST; done < n; ask *= 2) {
+        size_t part = n - done < ask ? n - done : ask;
+        as_status st = read_rows_at(db, a, sweep_key, at + done, part, page.rows + done, err);
+        if (st != AS_OK)
+            return st;
+        done += part;
+        while (page.n < done) {
+            bytes += bytes_of(&page.rows[page.n]);
+            if (page.n > 0 && bytes > PAGE_BYTES_MAX) {
+                *ret = page;
+                return AS_OK; /* this row begins the next page */
+            }
+            page.n++;
+        }
+    }
+    *ret = page;
+    return AS_OK;
+}
+
+static as_status list_by_order(struct store *db, struct trial_orders *orders, struct arena *a,
+                               const char *sweep, const struct trial_query *q,
+                               const struct trial_place *after, struct trial_page *ret,
+                               struct trial_place *ret_next, struct as_err *err)
+{
+    int64_t key = 0;
+    size_t size = (size_t)q->page.size, n = 0;
+    struct trial_place *at = arena_alloc(a, size + 1, sizeof *at);
+    if (!at)
+        return as_fail_nomem(err);
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_sweep_key(run.tx, sweep, &key, err);
+    as_status st = run.status;
+    if (st == AS_OK)
+        st = trial_orders_page(db, orders, key, q, after, size + 1, at, &n, err);
+    if (st == AS_OK)
+        st = read_places(db, a, key, at, n < size ? n : size, ret, err);
+    if (st == AS_OK && ret->n < n)
+        *ret_next = at[ret->n - 1];
+    return st;
+}
+
+as_status trial_list(struct store *db, struct trial_orders *orders, struct arena *a,
+                     const char *sweep, const struct trial_query *q, struct trial_page *ret,
+                     struct as_err *err)
 {
     struct trial_query query = *q;
     struct trial_place after = {0}, next = {0};
     struct trial_page page = {0};
     as_status st = page_size(&q->page, &query.page.size, err);
+    if (st == AS_OK)
+        st = place_read(a, q, &after, err);
+    if (st == AS_OK && q->sort == TRIAL_BY_NUMBER)
+        st = list_by_number(db, a, sweep, &query, &after, &page, &next, err);
+    else if (st == AS_OK)
+        st = list_by_order(db, orders, a, sweep, &query, &after, &page, &next, err);
     if (st != AS_OK)
         return st;
-    st = place_read(a, q, &after, err);
-    if (st != AS_OK)
-        return st;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = list_trials(run.tx, a, sweep, &query, &after, &page, &next, err);
-    if (run.status != AS_OK)
-        return run.status;
     if (next.set) {
         page.next_cursor = place_write(a, q, &next);
         if (!page.next_cursor)

@@ -17,11 +17,14 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 
-/* Trials without a value of the sort key come last, in both directions. AS_E_INVAL: the cursor, or
- * a cursor of another order. */
-AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char *sweep,
-                                   const struct trial_query *q, struct trial_page *ret,
-                                   struct as_err *err);
+struct trial_orders;
+
+/* Trials without a value of the sort key come last, in both directions. `orders`: unless they are
+ * sorted by number. AS_E_INVAL: the cursor, a cursor of another order, or there is no such
+ * parameter to sort by. */
+AS_MUST_CHECK as_status trial_list(struct store *db, struct trial_orders *orders, struct arena *a,
+                                   const char *sweep, const struct trial_query *q,
+                                   struct trial_page *ret, struct as_err *err);
 
 /* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
  * is NULL unless they pass PAGE_BYTES_MAX: then the page has fewer, and the cursor continues. */

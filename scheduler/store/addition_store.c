@@ -18,11 +18,12 @@ static const struct stmt stmts[] = {
         {"addition_trials",
          "with l as (select *, state <> 'queued' as is_known from unnest($5::int[], $6::text[], "
          "$7::text[], $8::bigint[], $9::text[], $10::bigint[], $11::text[], $12::float8[], "
-         "$13::text[], $14::bool[]) as l(number, state, params, seed, shape, bytes, reason, value, "
-         "metrics, feasible)), made as (insert into trial (sweep_key, number, state, params, "
+         "$13::text[], $14::bool[], $15::text[]) as l(number, state, params, seed, shape, bytes, "
+         "reason, value, metrics, feasible, suggestion)), made as (insert into trial (sweep_key, "
+         "number, state, params, "
          "suggestion, seed, origin, shape, bytes_per_member, reason, value, step, metrics, "
-         "feasible, finished_at, finish_seq) select $1, number, state, params::json, case when "
-         "is_known then '{\"method\":\"known\"}' else '{\"method\":\"enqueued\"}' end::json, seed, "
+         "feasible, finished_at, finish_seq) select $1, number, state, params::json, "
+         "suggestion::json, seed, "
          "case when is_known then 'known' else 'enqueued' end, nullif(shape, ''), nullif(bytes, "
          "0), nullif(reason, ''), nullif(value, 'NaN'), case when metrics <> '{}' then 0 end, "
          "metrics::jsonb, case when state = 'completed' then feasible end, case when is_known then "
@@ -49,7 +50,7 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set addition_stmts = {"addition", stmts, AS_ARRAY_LEN(stmts)};
 
-#define COLUMNS_MAX 10
+#define COLUMNS_MAX 11
 
 struct columns {
     struct str c[COLUMNS_MAX];
@@ -95,6 +96,7 @@ static void add_row(struct columns *x, const struct added_trial *r)
     array_f64(&x->c[7], r->has_value ? r->value : NAN);
     array_str(&x->c[8], r->metrics_json ? r->metrics_json : "{}");
     array_str(&x->c[9], r->feasible ? "t" : "f");
+    array_str(&x->c[10], r->suggestion);
 }
 
 static as_status insert_trials(struct tx *t, const struct sweep_head *s,
@@ -114,7 +116,7 @@ static as_status insert_trials(struct tx *t, const struct sweep_head *s,
                   ARGS(arg_i64(s->key), arg_str(s->id), arg_i64(s->finish_seq), arg_i64(t->events),
                        arg_column(&x, 0), arg_column(&x, 1), arg_column(&x, 2), arg_column(&x, 3),
                        arg_column(&x, 4), arg_column(&x, 5), arg_column(&x, 6), arg_column(&x, 7),
-                       arg_column(&x, 8), arg_column(&x, 9)),
+                       arg_column(&x, 8), arg_column(&x, 9), arg_column(&x, 10)),
                   &r, err);
     t->events += (int64_t)n;
     return st;

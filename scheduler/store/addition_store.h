@@ -9,9 +9,10 @@
 
 struct added_trial {
     int64_t number, seed;
-    trial_state state;  /* QUEUED, or the end of a known result: COMPLETED, FAILED */
-    const char *params; /* JSON */
-    const char *shape;  /* NULL: it has none */
+    trial_state state;      /* QUEUED, or the end of a known result: COMPLETED, FAILED */
+    const char *params;     /* JSON */
+    const char *suggestion; /* JSON: {"method": "known" or "enqueued", "key"} */
+    const char *shape;      /* NULL: it has none */
     int64_t bytes_per_member;
     const char *reason; /* of a failure; NULL: none */
     /* of a known result: */

@@ -39,7 +39,8 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
     NEXT(i64, attempt, "t.attempt")                                                                \
     NEXT(text, shape, "t.shape")                                                                   \
     NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
-    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome in ('released', 'paused'), false)")
+    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome in ('released', 'paused'), false)") \
+    NEXT(bool, is_ahead, "t.attempt = 0 and t.origin = 'suggested'")
 COLUMNS_WHOLE_ROW(struct queued_trial, QUEUED_FIELDS)
 COLUMNS_READER(queued, struct queued_trial, QUEUED_FIELDS)
 #define QUEUED_COLUMNS COLUMNS_SQL(QUEUED_FIELDS)
@@ -55,16 +56,6 @@ COLUMNS_WHOLE_ROW(struct group_head, GROUP_FIELDS)
 COLUMNS_READER(group, struct group_head, GROUP_FIELDS)
 #define GROUP_COLUMNS COLUMNS_SQL(GROUP_FIELDS)
 
-/* The values of a trial are those of one attempt. Only one that goes on from a checkpoint keeps
- * what the attempt before it had measured, as after a retry (trial_store). */
-#define HAS_CHECKPOINT                                                                             \
-    "exists (select from trial_file f where f.sweep_key = t.sweep_key and f.number = t.number "    \
-    "and "                                                                                         \
-    "f.kind = 'checkpoint')"
-#define OWN_VALUES                                                                                 \
-    "value = case when " HAS_CHECKPOINT " then t.value end, step = case when " HAS_CHECKPOINT      \
-    " then t.step end, metrics = case when " HAS_CHECKPOINT " then t.metrics else '{}' end, "
-
 static const struct stmt stmts[] = {
     [ASSIGNMENT_QUEUE] =
         {"assignment_queue",
@@ -76,7 +67,7 @@ static const struct stmt stmts[] = {
         {"assignment_begin",
          "with l as (select * from unnest($10::int[], $11::text[]) as l(number, group_id)), begun "
          "as "
-         "(update trial t set " OWN_VALUES
+         "(update trial t set " SQL_OWN_VALUES
          "state = 'running', attempt = t.attempt + 1, decision = null, runner = $3, epoch = $4, "
          "client = $5, gang = " IS_GANG
          ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "

@@ -19,6 +19,7 @@ enum {
     CLAIMS_TURNS,
     CLAIMS_NEWS,
     CLAIMS_QUEUE,
+    CLAIMS_FILES,
     CLAIMS_ADD,
     CLAIMS_BEGIN,
     CLAIMS_ATTEMPTS,
@@ -93,6 +94,12 @@ static const struct stmt stmts[] = {
          "t.parent is not null "
          "from trial t where t.sweep_key = u.key and t.state = 'queued' order by t.number limit "
          "u.most) h"},
+    [CLAIMS_FILES] =
+        {"claims_files",
+         "select u.place - 1, h.* from unnest($1::bigint[], $2::int[]) with ordinality as u(key, "
+         "number, place) cross join lateral (select f.path, f.size, f.sha256 from trial_file f "
+         "where f.sweep_key = u.key and f.number = u.number and f.kind = 'checkpoint') h order by "
+         "u.place, h.path"},
     [CLAIMS_ADD] =
         {"claims_add",
          "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
@@ -103,7 +110,8 @@ static const struct stmt stmts[] = {
          "number, params, suggestion, seed, place, seen, runner, epoch)"},
     [CLAIMS_BEGIN] =
         {"claims_begin",
-         "update trial t set state = 'running', attempt = l.attempt, runner = l.runner, epoch = "
+         "update trial t set " SQL_OWN_VALUES
+         "state = 'running', attempt = l.attempt, decision = null, runner = l.runner, epoch = "
          "l.epoch, client = null, gang = false, group_id = null, claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[]) as l(key, number, attempt, runner, "
@@ -334,6 +342,56 @@ static as_status read_queues(struct tx *t, struct arena *a, struct batch_source 
     return st;
 }
 
+/* The checkpoints of queued trials that ran before, and of forks. */
+static as_status read_checkpoints(struct tx *t, struct arena *a, struct batch_queued *const *ran,
+                                  const int64_t *keys, size_t n, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&x.c[0], keys[i]);
+        array_i64(&x.c[1], ran[i]->number);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[CLAIMS_FILES], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+    struct file_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        struct file_list *files = &ran[read_i64(&rd)]->files;
+        if (files->n++ == 0)
+            files->rows = &rows[i];
+        rows[i].path = read_str(&rd);
+        rows[i].size = read_i64(&rd);
+        rows[i].sha256 = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+static as_status read_files(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
+                            struct as_err *err)
+{
+    size_t n_queued = 0, n_ran = 0;
+    for (size_t i = 0; i < n; i++)
+        n_queued += sources[i].n_queue;
+    struct batch_queued **ran = arena_alloc(a, n_queued + 1, sizeof(struct batch_queued *));
+    int64_t *keys = arena_alloc(a, n_queued + 1, sizeof *keys);
+    if (!ran || !keys)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sources[i].n_queue; k++)
+            if (sources[i].queue[k].attempt > 0 || sources[i].queue[k].is_fork) {
+                keys[n_ran] = sources[i].key;
+                ran[n_ran++] = &sources[i].queue[k];
+            }
+    return n_ran > 0 ? read_checkpoints(t, a, ran, keys, n_ran, err) : AS_OK;
+}
+
 as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
                      struct as_err *err)
 {
@@ -346,7 +404,9 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
     as_status st = store_sweep_lock_many(t, a, keys, n, false, rows, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
-    return st == AS_OK ? read_queues(t, a, sources, n, err) : st;
+    if (st == AS_OK)
+        st = read_queues(t, a, sources, n, err);
+    return st == AS_OK ? read_files(t, a, sources, n, err) : st;
 }
 
 /* ---- begin ---- */

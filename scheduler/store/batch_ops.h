@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/assignment_row.h"
+#include "scheduler/rows/file_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
@@ -154,8 +155,9 @@ struct batch_source {
     struct batch_queued {
         int64_t number, attempt, seed;
         const char *params;
-        bool is_fork; /* it may have a checkpoint, though it never ran */
-    } * queue;        /* the oldest queued trials */
+        bool is_fork;           /* it may have a checkpoint, though it never ran */
+        struct file_list files; /* of its checkpoint */
+    } * queue;                  /* the oldest queued trials */
     size_t n_queue;
 };
 

@@ -514,10 +514,10 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
  * transaction that saw the change meanwhile is later in the log, so it never outlives what it
  * saw. What wrote nothing does not wait. */
 static const char *const commits[] = {
-    [TX_WRITE] = "select set_config('assay.wrote', (pg_current_xact_id_if_assigned() is not "
-                 "null)::text, false); commit; select case when "
-                 "current_setting('assay.wrote')::boolean then pg_logical_emit_message(true, "
-                 "'assay', '') end",
+    [TX_WRITE] = ("select set_config('assay.wrote', (pg_current_xact_id_if_assigned() is not "
+                  "null)::text, false); commit; select case when "
+                  "current_setting('assay.wrote')::boolean then pg_logical_emit_message(true, "
+                  "'assay', '') end"),
     [TX_SOFT] = "commit",
     [TX_BATCH] = "commit"};
 

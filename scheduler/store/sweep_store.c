@@ -15,6 +15,7 @@
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_regret_priv.h"
 
 enum {
     SWEEP_ADD,
@@ -33,6 +34,9 @@ enum {
     SWEEP_MOVE,
     SWEEP_LIMIT,
     SWEEP_PRIORITIZE,
+    SWEEP_TAG,
+    SWEEP_REMARK,
+    SWEEP_REMARKS,
     SWEEP_CHANGE_ADD,
     SWEEP_CHANGES,
     SWEEP_EXHAUSTED,
@@ -48,12 +52,14 @@ enum {
     SWEEP_DUE
 };
 
-/* The best trial. Only the branch of the sweep's goal is executed. */
+/* The best trial, of which only the branch of the sweep's goal is executed, and the latest bound of
+ * what is left to gain. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
     "s.key and result is not null and s.goal = 'minimize' order by result, number limit 1) union " \
     "all (select number, value, params from trial where sweep_key = s.key and result is not null " \
-    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true "
+    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true left join "          \
+    "lateral " SQL_REGRET_LATEST " on true "
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -127,6 +133,7 @@ enum {
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
     NEXT(bool, target_reached, TARGET_REACHED)                                                     \
+    NEXT(bool, little_left, SQL_LITTLE_LEFT)                                                       \
     NEXT(bool, keeps_timed_out, "s.keeps_timed_out")                                               \
     NEXT(bool, has_started, "s.started_at is not null")                                            \
     NEXT(text, objectives, "s.objectives")                                                         \
@@ -152,7 +159,7 @@ COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
-#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT)                                                   \
+#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT, REMARKS)                                          \
     FIRST(text, id, "s.id")                                                                        \
     NEXT(text, name, "s.name")                                                                     \
     NEXT(sweep_state, state, "s.state")                                                            \
@@ -168,6 +175,7 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, known, "s.n_known")                                                                  \
     NEXT(bool, for_runners, "s.for_runners")                                                       \
     NEXT(text, tags, "array_to_json(s.tags)")                                                      \
+    NEXT(text, remarks, REMARKS)                                                                   \
     NEXT(i64, priority, "s.priority")                                                              \
     NEXT(text, note, SWEEP_NOTE)                                                                   \
     COUNT_FIELDS(NEXT)                                                                             \
@@ -175,16 +183,19 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, best_number, "b.number")                                                             \
     NEXT(f64, best_value, "b.value")                                                               \
     NEXT(text, best_params, "b.params")                                                            \
+    NEXT(bool, has_regret, "r.completed is not null")                                              \
+    SQL_REGRET_NEXT_FIELDS(NEXT, regret.)                                                          \
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
-#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document")
+#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document", "s.remarks")
 COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
 COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
 #define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
 /* In a list: $4 says whether documents are wanted. */
 #define LISTED_FIELDS(FIRST, NEXT)                                                                 \
-    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end")
+    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end",                    \
+                      "case when $4::boolean then s.remarks end")
 #define LISTED_COLUMNS COLUMNS_SQL(LISTED_FIELDS)
 
 #define MAKING_FIELDS(FIRST, NEXT)                                                                 \
@@ -231,11 +242,12 @@ static const struct stmt stmts[] = {
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
-         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, population, most, "
-         "tags) values "
+         "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
+         "stop_relative, stop_min_trials, regret_due, population, most, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
-         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, array(select "
+         "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, "
+         "array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -281,9 +293,14 @@ static const struct stmt stmts[] = {
          "t.sweep_key = key and t.origin = 'forked')) + n_known, n_total) end, most = case when "
          "population is not null then coalesce($3, most) end, max_concurrent = $4, "
          "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12 where key = $1"},
+         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12, stop_regret = "
+         "$13, stop_relative = $14, stop_min_trials = $15 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
                           "update sweep set document = $2, priority = $3 where key = $1"},
+    [SWEEP_TAG] = {"sweep_tag", "update sweep set document = $2, tags = array(select "
+                                "json_array_elements_text($2::json -> 'tags')) where key = $1"},
+    [SWEEP_REMARK] = {"sweep_remark", "update sweep set remarks = $2 where key = $1"},
+    [SWEEP_REMARKS] = {"sweep_remarks", "select remarks from sweep where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
                           "insert into sweep_change (sweep_key, number, changed_by, changes) "
                           "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
@@ -314,7 +331,7 @@ static const struct stmt stmts[] = {
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0) or " STEPS_OVER " or n_failed - "
                    "n_known_failed > max_failed or " WALL_TIME_OVER " or " TARGET_REACHED
-                   ") order by key limit 100"},
+                   " or " SQL_LITTLE_LEFT ") order by key limit 100"},
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -348,7 +365,11 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
              arg_bool(s->ensemble_non_negative), arg_str(s->n_rungs > 0 ? str_cstr(&rungs) : NULL),
              arg_bool(s->rungs_late), arg_i64_or_null(s->max_steps > 0, s->max_steps),
-             arg_bool(s->rungs_strict), arg_i64_or_null(s->population > 0, s->population),
+             arg_bool(s->rungs_strict),
+             arg_f64_or_null(!isnan(s->stop_when.regret), s->stop_when.regret),
+             arg_f64_or_null(!isnan(s->stop_when.relative), s->stop_when.relative),
+             arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due),
+             arg_i64_or_null(s->population > 0, s->population),
              arg_i64_or_null(s->population > 0, s->most)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
@@ -533,7 +554,10 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
                         arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
                         arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms),
                         arg_f64_or_null(!isnan(l->target), l->target), arg_bool(l->keeps_timed_out),
-                        arg_i64_or_null(l->max_steps > 0, l->max_steps)),
+                        arg_i64_or_null(l->max_steps > 0, l->max_steps),
+                        arg_f64_or_null(!isnan(l->stop_when.regret), l->stop_when.regret),
+                        arg_f64_or_null(!isnan(l->stop_when.relative), l->stop_when.relative),
+                        arg_i64(l->stop_when.min_trials)),
                    NULL, err);
 }
 
@@ -542,6 +566,31 @@ as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document
 {
     return tx_exec(t, &stmts[SWEEP_PRIORITIZE],
                    ARGS(arg_i64(key), arg_str(document), arg_i64(priority)), NULL, err);
+}
+
+as_status store_sweep_tag(struct tx *t, int64_t key, const char *document, struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_TAG], ARGS(arg_i64(key), arg_str(document)), NULL, err);
+}
+
+as_status store_sweep_remark(struct tx *t, int64_t key, const char *remarks, struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_REMARK], ARGS(arg_i64(key), arg_str(remarks)), NULL, err);
+}
+
+as_status store_sweep_remarks(struct tx *t, struct arena *a, int64_t key, const char **ret,
+                              struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(t, &stmts[SWEEP_REMARKS], ARGS(arg_i64(key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    return reader_check(&rd, err);
 }
 
 as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by, const char *changes,

@@ -42,6 +42,9 @@ struct sweep_new {
                                    trial is forked, and the next is not set */
     int64_t most;               /* max_trials, forks included; planned begins with the others */
     int64_t max_steps;
+    struct sweep_stop_when stop_when;
+    int64_t regret_due; /* after so many completed trials a first bound of what is left to gain is
+                           computed; 0: none is */
 };
 
 /* The columns of a sweep that decisions need. */
@@ -58,6 +61,7 @@ struct sweep_head {
     struct trial_counts counts;
     bool wall_time_over;
     bool target_reached;               /* by a completed, feasible trial */
+    bool little_left;                  /* what may be left to gain is within limits.stop_when */
     bool keeps_timed_out;              /* on_timeout: keep */
     bool has_started;                  /* a trial of it has begun */
     const char *objectives, *outcomes; /* as in sweep_new */
@@ -166,6 +170,15 @@ AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const char 
 /* Store another priority with the document that holds it. The caller holds the row. */
 AS_MUST_CHECK as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document,
                                                int64_t priority, struct as_err *err);
+/* Store the tags of this document, with the document. The caller holds the row. */
+AS_MUST_CHECK as_status store_sweep_tag(struct tx *t, int64_t key, const char *document,
+                                        struct as_err *err);
+/* Store other remarks, and read them; NULL: none. The caller holds the row. AS_E_NOT_FOUND: the
+ * sweep was deleted. */
+AS_MUST_CHECK as_status store_sweep_remark(struct tx *t, int64_t key, const char *remarks,
+                                           struct as_err *err);
+AS_MUST_CHECK as_status store_sweep_remarks(struct tx *t, struct arena *a, int64_t key,
+                                            const char **ret, struct as_err *err);
 /* Record what a user changed (JSON). `by`: the id of the token; NULL: none. The caller holds the
  * sweep's row. */
 AS_MUST_CHECK as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by,

@@ -1,4 +1,7 @@
-/* Tables trial and event, read for the table of a sweep. */
+/* Tables trial, measurement, attempt, gang_seat and event, read for the tables of a sweep.
+ *
+ * Points are read by trial, from the beginning of the primary key of measurement, so no plan
+ * depends on statistics. An attempt 0 stands for the values that a person added with a trial. */
 #include "scheduler/store/table_store.h"
 
 #include "base/str.h"
@@ -6,7 +9,17 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 
-enum { TABLE_HEAD, TABLE_ROWS, TABLE_ROWS_OF, TABLE_CHANGES, TABLE_COVERED };
+enum {
+    TABLE_SWEEP,
+    TABLE_HEAD,
+    TABLE_ROWS,
+    TABLE_ROWS_OF,
+    TABLE_CHANGES,
+    TABLE_COVERED,
+    TABLE_POINTS,
+    TABLE_ATTEMPTS,
+    TABLE_ATTEMPTS_OF
+};
 
 #define HEAD_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, n_trials, "s.n_total")                                                              \
@@ -18,6 +31,10 @@ enum { TABLE_HEAD, TABLE_ROWS, TABLE_ROWS_OF, TABLE_CHANGES, TABLE_COVERED };
 COLUMNS_WHOLE_ROW(struct table_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
+
+/* As SQL_MS(), in doubles: extract() computes with numeric, a third of the time of a statement that
+ * reads all trials. */
+#define TABLE_MS(column) "(date_part('epoch', " column ") * 1000)::bigint"
 
 #define ROW_FIELDS(FIRST, NEXT)                                                                    \
     FIRST(i64, number, "number")                                                                   \
@@ -38,21 +55,58 @@ COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
     NEXT(text, client, "client")                                                                   \
     NEXT(text, group, "group_id")                                                                  \
     NEXT(text, reason, "reason")                                                                   \
-    NEXT(i64, created_ms, SQL_MS("created_at"))                                                    \
-    NEXT(i64, started_ms, SQL_MS("started_at"))                                                    \
-    NEXT(i64, finished_ms, SQL_MS("finished_at"))
+    NEXT(text, tags, "array_to_string(tags, ',')")                                                 \
+    NEXT(i64, created_ms, TABLE_MS("created_at"))                                                  \
+    NEXT(i64, started_ms, TABLE_MS("started_at"))                                                  \
+    NEXT(i64, finished_ms, TABLE_MS("finished_at"))
 COLUMNS_WHOLE_ROW(struct table_row, ROW_FIELDS)
 COLUMNS_READER(row, struct table_row, ROW_FIELDS)
 #define ROW_COLUMNS COLUMNS_SQL(ROW_FIELDS)
 
 #define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, number, "number")                                                                   \
-    NEXT(i64, event, "max(id)")
+    NEXT(i64, event, "max(id)")                                                                    \
+    NEXT(i64, attempt, "max(attempt)")                                                             \
+    NEXT(bool, is_measured_only, "bool_and(type = 'trial.measured')")
 COLUMNS_WHOLE_ROW(struct table_change, CHANGE_FIELDS)
 COLUMNS_READER(change, struct table_change, CHANGE_FIELDS)
 #define CHANGE_COLUMNS COLUMNS_SQL(CHANGE_FIELDS)
 
+#define POINT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, number, "w.number")                                                                 \
+    NEXT(i64, attempt, "p.attempt")                                                                \
+    NEXT(i64, step, "p.step")                                                                      \
+    NEXT(f64, value, "p.value")                                                                    \
+    NEXT(bool, has_seconds, "p.seconds is not null")                                               \
+    NEXT(f64, seconds, "p.seconds")
+COLUMNS_WHOLE_ROW(struct point_row, POINT_FIELDS)
+COLUMNS_READER(point, struct point_row, POINT_FIELDS)
+#define POINT_COLUMNS COLUMNS_SQL(POINT_FIELDS)
+
+#define TIMELINE_FIELDS(FIRST, NEXT)                                                               \
+    FIRST(i64, number, "x.number")                                                                 \
+    NEXT(i64, attempt, "x.attempt")                                                                \
+    NEXT(i64, seat, "x.seat")                                                                      \
+    NEXT(text, runner, "x.runner")                                                                 \
+    NEXT(text, client, "x.client")                                                                 \
+    NEXT(text, group, "x.group_id")                                                                \
+    NEXT(text, outcome, "x.outcome")                                                               \
+    NEXT(i64, began_ms, TABLE_MS("x.began_at"))                                                    \
+    NEXT(i64, ended_ms, TABLE_MS("x.ended_at"))
+COLUMNS_WHOLE_ROW(struct timeline_row, TIMELINE_FIELDS)
+COLUMNS_READER(timeline, struct timeline_row, TIMELINE_FIELDS)
+/* A seat whose runner said nothing at its end ended as its state says: lost, or left. */
+#define TIMELINE_SELECT(numbers)                                                                   \
+    "select " COLUMNS_SQL(                                                                         \
+        TIMELINE_FIELDS) " from (select number, attempt, -1 as seat, runner, client, group_id, "   \
+                         "outcome, started_at as began_at, ended_at from attempt where sweep_key " \
+                         "= $1 and " numbers " union all select number, attempt, seat, runner, "   \
+                         "null, null, case when ended_at is not null then coalesce(outcome, "      \
+                         "state) end, seated_at, ended_at from gang_seat where sweep_key = $1 "    \
+                         "and " numbers ") x order by x.number, x.attempt, x.seat"
+
 static const struct stmt stmts[] = {
+    [TABLE_SWEEP] = {"table_sweep", "select key, metric from sweep where id = $1"},
     [TABLE_HEAD] = {"table_head", "select " HEAD_COLUMNS " from sweep s, (select "
                                   "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint << 20) "
                                   "- 1 as id) x where s.key = $1"},
@@ -66,8 +120,36 @@ static const struct stmt stmts[] = {
     [TABLE_COVERED] = {"table_covered",
                        "select time > clock_timestamp() - $2 * interval '1 ms' from event where "
                        "id <= $1 order by id desc limit 1"},
+    [TABLE_POINTS] =
+        {"table_points",
+         "select " POINT_COLUMNS " from unnest($3::int[], $4::int[], $5::bigint[]) with ordinality "
+         "as w(number, attempt, after, place) cross join lateral (select distinct on (m.step) "
+         "m.attempt, m.step, m.value, date_part('epoch', m.recorded_at - a.started_at) as seconds "
+         "from (select attempt, started_at from attempt where sweep_key = $1 and number = w.number "
+         "union all select 0, null) a join measurement m on m.sweep_key = $1 and m.number = "
+         "w.number and m.metric = $2 and m.attempt = a.attempt where m.step > w.after and "
+         "(w.attempt < 0 or a.attempt = w.attempt) order by m.step, m.attempt desc limit $6) p "
+         "order by w.place, p.step"},
+    [TABLE_ATTEMPTS] = {"table_attempts", TIMELINE_SELECT("number >= $2 and number < $3")},
+    [TABLE_ATTEMPTS_OF] = {"table_attempts_of", TIMELINE_SELECT("number = any ($2::int[])")},
 };
 const struct stmt_set table_stmts = {"table", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_table_sweep(struct tx *t, struct arena *a, const char *id, int64_t *ret_key,
+                            const char **ret_metric, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TABLE_SWEEP], ARGS(arg_str(id)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", id);
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    *ret_key = read_i64(&rd);
+    *ret_metric = read_str(&rd);
+    return reader_check(&rd, err);
+}
 
 as_status store_table_head(struct tx *t, struct arena *a, int64_t sweep_key, bool with_document,
                            struct table_head *ret, struct as_err *err)
@@ -100,19 +182,25 @@ as_status store_table_rows(struct tx *t, struct arena *a, int64_t sweep_key, int
     return st == AS_OK ? read_all(&r, a, ret, ret_n, err) : st;
 }
 
+static as_status list_numbers(struct str *b, const struct table_change *changes, size_t n,
+                              struct as_err *err)
+{
+    array_open(b);
+    for (size_t i = 0; i < n; i++)
+        array_i64(b, changes[i].number);
+    array_close(b);
+    return str_check(b, err);
+}
+
 as_status store_table_rows_of(struct tx *t, struct arena *a, int64_t sweep_key,
                               const struct table_change *changes, size_t n, struct table_row **ret,
                               size_t *ret_n, struct as_err *err)
 {
     AS_AUTO(str_done) struct str numbers = {0};
-    array_open(&numbers);
-    for (size_t i = 0; i < n; i++)
-        array_i64(&numbers, changes[i].number);
-    array_close(&numbers);
-    as_status st = str_check(&numbers, err);
+    RESULT_AUTO r = {0};
+    as_status st = list_numbers(&numbers, changes, n, err);
     if (st != AS_OK)
         return st;
-    RESULT_AUTO r = {0};
     st = tx_query(t, &stmts[TABLE_ROWS_OF], ARGS(arg_i64(sweep_key), arg_str(str_cstr(&numbers))),
                   &r, err);
     return st == AS_OK ? read_all(&r, a, ret, ret_n, err) : st;
@@ -144,4 +232,61 @@ as_status store_table_covered(struct tx *t, int64_t event, int64_t max_ms, bool 
     reader_init(&rd, &r, 0, NULL);
     *ret = r.rows > 0 && read_bool(&rd);
     return AS_OK;
+}
+
+as_status store_table_points(struct tx *t, struct arena *a, int64_t sweep_key, const char *metric,
+                             const struct point_want *wants, size_t n, int64_t limit,
+                             struct point_row **ret, size_t *ret_n, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&x.c[0], wants[i].number);
+        array_i64(&x.c[1], wants[i].attempt);
+        array_i64(&x.c[2], wants[i].after);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[TABLE_POINTS],
+                      ARGS(arg_i64(sweep_key), arg_str(metric), arg_array(&x, 0), arg_array(&x, 1),
+                           arg_array(&x, 2), arg_i64(limit)),
+                      &r, err);
+    if (st == AS_OK)
+        st = read_point_rows(&r, r.rows, a, ret, err);
+    if (st == AS_OK)
+        *ret_n = (size_t)r.rows;
+    return st;
+}
+
+static as_status read_all_timeline(const struct result *r, struct arena *a,
+                                   struct timeline_row **ret, size_t *ret_n, struct as_err *err)
+{
+    as_status st = read_timeline_rows(r, r->rows, a, ret, err);
+    if (st == AS_OK)
+        *ret_n = (size_t)r->rows;
+    return st;
+}
+
+as_status store_table_attempts(struct tx *t, struct arena *a, int64_t sweep_key, int64_t from,
+                               int64_t to, struct timeline_row **ret, size_t *ret_n,
+                               struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TABLE_ATTEMPTS],
+                            ARGS(arg_i64(sweep_key), arg_i64(from), arg_i64(to)), &r, err);
+    return st == AS_OK ? read_all_timeline(&r, a, ret, ret_n, err) : st;
+}
+
+as_status store_table_attempts_of(struct tx *t, struct arena *a, int64_t sweep_key,
+                                  const struct table_change *changes, size_t n,
+                                  struct timeline_row **ret, size_t *ret_n, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str numbers = {0};
+    RESULT_AUTO r = {0};
+    as_status st = list_numbers(&numbers, changes, n, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[TABLE_ATTEMPTS_OF],
+                      ARGS(arg_i64(sweep_key), arg_str(str_cstr(&numbers))), &r, err);
+    return st == AS_OK ? read_all_timeline(&r, a, ret, ret_n, err) : st;
 }

@@ -31,7 +31,6 @@ enum {
     TRIAL_GET_MANY,
     TRIAL_LIST_UP,
     TRIAL_LIST_DOWN,
-    TRIAL_LIST_SORTED,
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
     TRIAL_LOCK_LIVE,
@@ -109,6 +108,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(text, runner, "t.runner")                                                                 \
     NEXT(text, client, "t.client")                                                                 \
     NEXT(text, reason, "t.reason")                                                                 \
+    NEXT(text, tags, "array_to_json(coalesce(t.tags, '{}'))")                                      \
     NEXT(i64, created_ms, SQL_MS("t.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("t.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("t.finished_at"))
@@ -117,12 +117,6 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
 #define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
-
-/* $3: the sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
-#define SORT_KEY                                                                                   \
-    "(case $3::int when 1 then nullif(t.value, 'NaN') when 2 then extract(epoch from "             \
-    "t.started_at)::float8 when 3 then extract(epoch from t.finished_at)::float8 else "            \
-    "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
 /* The running trials that are past their trial_timeout, as of $1 (Unix milliseconds), with $2
  * milliseconds of patience. The time counts from when the process began, if its runner said so,
@@ -232,14 +226,6 @@ static const struct stmt stmts[] = {
                          "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
                          "($5::text is null or t.group_id = $5) and t.number < $3 order by "
                          "t.number desc limit $4"},
-    [TRIAL_LIST_SORTED] = {"trial_list_sorted",
-                           "select " TRIAL_COLUMNS ", " SORT_KEY
-                           " is not null, " SORT_KEY TRIAL_FROM
-                           "where t.sweep_key = $1 and ($2::text is null or t.state = "
-                           "$2) and ($10::text is null or t.group_id = $10) and (not $5::boolean "
-                           "or (" SORT_KEY " is null, coalesce(" SORT_KEY
-                           ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order "
-                           "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
                         "where t.sweep_key = $1 and t.result is not null and "
@@ -527,16 +513,9 @@ static as_status query_list(struct tx *t, int64_t sweep_key, const struct trial_
 {
     const char *state = q->state ? trial_state_format(*q->state) : NULL;
     int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
-    if (q->sort == TRIAL_BY_NUMBER)
-        return tx_query(t, &stmts[q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP],
-                        ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(limit),
-                             arg_str(q->group)),
-                        ret, err);
-    return tx_query(t, &stmts[TRIAL_LIST_SORTED],
-                    ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
-                         arg_i64(q->descending ? -1 : 1), arg_bool(after->set),
-                         arg_bool(after->has_key), arg_f64(after->key), arg_i64(after->number),
-                         arg_i64(limit), arg_str(q->group)),
+    return tx_query(t, &stmts[q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP],
+                    ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(limit),
+                         arg_str(q->group)),
                     ret, err);
 }
 

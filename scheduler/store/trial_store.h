@@ -100,8 +100,8 @@ struct trial_place {
     int64_t number;
 };
 
-/* At most q->page.size trials, fewer when they pass PAGE_BYTES_MAX. *ret_next is set if there are
- * more. */
+/* At most q->page.size trials by number, fewer when they pass PAGE_BYTES_MAX. *ret_next is set if
+ * there are more. Lists by other keys: trial_orders.h. */
 AS_MUST_CHECK as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const struct trial_query *q,
                                          const struct trial_place *after, struct trial_page *ret,

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-#define RESULT_CACHE_MAX 32
+#define RESULT_CACHE_MAX 64
 
 struct cached_result {
     int64_t key, finish_seq;

@@ -7,6 +7,7 @@
 #include "scheduler/suggester/sweep_history.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -228,10 +229,9 @@ static bool state_of(const struct known *k, int64_t seen, observation_state *ret
            !(view == TRIAL_SEEN_ENDED && k->state == TRIAL_CANCELLED);
 }
 
-/* Build the visible trials from the known ones. */
-static as_status build_rows(struct sweep_history *h, struct as_err *err)
+/* Build the visible trials from the known ones, as they were at a place of the order. */
+static as_status build_rows(struct sweep_history *h, int64_t seen, struct as_err *err)
 {
-    int64_t seen = h->place.finish_seq;
     h->n_rows = 0;
     for (size_t i = 0; i < h->n_known; i++) {
         const struct known *k = &h->known[i];
@@ -300,7 +300,37 @@ as_status sweep_history_load(struct store *db, struct sweep_history *h, struct a
                                       .finish_seq = head.finish_seq,
                                       .mark = head.search_mark,
                                       .state_text = h->state_text};
-    return build_rows(h, err);
+    return build_rows(h, h->place.finish_seq, err);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+as_status sweep_history_completion(const struct sweep_history *h, int64_t n, int64_t *ret_seq,
+                                   struct as_err *err)
+{
+    AS_AUTO(as_freep) int64_t *places = as_calloc(h->n_known, sizeof *places);
+    size_t n_places = 0;
+    if (!places)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < h->n_known; i++) {
+        const struct known *k = &h->known[i];
+        if (k->state == TRIAL_COMPLETED && k->finish_seq > 0 &&
+            k->finish_seq <= h->place.finish_seq)
+            places[n_places++] = k->finish_seq;
+    }
+    qsort(places, n_places, sizeof *places, by_place);
+    *ret_seq = n >= 1 && (size_t)n <= n_places ? places[n - 1] : 0;
+    return AS_OK;
+}
+
+as_status sweep_history_cut(struct sweep_history *h, int64_t seq, struct as_err *err)
+{
+    forget_supposed(h);
+    return build_rows(h, seq, err);
 }
 
 as_status sweep_history_suppose(struct sweep_history *h, struct config *c, struct as_err *err)

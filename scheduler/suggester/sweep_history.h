@@ -57,6 +57,15 @@ const struct search_spec *sweep_history_spec(const struct sweep_history *h);
 AS_MUST_CHECK as_status sweep_history_suppose(struct sweep_history *h, struct config *c,
                                               struct as_err *err);
 
+/* The place in the order of ends at which the n-th trial (from 1) completed; 0: not so many have.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status sweep_history_completion(const struct sweep_history *h, int64_t n,
+                                                 int64_t *ret_seq, struct as_err *err);
+
+/* Go back to that place: show what had happened up to there, until the next load. Trials that were
+ * made later count as running. AS_E_NOMEM. */
+AS_MUST_CHECK as_status sweep_history_cut(struct sweep_history *h, int64_t seq, struct as_err *err);
+
 /* The trials, with the supposed ones last; a view of h until the next load or supposition. */
 struct history sweep_history_view(const struct sweep_history *h);
 

@@ -14,8 +14,10 @@ as_status rung_board_create(const struct sweep_doc *doc, struct rung_board **ret
 {
     AS_AUTO(rung_board_freep) struct rung_board *b = as_calloc(1, sizeof *b);
     bool failed = !b;
-    if (!failed)
+    if (!failed) {
         b->spec = doc->stopping;
+        b->repeats = doc->trial.kind == TRIAL_TRAIN;
+    }
     for (size_t i = 0; i < doc->n_objectives && !failed; i++) {
         b->metrics[b->n_metrics++] = as_strdup(doc->objectives[i].name);
         failed = !b->metrics[i];

@@ -18,6 +18,7 @@ struct rung_board {
     size_t n_metrics;
     struct sweep_outcome outcomes[SEARCH_MAX_OUTCOMES]; /* names owned */
     size_t n_outcomes;
+    bool repeats; /* its trials are the built-in trainer's, whose last report may repeat another */
     struct stopping *index; /* owned */
     int64_t seq;            /* the place of the sweep's order up to which it knows everything */
 };

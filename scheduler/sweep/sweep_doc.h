@@ -30,6 +30,14 @@
 #define SWEEP_MAX_MEMORY (INT64_C(1) << 52)     /* resources.memory, bytes */
 #define SWEEP_MAX_PRIORITY 100
 
+/* When what is left to gain is little enough to end a sweep (search/regret_bound.h). */
+struct sweep_stop_when {
+    double regret;      /* in the metric's unit; NAN: not given */
+    double relative;    /* as a share of median - best of the completed trials; NAN: not given */
+    int64_t min_trials; /* that have completed before; default STOP_WHEN_TRIALS */
+};
+#define STOP_WHEN_TRIALS 20
+
 struct sweep_limits {
     int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; for a grid at most its cells */
     int64_t max_concurrent_trials; /* 0: no limit */
@@ -40,6 +48,7 @@ struct sweep_limits {
     int64_t max_steps;             /* of all trials together; 0: no limit */
     int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
     double target;                 /* a value of the one metric that ends the sweep; NAN: none */
+    struct sweep_stop_when stop_when; /* one of regret and relative is given, or none */
     bool
         keeps_timed_out; /* on_timeout: keep: a trial past trial_timeout completes with its values */
 };
@@ -120,6 +129,12 @@ struct sweep_doc {
     size_t n_datasets;
     json_t *canonical; /* the document with every default written out */
 };
+
+/* Is the limit there? */
+static inline bool sweep_stop_when_is_set(const struct sweep_stop_when *w)
+{
+    return w->regret >= 0 || w->relative >= 0;
+}
 
 /* Read and check the section `limits`. Absent fields and JSON null: the default, and for max_trials
  * 0. AS_E_INVAL with the pointer of the field (/limits/…). */

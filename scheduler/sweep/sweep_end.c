@@ -8,6 +8,8 @@ sweep_end sweep_end_of(const struct sweep_standing *s)
         return SWEEP_TOO_MANY_FAILED;
     if (s->is_blind)
         return SWEEP_IS_BLIND;
+    if (s->little_left)
+        return SWEEP_LITTLE_LEFT;
     if (s->wall_time_over)
         return SWEEP_OUT_OF_TIME;
     if (s->is_spent)
@@ -27,6 +29,9 @@ const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sw
                             (long long)s->failed, (long long)s->max_failed);
     if (end == SWEEP_IS_BLIND)
         return arena_strdup(a, "no trial reports a value at a rung of early_stopping (strict)");
+    if (end == SWEEP_LITTLE_LEFT)
+        return arena_strdup(a, "what may be left to gain is within stop_when: lower it, or remove "
+                               "it (stop_when=none)");
     if (end == SWEEP_OUT_OF_TIME)
         return arena_strdup(a, "wall_time is over: raise it");
     if (end == SWEEP_OUT_OF_STEPS)

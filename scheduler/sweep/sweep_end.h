@@ -18,6 +18,7 @@ struct sweep_standing {
     bool is_spent;       /* limits.max_steps is used up */
     bool is_blind;       /* early_stopping.strict: a trial ended, and none has a value at a rung */
     bool target_reached; /* a completed, feasible trial is at least as good as limits.target */
+    bool little_left;    /* what may be left to gain is within limits.stop_when */
 };
 
 typedef enum sweep_end {
@@ -25,13 +26,14 @@ typedef enum sweep_end {
     SWEEP_TARGET_REACHED,
     SWEEP_TOO_MANY_FAILED,
     SWEEP_IS_BLIND, /* early stopping compares nothing */
+    SWEEP_LITTLE_LEFT,
     SWEEP_OUT_OF_TIME,
     SWEEP_OUT_OF_STEPS,
     SWEEP_ALL_ENDED /* no trial is live, and no other will begin */
 } sweep_end;
 
-/* The first of them, in this order of importance: target, failures, early stopping, time, steps,
- * trials. */
+/* The first of them, in this order of importance: target, failures, early stopping, little left,
+ * time, steps, trials. */
 sweep_end sweep_end_of(const struct sweep_standing *s);
 
 /* Why a sweep stays as it is and what would make it run on, for people: "wall_time is over: raise

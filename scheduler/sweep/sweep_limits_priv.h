@@ -12,8 +12,9 @@ extern const struct sweep_limits sweep_limits_default;
 AS_MUST_CHECK as_status sweep_limits_read(struct json_fields *f, struct sweep_limits *l,
                                           struct as_err *err);
 
-/* What the limits mean beside each other and beside the metrics. AS_E_INVAL with pointer: a target
- * beside several metrics, or on_timeout: keep without trial_timeout. */
+/* What the limits mean beside each other, the metrics and the space. AS_E_INVAL with pointer: a
+ * target or stop_when beside several metrics, stop_when where no parameter has two values, or
+ * on_timeout: keep without trial_timeout. */
 AS_MUST_CHECK as_status sweep_limits_check(const struct sweep_doc *d, struct as_err *err);
 /* The same for max_steps; stops: the document has early_stopping. */
 AS_MUST_CHECK as_status sweep_limits_check_steps(const struct sweep_doc *d, bool stops,

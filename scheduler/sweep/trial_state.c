@@ -27,7 +27,8 @@ static const char *const sweep_state_words[SWEEP_STATES] = {
 static const char *const sweep_event_words[SWEEP_EVENTS] = {
     [SWEEP_EV_PAUSE] = "pause",     [SWEEP_EV_RESUME] = "resume",   [SWEEP_EV_CANCEL] = "cancel",
     [SWEEP_EV_EXHAUST] = "exhaust", [SWEEP_EV_TIMEOUT] = "timeout", [SWEEP_EV_FINISH] = "finish",
-    [SWEEP_EV_FAIL] = "fail",       [SWEEP_EV_REOPEN] = "reopen",   [SWEEP_EV_TARGET] = "target"};
+    [SWEEP_EV_FAIL] = "fail",       [SWEEP_EV_REOPEN] = "reopen",   [SWEEP_EV_TARGET] = "target",
+    [SWEEP_EV_SETTLE] = "settle"};
 
 static const struct {
     trial_state from;
@@ -69,6 +70,7 @@ static const struct {
     {SWEEP_RUNNING, SWEEP_EV_EXHAUST, SWEEP_FINISHING, "every trial has ended"},
     {SWEEP_RUNNING, SWEEP_EV_TIMEOUT, SWEEP_FINISHING, "wall_time is over"},
     {SWEEP_RUNNING, SWEEP_EV_TARGET, SWEEP_FINISHING, "the target was reached"},
+    {SWEEP_RUNNING, SWEEP_EV_SETTLE, SWEEP_FINISHING, "little is left to gain"},
     {SWEEP_RUNNING, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
     {SWEEP_PAUSED, SWEEP_EV_RESUME, SWEEP_RUNNING, "resumed by a user"},
     {SWEEP_PAUSED, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},
@@ -76,6 +78,7 @@ static const struct {
     {SWEEP_PAUSED, SWEEP_EV_EXHAUST, SWEEP_FINISHING, "every trial has ended"},
     {SWEEP_PAUSED, SWEEP_EV_TIMEOUT, SWEEP_FINISHING, "wall_time is over"},
     {SWEEP_PAUSED, SWEEP_EV_TARGET, SWEEP_FINISHING, "the target was reached"},
+    {SWEEP_PAUSED, SWEEP_EV_SETTLE, SWEEP_FINISHING, "little is left to gain"},
     {SWEEP_PAUSED, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
     {SWEEP_FINISHING, SWEEP_EV_FINISH, SWEEP_COMPLETED, "the sweep completed"},
     {SWEEP_FINISHING, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},

@@ -57,11 +57,12 @@ typedef enum sweep_event {
     SWEEP_EV_EXHAUST, /* every trial that the limits or the grid allow has ended */
     SWEEP_EV_TIMEOUT, /* limits.wall_time is over; running trials are cancelled */
     SWEEP_EV_TARGET,  /* a trial has reached limits.target; running trials are cancelled */
+    SWEEP_EV_SETTLE,  /* what may be left to gain is within limits.stop_when; the same */
     SWEEP_EV_FINISH,  /* the ensemble is complete, or none is wanted */
     SWEEP_EV_FAIL,    /* more than max_failed_trials failed, or no trial completed */
     SWEEP_EV_REOPEN   /* limits or retried trials leave it work after its end: it runs on */
 } sweep_event;
-#define SWEEP_EVENTS 9
+#define SWEEP_EVENTS 10
 
 struct trial_step {
     trial_state to;

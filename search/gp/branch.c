@@ -21,12 +21,16 @@
 #define TRIALS_MOST 14
 #define SLOPE_LEAST 3 /* trials that a slope is taken over; otherwise half of the branch's */
 #define DEVIATIONS 0.5
+/* Where nothing is declared, and the choices have at most so many values in all, these are branches
+ * while the sweep stalls (decision 4019). Spaces with more have no trials for each. */
+#define UNDECLARED_VALUES 12
 #define REVISIT 1.6 /* a branch that was left: times the trials that there were at its last one */
 
 struct branches {
     const struct training_set *s;
     bool *active; /* [n x d] */
     size_t n_results;
+    bool looks_around; /* values of choices that open nothing are tuned, too */
 };
 
 static bool has_branches(const struct encoded_param *p)
@@ -134,12 +138,19 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
     b->is_revisit = (double)t->n_results >= REVISIT * (double)(last + 1);
 }
 
-/* Only a branch that opens parameters is tuned for its own sake; the models compare the others. */
+/* Is the branch tuned for its own sake? One that opens parameters is; the models compare the
+ * others. But where nothing is declared, a value that was seen untuned may need other numbers than
+ * the one that was tuned, so that a sweep that stalls looks at each. */
+static bool is_for_tuning(const struct branches *t, const struct branch *b)
+{
+    const struct encoded_param *p = &t->s->enc->params[b->param];
+    return p->is_parent || (t->looks_around && p->kind == ENCODED_CHOICE);
+}
+
 static bool deserves_trial(const struct branches *t, struct branch *b)
 {
     const struct training_set *s = t->s;
-    bool is_tuned =
-        s->enc->params[b->param].is_parent && !b->n_pending && s->best != TRAINING_SET_NONE;
+    bool is_tuned = is_for_tuning(t, b) && !b->n_pending && s->best != TRAINING_SET_NONE;
     bool is_promising = b->n_missing || (is_tuned && b->optimistic < s->costs[s->best]);
     b->is_revisit &= is_tuned && !is_promising;
     return is_promising || b->is_revisit;
@@ -174,6 +185,16 @@ static bool choose(const struct branches *t, double *curve, struct branch *ret)
     return is_found;
 }
 
+/* Does the sweep look at values of choices that open nothing? */
+static bool looks_around(const struct training_set *s)
+{
+    uint64_t n = 0;
+    for (size_t j = 0; j < s->enc->n; j++)
+        if (s->enc->params[j].kind == ENCODED_CHOICE)
+            n += s->enc->params[j].levels;
+    return s->stalled && !s->enc->has_conditions && n <= UNDECLARED_VALUES;
+}
+
 static bool any_has_branches(const struct encoding *e)
 {
     for (size_t j = 0; j < e->n; j++)
@@ -195,7 +216,7 @@ as_status branch_choose(const struct training_set *s, bool *ret_found, struct br
         return as_fail(err, AS_E_NOMEM, "out of memory for the branches of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++)
         encoding_active(s->enc, training_set_point(s, i), active + i * d);
-    struct branches t = {s, active, s->n_completed + s->n_failed + s->n_partial};
+    struct branches t = {s, active, s->n_completed + s->n_failed + s->n_partial, looks_around(s)};
     *ret_found = choose(&t, curve, ret);
     return AS_OK;
 }

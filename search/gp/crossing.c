@@ -68,7 +68,7 @@ static bool farthest(struct crossing *c, uint64_t number, double *point)
     const struct training_set *s = c->s;
     const size_t d = s->enc->n;
     uint64_t key = rng_mix(s->spec->seed, number << 8 | SEARCH_DRAW_GP_MOVE);
-    double own[SPACE_MAX_PARAMS], tried[SPACE_MAX_PARAMS], most = -1;
+    double own[SPACE_MAX_PARAMS] = {0}, tried[SPACE_MAX_PARAMS], most = -1;
     for (uint64_t k = 0; k < DRAWS; k++) {
         for (size_t i = 0; i < d; i++)
             own[i] = sobol_point(key, k, (unsigned)i);

@@ -75,6 +75,7 @@ static void ask_done(struct gp_ask *a)
         surrogate_done(&a->models[i]);
     gp_ehvi_free(a->ehvi);
     training_set_free(a->set);
+    relevance_done(&a->relevance);
     free(a->point);
 }
 
@@ -410,7 +411,7 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 
-/* ---- the state: {"models": {name: …}, "trust": {…}} ---- */
+/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}} ---- */
 
 static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err *err)
 {
@@ -418,6 +419,11 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     json_t *models = json_object_get(state, "models");
     const json_t *old = json_object_get(a->state, "models");
     int rc = state ? 0 : -1;
+    JSON_AUTO learned = relevance_write(&a->relevance);
+    if (!learned)
+        rc = -1;
+    else if (rc == 0 && !json_is_null(learned))
+        rc = json_object_set(state, "relevance", learned);
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
@@ -497,6 +503,41 @@ static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct
     return design_anywhere(s, a->index, a->point, err);
 }
 
+static as_status create_set(struct gp_ask *a, const struct search_spec *spec,
+                            const struct history *history, size_t n_dead, struct as_err *err)
+{
+    training_set_free(a->set);
+    a->set = NULL;
+    return training_set_create_with(spec, history, a->relevance.dead, n_dead, &a->cache->places,
+                                    &a->set, err);
+}
+
+/* The sweep as it is seen under what was learned of its parameters. */
+static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
+                              const struct history *history, struct as_err *err)
+{
+    struct relevance *r = &a->relevance;
+    bool changed = false;
+    as_status st = relevance_read(spec, json_object_get(a->state, "relevance"), r, err);
+    if (st < 0 || (st = create_set(a, spec, history, r->n_dead, err)) < 0 || is_initial(a->set))
+        return st;
+    st = relevance_learn(a->set, &a->cache->store.fit, r, &changed, err);
+    return st < 0 || !changed ? st : create_set(a, spec, history, r->n_dead, err);
+}
+
+/* Every configuration of a small space was tried, or differs from a tried one only in what is dead.
+ * The latter are what is left. */
+static as_status choose_among_repeats(struct gp_ask *a, const struct search_spec *spec,
+                                      const struct history *history, char why[AS_ERR_MSG_MAX],
+                                      struct as_err *err)
+{
+    for (size_t i = 0; i < a->n_models; i++)
+        surrogate_done(&a->models[i]);
+    a->n_models = 0;
+    as_status st = create_set(a, spec, history, 0, err);
+    return st < 0 ? st : choose_point(a, why, err);
+}
+
 static as_status gp_suggest(const struct search_spec *spec, const struct history *history,
                             const json_t *state, uint64_t number, uint64_t index,
                             struct search_method_cache *cache, struct suggestion *ret,
@@ -510,7 +551,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     char why[AS_ERR_MSG_MAX] = "";
     if (!a.cache)
         return out_of_memory(err);
-    as_status st = training_set_create(spec, history, &a.cache->places, &a.set, err);
+    as_status st = read_history(&a, spec, history, err);
     if (st < 0)
         return st;
     a.point = as_calloc(a.set->enc->n, sizeof *a.point);
@@ -519,6 +560,8 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     st = choose_point(&a, why, err);
+    if (st == AS_E_EXHAUSTED && a.set->enc->n_dead)
+        st = choose_among_repeats(&a, spec, history, why, err);
     if (st < 0)
         return st;
     encoding_to_config(a.set->enc, a.point, s.config);

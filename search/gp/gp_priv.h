@@ -8,6 +8,7 @@
 #include "search/gp/branch.h"
 #include "search/gp/gp.h"
 #include "search/gp/optimize.h"
+#include "search/gp/relevance.h"
 #include "search/gp/acquisition_schedule.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
@@ -26,9 +27,10 @@ struct gp_ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
-    struct branch branch; /* of a row for branches */
-    bool is_quadratic;    /* the point is the quadratic's */
-    bool is_crossing;     /* the best trial, moved into the branch */
+    struct branch branch;       /* of a row for branches */
+    bool is_quadratic;          /* the point is the quadratic's */
+    bool is_crossing;           /* the best trial, moved into the branch */
+    struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
     struct prior_weights priors;
     struct gp_found found;
     double *point;               /* [enc->n] */

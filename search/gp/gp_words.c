@@ -64,21 +64,23 @@ static void add_incumbent(const json_t *incumbent, struct str *b)
     explain_number(json_object_get(incumbent, "value"), " with ", b);
 }
 
+static void add_value(const json_t *v, struct str *b)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    if (!json_is_string(v))
+        text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    str_puts(b, json_is_string(v) ? json_string_value(v) : text ? text : "?");
+}
+
 /* The branch of the space that the suggestion was made in. */
 static void add_branch(const json_t *branch, struct str *b)
 {
     double optimistic;
-    AS_AUTO(as_freep) char *value = NULL;
-    const json_t *v = json_object_get(branch, "value");
     if (!json_is_object(branch))
         return;
-    if (!json_is_string(v))
-        value = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *name = explain_text(branch, "parameter");
-    str_printf(b, ", inside %s = %s", name ? name : "?",
-               json_is_string(v) ? json_string_value(v)
-               : value           ? value
-                                 : "?");
+    str_printf(b, ", inside %s = ", name ? name : "?");
+    add_value(json_object_get(branch, "value"), b);
     if (json_number_get(json_object_get(branch, "optimistic"), &optimistic))
         str_printf(b, ", which may still reach %.4g", optimistic);
     if (json_is_true(json_object_get(branch, "crossing")))
@@ -100,6 +102,24 @@ static void add_prior_sweeps(const json_t *list, struct str *b)
     }
 }
 
+/* What was learned of the parameters. */
+static void add_no_effect(const json_t *list, struct str *b)
+{
+    size_t i;
+    json_t *item, *value;
+    const char *choice;
+    json_array_foreach((json_t *)list, i, item)
+    {
+        const char *name = explain_text(item, "parameter");
+        json_object_foreach(json_object_get(item, "where"), choice, value)
+        {
+            str_printf(b, "; %s has no effect where %s is ", name ? name : "?", choice);
+            add_value(value, b);
+            str_printf(b, " (%" PRId64 " trials)", explain_count(item, "trials"));
+        }
+    }
+}
+
 static void add_model(const json_t *reason, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(explain_text(reason, "acquisition"));
@@ -113,6 +133,7 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
     add_prior_sweeps(json_object_get(reason, "prior_sweeps"), b);
     if (json_is_true(json_object_get(reason, "stagnant")))
         str_puts(b, "; recent trials improved almost nothing");
+    add_no_effect(json_object_get(reason, "no_effect"), b);
 }
 
 void gp_explain(const json_t *reason, const json_t *metrics, struct str *b)

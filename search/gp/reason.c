@@ -68,6 +68,25 @@ static int add_branch(const struct gp_ask *a, json_t *reason)
                   a->is_crossing ? json_true() : NULL));
 }
 
+/* [{"parameter", "where": {choice: value}, "trials"}] of each number without effect. */
+static int add_no_effect(const struct gp_ask *a, json_t *reason)
+{
+    const struct encoding *e = a->set->enc;
+    const struct space *space = e->space;
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "no_effect", list);
+    for (size_t k = 0; k < e->n_dead && rc == 0; k++) {
+        const struct dead_pair *p = &e->dead[k];
+        const struct space_param *choice = &space->params[p->choice];
+        rc = json_array_append_new(
+            list,
+            json_pack("{s:s, s:{s:o}, s:I}", "parameter", space->params[p->param].name, "where",
+                      choice->name, param_value_to_json(choice, param_level(choice, p->level)),
+                      "trials", (json_int_t)relevance_trials(&a->relevance, p)));
+    }
+    return rc;
+}
+
 /* The weight of sweep k in the mean of the objective's model. */
 static double guide_weight(const struct gp_ask *a, size_t k)
 {
@@ -116,6 +135,8 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    if (rc == 0 && a->set->enc->n_dead)
+        rc = add_no_effect(a, reason);
     if (rc == 0)
         rc = add_priors(a, reason);
     if (rc == 0 && (a->set->stagnant || a->set->crowded))

@@ -259,6 +259,10 @@ as_status surrogate_thin(const struct surrogate_task *t, size_t *places, size_t 
 static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, size_t n)
 {
     uint64_t h = n;
+    for (size_t k = 0; k < t->s->enc->n_dead; k++) {
+        const struct dead_pair *p = &t->s->enc->dead[k];
+        h = rng_mix(rng_mix(h, rng_mix(p->param, p->choice)), p->level);
+    }
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &t->cost[places[i]], sizeof bits);
@@ -403,9 +407,21 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
     return add_stopped(t, err);
 }
 
+/* Does a kept model have these columns? What is learned of the parameters changes them. */
+static bool has_columns(const struct gp_model *m, const struct gp_columns *c)
+{
+    const struct gp_columns *own = gp_model_columns(m);
+    return own->n_real == c->n_real && own->n_cat == c->n_cat && own->n_groups == c->n_groups &&
+           memcmp(own->group, c->group, c->n_real * sizeof *c->group) == 0;
+}
+
 as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
+    if (*m && !has_columns(*m, &t->columns)) {
+        gp_model_free(*m);
+        *m = NULL;
+    }
     as_status st = *m ? AS_OK : gp_model_create(&t->columns, m, err);
     if (st < 0)
         return st;

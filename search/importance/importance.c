@@ -13,28 +13,23 @@
 #include "base/number.h"
 
 #include "search/space/encoding.h"
-#include "search/regression/fit.h"
-#include "search/regression/paths.h"
-#include "search/regression/training_set.h"
-#include "search/regression/subset.h"
+#include "search/importance/objective_model.h"
 #include "search/importance/ped_anova.h"
 #include "search/importance/region.h"
 #include "search/problem/random_stream.h"
 #include "search/importance/sensitivity.h"
+#include "search/regression/paths.h"
 
-/* Values are cut at worst decile + CUT (worst decile - median). The cut of WARP_PLAIN, by the
- * better quartile, gave the index of a linear function as 0.1 instead of 0.63 (decision 4016). */
-#define CUT 3
 #define DRAWS 48              /* functions */
 #define FUNCTIONS (DRAWS + 1) /* and the posterior mean, first */
 #define FEATURES 512          /* of their priors */
-#define FIT_ROWS 512          /* trials that the fit of the hyperparameters uses */
 #define MAX_SAMPLES 1024
 #define MIN_SAMPLES 128
 #define BUDGET 1.5e7 /* covariances and features over all points: limits the number of samples */
 
-/* Streams of SEARCH_DRAW_IMPORTANCE: the counter's high word is `stream << 8 | purpose`. */
-enum stream { STREAM_FIT, STREAM_PATHS, STREAM_DESIGN };
+/* Streams of SEARCH_DRAW_IMPORTANCE: the counter's high word is `stream << 8 | purpose`. The fit of
+ * objective_model.c has stream 0. */
+enum stream { STREAM_PATHS = 1, STREAM_DESIGN };
 
 static uint64_t purpose_of(uint64_t stream)
 {
@@ -47,186 +42,6 @@ void importance_free(struct importance *i)
         return;
     free(i->parameters);
     free(i);
-}
-
-/* ---- the trials ---- */
-
-struct rows {
-    size_t n, n_all; /* rows of the model; trials with a value */
-    double *x, *y;   /* owned; y are costs */
-    int32_t *z;
-    double *all_points, *all_costs; /* owned; of all n_all trials */
-};
-
-static void rows_done(struct rows *r)
-{
-    free(r->x);
-    free(r->y);
-    free(r->z);
-    free(r->all_points);
-    free(r->all_costs);
-}
-
-static as_status rows_alloc(struct rows *r, const struct encoding *e, size_t n, struct as_err *err)
-{
-    r->x = as_calloc(n, e->n_real * sizeof *r->x);
-    r->z = as_calloc(n, e->n_category * sizeof *r->z);
-    r->y = as_calloc(n, sizeof *r->y);
-    r->all_points = as_calloc(n, e->n * sizeof *r->all_points);
-    r->all_costs = as_calloc(n, sizeof *r->all_costs);
-    if (!r->x || !r->z || !r->y || !r->all_points || !r->all_costs)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", n);
-    return AS_OK;
-}
-
-static void copy_features(struct rows *r, size_t to, const struct training_set *s, size_t from)
-{
-    size_t d = s->enc->n_real, c = s->enc->n_category;
-    if (d > 0)
-        memmove(r->x + to * d, s->x + from * d, d * sizeof *r->x);
-    if (c > 0)
-        memmove(r->z + to * c, s->z + from * c, c * sizeof *r->z);
-}
-
-/* Trials of the set with a value of this objective. */
-static void gather_rows(struct rows *r, const struct training_set *s, size_t objective)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        double cost = s->costs[i * s->spec->n_objectives + objective];
-        if (!isfinite(cost))
-            continue;
-        copy_features(r, r->n, s, i);
-        memcpy(r->all_points + r->n * s->enc->n, training_set_point(s, i),
-               s->enc->n * sizeof *r->all_points);
-        r->y[r->n] = r->all_costs[r->n] = cost;
-        r->n++;
-    }
-    r->n_all = r->n;
-}
-
-/* Move the chosen rows (ascending) to the front. */
-static void keep_rows(struct rows *r, const struct encoding *e, const size_t *chosen, size_t n)
-{
-    size_t d = e->n_real, c = e->n_category;
-    for (size_t k = 0; k < n; k++) {
-        memmove(r->x + k * d, r->x + chosen[k] * d, d * sizeof *r->x);
-        memmove(r->z + k * c, r->z + chosen[k] * c, c * sizeof *r->z);
-        r->y[k] = r->y[chosen[k]];
-    }
-    r->n = n;
-}
-
-static as_status rows_read(const struct training_set *s, size_t objective, struct rows *r,
-                           struct as_err *err)
-{
-    static const struct gp_subset_size size = {
-        IMPORTANCE_MAX_TRIALS / 5, IMPORTANCE_MAX_TRIALS / 10, IMPORTANCE_MAX_TRIALS * 7 / 10};
-    as_status st = rows_alloc(r, s->enc, s->n, err);
-    if (st < 0)
-        return st;
-    gather_rows(r, s, objective);
-    if (r->n <= IMPORTANCE_MAX_TRIALS)
-        return AS_OK;
-    AS_AUTO(as_freep) size_t *chosen = as_calloc(IMPORTANCE_MAX_TRIALS, sizeof *chosen);
-    if (!chosen)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", r->n);
-    struct gp_rows all = {r->n, r->x, r->z};
-    size_t n;
-    st = gp_subset(&s->columns, &all, r->y, &size, chosen, &n, err);
-    if (st < 0)
-        return st;
-    keep_rows(r, s->enc, chosen, n);
-    return AS_OK;
-}
-
-/* ---- the model ---- */
-
-/* Convert costs to the values that the model is fitted to: cut far on the bad side, mean 0,
- * deviation 1. WARP_PLAIN is not used: it cuts by the better quartile. If most trials lie close to
- * the best one, it removes the rest of the space, which importance must describe
- * (docs/decisions/4016). */
-static as_status standardise_costs(const double *costs, size_t n, double *ret, struct as_err *err)
-{
-    memcpy(ret, costs, n * sizeof *ret);
-    qsort(ret, n, sizeof *ret, as_order_f64);
-    double unit = fmax(fabs(ret[0]), fabs(ret[n - 1])); /* so that no square overflows */
-    double median = ret[n / 2] / unit, bad = ret[n - 1 - n / 10] / unit;
-    double most = bad + CUT * (bad - median), mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) {
-        ret[i] = bad > median ? fmin(costs[i] / unit, most) : costs[i] / unit;
-        mean += ret[i] / (double)n;
-    }
-    for (size_t i = 0; i < n; i++)
-        square += (ret[i] - mean) * (ret[i] - mean) / (double)n;
-    if (!(square > 0))
-        return as_fail(err, AS_E_NUMERIC, "the values cannot be told apart");
-    for (size_t i = 0; i < n; i++)
-        ret[i] = (ret[i] - mean) / sqrt(square);
-    return AS_OK;
-}
-
-/* Fit the hyperparameters, to every k-th row if there are many. */
-static as_status fit_theta(const struct training_set *s, const struct rows *r, const double *y,
-                           double *theta, struct as_err *err)
-{
-    size_t d = s->enc->n_real, c = s->enc->n_category;
-    size_t stride = (r->n + FIT_ROWS - 1) / FIT_ROWS, n = 0;
-    AS_AUTO(gp_fit_work_freep) struct gp_fit_work *work = gp_fit_work_create();
-    AS_AUTO(as_freep) double *x = as_calloc(r->n, d * sizeof *x);
-    AS_AUTO(as_freep) int32_t *z = as_calloc(r->n, c * sizeof *z);
-    AS_AUTO(as_freep) double *some_y = as_calloc(r->n, sizeof *some_y);
-    if (!work || !x || !z || !some_y)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", r->n);
-    for (size_t i = 0; i < r->n; i += stride, n++) {
-        memcpy(x + n * d, r->x + i * d, d * sizeof *x);
-        memcpy(z + n * c, r->z + i * c, c * sizeof *z);
-        some_y[n] = y[i];
-    }
-    struct gp_fit_opts opts = {
-        .cold = true, .n_random = 1, .key = s->spec->seed, .purpose = purpose_of(STREAM_FIT)};
-    struct gp_rows rows = {n, x, z};
-    return gp_fit(&s->columns, &rows, some_y, &opts, work, theta, NULL, err);
-}
-
-/* 1 - (squared error of leave-one-out predictions) / (variance of the values). */
-static as_status measure_r2(const struct gp_model *m, const double *y, size_t n, double *ret,
-                            struct as_err *err)
-{
-    AS_AUTO(as_freep) double *mean = as_calloc(n, sizeof *mean);
-    AS_AUTO(as_freep) double *var = as_calloc(n, sizeof *var);
-    if (!mean || !var)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", n);
-    as_status st = gp_model_loo(m, y, mean, var, err);
-    if (st < 0)
-        return st;
-    double center = 0, missed = 0, total = 0;
-    for (size_t i = 0; i < n; i++)
-        center += y[i] / (double)n;
-    for (size_t i = 0; i < n; i++) {
-        missed += (y[i] - mean[i]) * (y[i] - mean[i]);
-        total += (y[i] - center) * (y[i] - center);
-    }
-    *ret = total > 0 ? 1 - missed / total : 0;
-    return AS_OK;
-}
-
-static as_status build_model(const struct training_set *s, const struct rows *r, const double *y,
-                             struct gp_model **ret, double *ret_r2, struct as_err *err)
-{
-    AS_AUTO(gp_model_freep) struct gp_model *m = NULL;
-    AS_AUTO(as_freep) double *theta = as_calloc(gp_n_theta(&s->columns), sizeof *theta);
-    struct gp_rows rows = {r->n, r->x, r->z};
-    as_status st;
-    if (!theta)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", r->n);
-    if ((st = fit_theta(s, r, y, theta, err)) < 0 ||
-        (st = gp_model_create(&s->columns, &m, err)) < 0 ||
-        (st = gp_model_build(m, theta, &rows, r->n, err)) < 0 ||
-        (st = gp_model_observe(m, y, r->n, err)) < 0 ||
-        (st = measure_r2(m, y, r->n, ret_r2, err)) < 0)
-        return st;
-    *ret = as_steal(m);
-    return AS_OK;
 }
 
 /* ---- the indices ---- */
@@ -400,15 +215,15 @@ static as_status measure_all(struct cube *c, size_t samples, const size_t *numbe
 /* ---- all of it ---- */
 
 /* An entry for each parameter that can vary; ret_numbers[k] is entry k's parameter. */
-static as_status add_parameters(const struct training_set *s, const struct rows *r,
-                                size_t *ret_numbers, struct importance *imp, struct as_err *err)
+static as_status add_parameters(const struct objective_model *m, size_t *ret_numbers,
+                                struct importance *imp, struct as_err *err)
 {
-    const struct encoding *e = s->enc;
+    const struct encoding *e = m->s->enc;
     AS_AUTO(as_freep) double *top = as_calloc(e->n, sizeof *top);
     imp->parameters = as_calloc(e->n, sizeof *imp->parameters);
     if (!top || !imp->parameters)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
-    as_status st = ped_anova(e, r->all_points, r->all_costs, r->n_all, top, err);
+    as_status st = ped_anova(e, m->all_points, m->all_costs, m->n_all, top, err);
     if (st < 0)
         return st;
     for (size_t i = 0; i < e->n; i++) {
@@ -423,58 +238,26 @@ static as_status add_parameters(const struct training_set *s, const struct rows 
     return AS_OK;
 }
 
-static bool all_equal(const double *v, size_t n)
+static as_status explore_model(const struct objective_model *m, struct importance *imp,
+                               struct as_err *err)
 {
-    for (size_t i = 1; i < n; i++)
-        if (v[i] != v[0])
-            return false;
-    return true;
-}
-
-/* Set the reason if there can be no indices, before a model is fitted. */
-static bool explain_absence(struct importance *imp, const struct training_set *s,
-                            const struct rows *r)
-{
-    size_t least = 2 * s->enc->n_lengths + 2;
-    if (s->enc->n_lengths == 0)
-        snprintf(imp->reason, sizeof imp->reason, "no parameter can vary");
-    else if (r->n_all < least)
-        snprintf(imp->reason, sizeof imp->reason,
-                 "%zu trial%s a value; it takes %zu (two for each parameter, and two)", r->n_all,
-                 r->n_all == 1 ? " has" : "s have", least);
-    else if (all_equal(r->y, r->n))
-        snprintf(imp->reason, sizeof imp->reason, "all trials have the same value");
-    return imp->reason[0] != '\0';
-}
-
-static as_status explore_model(const struct training_set *s, const struct rows *r,
-                               struct importance *imp, struct as_err *err)
-{
-    AS_AUTO(gp_model_freep) struct gp_model *m = NULL;
+    const struct training_set *s = m->s;
     AS_AUTO(cube_done) struct cube cube = {0};
     AS_AUTO(as_freep) size_t *numbers = as_calloc(s->enc->n, sizeof *numbers);
-    AS_AUTO(as_freep) double *y = as_calloc(r->n, sizeof *y);
-    if (!numbers || !y)
+    if (!numbers)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
-    as_status st = standardise_costs(r->y, r->n, y, err);
-    if (st == AS_OK) /* both may find that the values do not suffice */
-        st = build_model(s, r, y, &m, &imp->r2, err);
-    if (st == AS_E_NUMERIC) {
-        snprintf(imp->reason, sizeof imp->reason, "no model could be fitted to the trials");
-        return AS_OK;
-    }
-    if (st < 0)
-        return st;
-    if (imp->r2 < IMPORTANCE_MIN_R2) {
+    if (m->r2 < IMPORTANCE_MIN_R2) {
         snprintf(imp->reason, sizeof imp->reason,
-                 "the model explains too little of the values: R2 is %.2f, it takes %g", imp->r2,
+                 "the model explains too little of the values: R2 is %.2f, it takes %g", m->r2,
                  IMPORTANCE_MIN_R2);
         return AS_OK;
     }
-    if ((st = cube_create(s, m, y, &cube, err)) < 0 ||
-        (st = add_parameters(s, r, numbers, imp, err)) < 0)
+    as_status st = cube_create(s, m->model, m->y, &cube, err);
+    if (st == AS_OK)
+        st = add_parameters(m, numbers, imp, err);
+    if (st < 0)
         return st;
-    st = measure_all(&cube, choose_samples(s, r->n), numbers, imp, err);
+    st = measure_all(&cube, choose_samples(s, m->n), numbers, imp, err);
     if (st == AS_E_EXHAUSTED) {
         imp->n = 0;
         snprintf(imp->reason, sizeof imp->reason,
@@ -488,17 +271,15 @@ as_status importance_compute(const struct search_spec *spec, const struct histor
                              size_t objective, struct importance **ret, struct as_err *err)
 {
     AS_AUTO(importance_freep) struct importance *imp = as_calloc(1, sizeof *imp);
-    AS_AUTO(training_set_freep) struct training_set *s = NULL;
-    AS_AUTO(rows_done) struct rows r = {0};
+    AS_AUTO(objective_model_freep) struct objective_model *m = NULL;
     if (!imp)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
-    if (objective >= spec->n_objectives)
-        return as_fail(err, AS_E_INVAL, "objective %zu of %zu", objective, spec->n_objectives);
-    as_status st = training_set_create(spec, history, NULL, &s, err);
-    if (st < 0 || (st = rows_read(s, objective, &r, err)) < 0)
+    as_status st = objective_model_create(spec, history, objective, &m, err);
+    if (st < 0)
         return st;
-    *imp = (struct importance){.method = "gp-sobol", .trials = r.n_all, .r2 = NAN};
-    if (!explain_absence(imp, s, &r) && (st = explore_model(s, &r, imp, err)) < 0)
+    *imp = (struct importance){.method = "gp-sobol", .trials = m->n_all, .r2 = m->r2};
+    snprintf(imp->reason, sizeof imp->reason, "%s", m->reason);
+    if (m->model && (st = explore_model(m, imp, err)) < 0)
         return st;
     *ret = as_steal(imp);
     return AS_OK;

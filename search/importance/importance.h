@@ -7,16 +7,16 @@
  *   first  Var E[y | x_j] / Var y       what parameter j explains alone
  *   total  E Var[y | all but x_j] / Var y   what is lost without it: alone and in interaction
  * (I. Sobol 1993; estimators of M. Jansen and A. Saltelli, see sensitivity.h). The objective is
- * known only at its trials. A Gaussian process is fitted to them. The result holds the indices of
- * its mean, and the 5 % and 95 % quantiles of the indices of 48 functions drawn from its posterior
- * (stretched, if needed, to hold the estimate). The quantiles cover the uncertainty that the trials
- * leave, given the model, and the error of the estimators (each draw resamples the scrambled point
- * sets). They do not cover the choice of the model and of its hyperparameters; r2 measures that. On
- * functions with known indices, from 150 spread trials, 93 to 100 % of the indices were in the
- * interval or within 0.05 of it; with four fifths of the trials around one point, 55 to 100 %
- * (test_known_importance.c). In the interval itself were 42 to 98 % and 33 to 98 %: a true 0 lies
- * below any estimate, and a process of one smoothness is too certain far from its data. So the
- * interval is a guide, not a promise.
+ * known only at its trials. A Gaussian process is fitted to them (objective_model.h). The result
+ * holds the indices of its mean, and the 5 % and 95 % quantiles of the indices of 48 functions
+ * drawn from its posterior (stretched, if needed, to hold the estimate). The quantiles cover the
+ * uncertainty that the trials leave, given the model, and the error of the estimators (each draw
+ * resamples the scrambled point sets). They do not cover the choice of the model and of its
+ * hyperparameters; r2 measures that. On functions with known indices, from 150 spread trials, 93 to
+ * 100 % of the indices were in the interval or within 0.05 of it; with four fifths of the trials
+ * around one point, 55 to 100 % (test_known_importance.c). In the interval itself were 42 to 98 %
+ * and 33 to 98 %: a true 0 lies below any estimate, and a process of one smoothness is too certain
+ * far from its data. So the interval is a guide, not a promise.
  *
  * Special cases.
  * - A conditional parameter's indices are those within the part of the space where it is active,
@@ -27,10 +27,8 @@
  *   allowed values with the others held, the others from theirs with x_j held. First indices then
  *   may add up to more than 1, because the parameters depend on each other.
  * - Parameters with one possible value have no entry.
- * - Failed trials, and trials whose value is not finite or not credible (problem/credible.h), are
- *   left out. A value far on the bad side
- *   is cut to q + 3 (q - median), where a tenth of the values is worse than q. So a few diverged
- *   trials do not dominate the indices. */
+ * - Failed trials are left out, and values far on the bad side are cut (objective_model.h), so that
+ *   a few diverged trials do not dominate the indices. */
 #ifndef ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
 #define ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
 
@@ -41,8 +39,6 @@
 #include "base/status.h"
 #include "search/problem/problem.h"
 
-/* Rows of the model: the best 200, the newest 100, and a spread of the rest. */
-#define IMPORTANCE_MAX_TRIALS 1000
 #define IMPORTANCE_MIN_R2 0.2
 
 /* All in [0,1]: each draw outside is clipped (the error of an estimate may move it there). */

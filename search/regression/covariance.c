@@ -42,6 +42,7 @@ void gp_kernel_set(struct gp_kernel *k, const double *theta)
     k->s2 = exp(theta[gp_n_lengths(c)]);
     k->noise = GP_NOISE_FLOOR + exp(theta[gp_n_lengths(c) + 1]);
     k->inv_step = c->has_steps ? exp(-theta[gp_n_lengths(c) + 2]) : 0;
+    k->course = c->has_steps ? exp(theta[gp_n_lengths(c) + 3]) : 0;
 }
 
 void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from,
@@ -100,11 +101,11 @@ CPU_CLONES static void squared_exponential(double *restrict k, const double *res
 
 /* The part of steps, for a row at `own`: factor and common course. */
 CPU_CLONES static void add_steps(double *restrict k, const double *restrict s, size_t n, double own,
-                                 double inv_step, double trend)
+                                 double inv_step, double course)
 {
     for (size_t j = 0; j < n; j++) {
         double gap = s[j] < own ? own - s[j] : s[j] - own, last = s[j] < own ? own : s[j];
-        k[j] = k[j] * vec_exp_nonpos(-gap * inv_step) + trend * (1 - last);
+        k[j] = k[j] * vec_exp_nonpos(-gap * inv_step) + course * (1 - last);
     }
 }
 
@@ -124,8 +125,8 @@ void gp_step_slopes(const struct gp_kernel *k, const struct gp_scaled *rows, siz
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
             double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
-            double trend = k->s2 * GP_TREND * (1 - last);
-            ret_d[i * ld + j] = (gram[i * ld + j] - trend) * gap * k->inv_step;
+            double course = k->course * (1 - last);
+            ret_d[i * ld + j] = (gram[i * ld + j] - course) * gap * k->inv_step;
         }
         ret_d[i * ld + i] = 0;
     }
@@ -149,7 +150,7 @@ static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, 
         matern_value(ret_k, norms, n, norm, k->s2);
     if (!k->c->has_steps)
         return;
-    add_steps(ret_k, rows->s, n, own, k->inv_step, k->s2 * GP_TREND);
+    add_steps(ret_k, rows->s, n, own, k->inv_step, k->course);
     if (ret_c)
         scale_by_steps(ret_c, rows->s, n, own, k->inv_step);
 }
@@ -223,6 +224,6 @@ double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size
     if (!k->c->has_steps || !rows->s)
         return value;
     double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
-    double own = i == j ? GP_OWN_COURSE * (1 - last) : 0;
-    return value * exp(-gap * k->inv_step) + k->s2 * (GP_TREND * (1 - last) + own);
+    double own = i == j ? k->s2 * GP_OWN_COURSE * (1 - last) : 0;
+    return value * exp(-gap * k->inv_step) + k->course * (1 - last) + own;
 }

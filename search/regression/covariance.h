@@ -11,16 +11,17 @@
  *
  * Rows may be measured at different steps of a training. A step r of at most R has the place
  * s = ln r / ln R (0 to 1), and with steps
- *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + s2 GP_TREND min(1 - s_p, 1 - s_q)
+ *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + c min(1 - s_p, 1 - s_q)
  *              + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
  * The first factor is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
  * at one step says of another; of one configuration the highest step known says all. The second
  * term is a random walk down from the last step, common to all configurations: the course that
- * learning curves share. It is 0 at the last step, where predictions are made. The third is noise
- * that an early value has and a final one has not.
+ * learning curves share. It is 0 at the last step, where predictions are made. Its variance c is
+ * fitted apart from s2: curves that fall far together say nothing of how much configurations
+ * differ. The third is noise that an early value has and a final one has not.
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], and then
- * ln l_s with steps; the noise variance is GP_NOISE_FLOOR + e^t. */
+ * ln l_s and ln c with steps; the noise variance is GP_NOISE_FLOOR + e^t. */
 #ifndef ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 #define ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 
@@ -34,9 +35,7 @@
 
 #define GP_NOISE_FLOOR 1e-8
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
-/* In units of s2, from the first step to the last: the variance of the common course of curves, and
- * of what a value at a step owes to its trial alone. */
-#define GP_TREND 1.0
+/* In units of s2, at the first step: the variance of what a value owes to its trial alone. */
 #define GP_OWN_COURSE 0.5
 
 /* What the columns of the inputs are. */
@@ -64,7 +63,7 @@ static inline size_t gp_n_lengths(const struct gp_columns *c)
 /* Entries of theta. */
 static inline size_t gp_n_theta(const struct gp_columns *c)
 {
-    return gp_n_lengths(c) + 2 + c->has_steps;
+    return gp_n_lengths(c) + (c->has_steps ? 4 : 2);
 }
 
 /* AS_E_INVAL: a row has a number that is not finite, a category below -1, or a step outside [0,1];
@@ -78,7 +77,7 @@ struct gp_kernel {
     double *inv_length;         /* n_real: 1 / l of each real column; the caller's memory */
     double *weight;             /* n_cat: 1 / l^2; the caller's memory */
     double s2, noise;
-    double inv_step; /* 1 / l_s */
+    double inv_step, course; /* 1 / l_s, and c; 0 without steps */
 };
 
 /* Set all other fields, and the arrays behind inv_length and weight. c, inv_length and weight are
@@ -125,8 +124,9 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 /* The variance of row i before any observation, without noise. */
 static inline double gp_variance(const struct gp_kernel *k, const struct gp_scaled *rows, size_t i)
 {
-    return k->c->has_steps && rows->s ? k->s2 * (1 + (GP_TREND + GP_OWN_COURSE) * (1 - rows->s[i]))
-                                      : k->s2;
+    return k->c->has_steps && rows->s
+               ? k->s2 + (GP_OWN_COURSE * k->s2 + k->course) * (1 - rows->s[i])
+               : k->s2;
 }
 
 /* Lower triangle of dK / d ln l_s of n rows with steps, from their covariance: ret_d as ret_k of

@@ -103,7 +103,7 @@ void gp_theta_default(const struct gp_columns *c, double *ret_theta)
     ret_theta[n] = 0;
     ret_theta[n + 1] = log(1e-3);
     if (c->has_steps)
-        ret_theta[n + 2] = log(STEP_LENGTH);
+        ret_theta[n + 2] = log(STEP_LENGTH), ret_theta[n + 3] = 0;
 }
 
 void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_upper)
@@ -113,10 +113,13 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
         ret_lower[j] = log(0.005);
         ret_upper[j] = log(100);
     }
-    ret_lower[n] = log(1e-3), ret_upper[n] = log(100);
+    /* with steps the deviation of all values is mostly that of the course */
+    ret_lower[n] = log(c->has_steps ? 1e-6 : 1e-3), ret_upper[n] = log(100);
     ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = 0;
     if (c->has_steps)
         ret_lower[n + 2] = log(0.005), ret_upper[n + 2] = log(100);
+    if (c->has_steps)
+        ret_lower[n + 3] = log(1e-3), ret_upper[n + 3] = log(100);
 }
 
 /* The prior of a real lengthscale l: a Gamma(3, rate). It holds all lengthscales below about 2, so
@@ -178,9 +181,10 @@ static double negative_log_prior(const struct fit *f, const double *theta, doubl
     grad[n] += 0.15 * s2 - 1;
     grad[n + 1] += e * (0.05 - 0.1 / v);
     if (f->c->has_steps) {
-        double off = theta[n + 2] - log(STEP_LENGTH);
-        value += 0.5 * off * off / (STEP_SPREAD * STEP_SPREAD);
+        double off = theta[n + 2] - log(STEP_LENGTH), course = theta[n + 3];
+        value += 0.5 * (off * off + course * course) / (STEP_SPREAD * STEP_SPREAD);
         grad[n + 2] += off / (STEP_SPREAD * STEP_SPREAD);
+        grad[n + 3] += course / (STEP_SPREAD * STEP_SPREAD);
     }
     return value;
 }
@@ -317,15 +321,21 @@ static void category_gradient(struct fit *f, double *grad)
         grad[f->c->n_groups + j] += 2 * f->k.weight[j] * f->column_grad[j];
 }
 
-/* dNLL / d ln l_s: the sum of W .* dK / d ln l_s, when a has K^-1. */
-static double step_gradient(const struct fit *f)
+/* dNLL / d ln l_s, and *ret_course: dNLL / d ln c. The sums of W .* dK of each, when a has K^-1. */
+static double step_gradient(const struct fit *f, double *ret_course)
 {
-    double sum = 0;
+    double sum = 0, course = 0;
     for (size_t i = 0; i < f->rows->n; i++) {
         const double *inverse = f->a + i * f->ld, *slope = f->slopes + i * f->ld;
-        for (size_t j = 0; j < i; j++)
-            sum += (inverse[j] - f->alpha[i] * f->alpha[j]) * slope[j];
+        const double *s = f->scaled.s, own = f->alpha[i];
+        for (size_t j = 0; j < i; j++) {
+            double w = inverse[j] - own * f->alpha[j];
+            sum += w * slope[j];
+            course += w * (1 - (s[j] < s[i] ? s[i] : s[j]));
+        }
+        course += 0.5 * (inverse[i] - own * own) * (1 - s[i]);
     }
+    *ret_course = f->k.course * course;
     return sum;
 }
 
@@ -346,8 +356,12 @@ static double value_at(struct fit *f, const double *theta, double *grad)
     /* sum W .* K over K without noise: tr(W (K + noise)) = (n - quad) / 2 */
     grad[lengths] += 0.5 * ((double)n - quad) - noise * trace;
     grad[lengths + 1] += (f->k.noise - GP_NOISE_FLOOR) * trace;
-    if (f->slopes)
-        grad[lengths + 2] += step_gradient(f);
+    if (f->slopes) {
+        double course;
+        grad[lengths + 2] += step_gradient(f, &course);
+        grad[lengths + 3] += course;
+        grad[lengths] -= course; /* K has c, which does not grow with s2 */
+    }
     return value;
 }
 
@@ -468,8 +482,8 @@ as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, c
     return AS_OK;
 }
 
-/* Draw around the default: up to a factor of 2 either way in the lengthscales (also that of steps)
- * and s2, 4 in the noise. */
+/* Draw around the default: up to a factor of 2 either way in the lengthscales (also that of steps),
+ * s2 and c, 4 in the noise. */
 static void random_start(const struct gp_columns *c, struct rng *r, double *ret)
 {
     size_t n = gp_n_lengths(c);
@@ -477,8 +491,8 @@ static void random_start(const struct gp_columns *c, struct rng *r, double *ret)
     for (size_t j = 0; j <= n; j++)
         ret[j] += 0.7 * rng_normal(r);
     ret[n + 1] += 1.4 * rng_normal(r);
-    if (c->has_steps)
-        ret[n + 2] += 0.7 * rng_normal(r);
+    for (size_t j = n + 2; j < gp_n_theta(c); j++)
+        ret[j] += 0.7 * rng_normal(r);
 }
 
 static size_t set_starts(const struct gp_columns *c, const struct gp_fit_opts *o, bool warm,

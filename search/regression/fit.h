@@ -10,9 +10,11 @@
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
  *   l_s of steps      LogNormal(ln 2, 3)     (ln l - ln 2)^2 / 18, by ln l
- * The last is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization performs great
- * in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100, e^t 1e-9..1. The other
- * priors were chosen by measurement: bench/search-quality. */
+ *   c of steps        LogNormal(0, 3)        (ln c)^2 / 18, by ln c
+ * That of smooth columns is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization
+ * performs great in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100 (from 1e-6
+ * on with steps), c 1e-3..100, e^t 1e-9..1. The other priors were chosen by measurement:
+ * bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 
@@ -69,7 +71,7 @@ AS_MUST_CHECK as_status gp_fit(const struct gp_columns *c, const struct gp_rows 
  * next use, so copy it. */
 const double *gp_fit_scale(const struct gp_fit_work *w);
 
-/* l = max(1, sqrt(d)/2) for real columns, 1.5 for categories, s2 = 1, v = 1e-3, l_s = 2. */
+/* l = max(1, sqrt(d)/2) for real columns, 1.5 for categories, s2 = 1, v = 1e-3, l_s = 2, c = 1. */
 void gp_theta_default(const struct gp_columns *c, double *ret_theta);
 
 /* Bounds of theta, gp_n_theta(c) each. */

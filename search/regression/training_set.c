@@ -25,6 +25,13 @@
 #define CROWD_GAIN 2e-3
 #define CROWD_NEWEST 0.6 /* of the trials after which a sweep stagnates */
 
+/* The sweep stalls: its last trials, so many and so large a share, gained at most this share of
+ * (median of the first trials - best). */
+#define STALLED_TRIALS 8
+#define STALLED_SHARE 0.2
+#define STALLED_GAIN 0.02
+#define STALLED_FIRST 16
+
 void training_set_free(struct training_set *s)
 {
     if (!s)
@@ -315,10 +322,22 @@ static double best_before(const double *v, size_t n, size_t newest)
     return best;
 }
 
+/* v: the costs of the n feasible trials. */
+static bool is_stalled(const double *v, size_t n)
+{
+    size_t newest = (size_t)fmax(STALLED_TRIALS, STALLED_SHARE * (double)n);
+    double first[STALLED_FIRST];
+    if (n < STALLED_FIRST || n <= newest)
+        return false;
+    memcpy(first, v, sizeof first);
+    double median = sort_for_median(first, STALLED_FIRST), best = best_before(v, n, 0);
+    return best_before(v, n, newest) - best <= STALLED_GAIN * (median - best);
+}
+
 static as_status judge_progress(struct training_set *s, struct as_err *err)
 {
     size_t window = STAGNANT_TRIALS + s->enc->n_lengths, n = 0;
-    if (s->spec->n_objectives > 1 || s->n_feasible <= window)
+    if (s->spec->n_objectives > 1)
         return AS_OK;
     AS_AUTO(as_freep) double *v = as_calloc(s->n_feasible, sizeof *v);
     if (!v)
@@ -327,6 +346,9 @@ static as_status judge_progress(struct training_set *s, struct as_err *err)
         if (s->feasible[i])
             v[n++] = s->costs[i];
     }
+    s->stalled = is_stalled(v, n);
+    if (n <= window)
+        return AS_OK;
     double before = best_before(v, n, window);
     double lately = best_before(v, n, (size_t)(CROWD_NEWEST * (double)window));
     double first = sort_for_median(v, window), median = sort_for_median(v, n), best = v[0];
@@ -340,6 +362,14 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
                               struct training_places *places, struct training_set **ret,
                               struct as_err *err)
 {
+    return training_set_create_with(spec, history, NULL, 0, places, ret, err);
+}
+
+as_status training_set_create_with(const struct search_spec *spec, const struct history *history,
+                                   const struct dead_pair *dead, size_t n_dead,
+                                   struct training_places *places, struct training_set **ret,
+                                   struct as_err *err)
+{
     AS_AUTO(training_set_freep) struct training_set *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail(err, AS_E_NOMEM, "out of memory for a search");
@@ -347,7 +377,7 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     s->best = TRAINING_SET_NONE;
     s->n = history ? history->n : 0;
     s->trials = history ? history->trials : NULL;
-    as_status st = encoding_create(spec->space, &s->enc, err);
+    as_status st = encoding_create_with(spec->space, dead, n_dead, &s->enc, err);
     if (st < 0)
         return st;
     st = allocate_arrays(s, err);

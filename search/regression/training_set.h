@@ -54,6 +54,8 @@ struct training_set {
     size_t n_rungs; /* trials at a rung: partial or pending */
     size_t best;    /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
     bool stagnant;  /* the last 10 + d completed trials gained almost nothing (one objective) */
+    bool stalled;   /* the last eight completed trials, or the last fifth if that is more, gained
+                       little (one objective) */
     bool
         crowded; /* a quarter of the trials lies very close to the best, and the newest 0.6 (10 + d)
                       gained almost nothing (one objective) */
@@ -78,6 +80,12 @@ AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
                                             const struct history *history,
                                             struct training_places *places,
                                             struct training_set **ret, struct as_err *err);
+/* The same under an encoding in which these pairs are dead; borrowed for the call. */
+AS_MUST_CHECK as_status training_set_create_with(const struct search_spec *spec,
+                                                 const struct history *history,
+                                                 const struct dead_pair *dead, size_t n_dead,
+                                                 struct training_places *places,
+                                                 struct training_set **ret, struct as_err *err);
 void training_set_free(struct training_set *s);
 AS_DEFINE_FREEP(struct training_set, training_set_free)
 

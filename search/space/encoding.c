@@ -19,6 +19,7 @@ void encoding_free(struct encoding *e)
         return;
     free(e->params);
     free(e->real_length);
+    free(e->dead);
     free(e);
 }
 
@@ -49,14 +50,20 @@ static void add_param(struct encoding *e, size_t i)
     const struct space_param *sp = &e->space->params[i];
     struct encoded_param *p = &e->params[i];
     uint64_t levels = param_levels(sp);
+    bool dies = false, kills = false;
+    for (size_t k = 0; k < e->n_dead; k++) {
+        dies |= e->dead[k].param == i;
+        kills |= e->dead[k].choice == i;
+    }
     *p = (struct encoded_param){.kind = kind_of(sp, levels),
-                                .is_conditional = sp->n_conds > 0,
-                                .is_parent = sp->is_parent,
+                                .is_conditional = sp->n_conds > 0 || dies,
+                                .is_parent = sp->is_parent || kills,
                                 .real = -1,
                                 .category = -1,
                                 .length = -1};
     p->levels = p->kind == ENCODED_CONSTANT ? 1 : levels;
     e->is_conditional |= p->is_conditional;
+    e->has_conditions |= sp->n_conds > 0;
     if (p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS) {
         e->n_continuous += p->kind == ENCODED_CONTINUOUS;
         p->length = (int)e->n_numeric++;
@@ -70,12 +77,34 @@ static void add_param(struct encoding *e, size_t i)
         set_scale(sp, p);
 }
 
+bool encoding_may_die(const struct encoding *e, size_t param)
+{
+    const struct encoded_param *p = &e->params[param];
+    return (p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS) &&
+           !e->space->params[param].n_conds && !e->space->params[param].is_parent;
+}
+
+bool encoding_may_kill(const struct encoding *e, size_t choice)
+{
+    return e->params[choice].kind == ENCODED_CHOICE && !e->space->params[choice].n_conds;
+}
+
 as_status encoding_create(const struct space *space, struct encoding **ret, struct as_err *err)
+{
+    return encoding_create_with(space, NULL, 0, ret, err);
+}
+
+as_status encoding_create_with(const struct space *space, const struct dead_pair *dead,
+                               size_t n_dead, struct encoding **ret, struct as_err *err)
 {
     AS_AUTO(encoding_freep) struct encoding *e = as_calloc(1, sizeof *e);
     if (!e || !(e->params = as_calloc(space->n, sizeof *e->params)) ||
-        !(e->real_length = as_calloc(2 * space->n, sizeof *e->real_length)))
+        !(e->real_length = as_calloc(2 * space->n, sizeof *e->real_length)) ||
+        !(e->dead = as_calloc(n_dead, sizeof *e->dead)))
         return as_fail(err, AS_E_NOMEM, "out of memory for an encoding");
+    if (n_dead)
+        memcpy(e->dead, dead, n_dead * sizeof *dead);
+    e->n_dead = n_dead;
     e->space = space;
     e->n = space->n;
     for (size_t i = 0; i < e->n; i++)
@@ -278,6 +307,10 @@ static bool wants_active(const struct encoding *e, const double *point, const bo
                                            value_at(e, parent, point[parent])))
             return false;
     }
+    for (size_t k = 0; k < e->n_dead; k++)
+        if (e->dead[k].param == i &&
+            encoding_level(e, e->dead[k].choice, point[e->dead[k].choice]) == e->dead[k].level)
+            return false;
     return true;
 }
 

@@ -53,6 +53,15 @@ struct encoded_param {
     double ratio, span;
 };
 
+/* A number that has no effect while a choice has this value, as the results say
+ * (search/gp/relevance.h). It counts as inactive there, as if the document had said so with `when`;
+ * its configuration has a value nevertheless. */
+struct dead_pair {
+    size_t param;   /* a number without conditions that no condition reads */
+    size_t choice;  /* a choice without conditions */
+    uint64_t level; /* its value */
+};
+
 struct encoding {
     const struct space *space;    /* borrowed */
     struct encoded_param *params; /* [n] */
@@ -64,12 +73,24 @@ struct encoding {
     size_t n_continuous;          /* parameters of ENCODED_CONTINUOUS */
     size_t *real_length;          /* [n_real]: the length scale of each real column, ascending,
                                      0..n_numeric-1;          that of category column c is n_numeric + c */
-    bool is_conditional;          /* some parameter is */
+    struct dead_pair *dead;       /* [n_dead] */
+    size_t n_dead;
+    bool is_conditional; /* some parameter is */
+    bool has_conditions; /* the document declares some: not only the results */
 };
 
 /* `space` is borrowed and must outlive the encoding. AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status encoding_create(const struct space *space, struct encoding **ret,
                                         struct as_err *err);
+/* The same where n_dead pairs are dead: their numbers are conditional, their choices parents. The
+ * points of a configuration are those of the encoding without them. `dead` is borrowed for the
+ * call. */
+AS_MUST_CHECK as_status encoding_create_with(const struct space *space,
+                                             const struct dead_pair *dead, size_t n_dead,
+                                             struct encoding **ret, struct as_err *err);
+/* May such a pair be dead, of this number or of this choice? */
+bool encoding_may_die(const struct encoding *e, size_t param);
+bool encoding_may_kill(const struct encoding *e, size_t choice);
 void encoding_free(struct encoding *e);
 AS_DEFINE_FREEP(struct encoding, encoding_free)
 

@@ -546,20 +546,22 @@ class Named(Case):
         return [t.feasible for t in study.trials]
 
     def test_attributes_of_a_study(self):
-        """What is set before the sweep is made is known to others, also after its space grew."""
+        """They are on the server, also after its space grew."""
         def objective(trial):
             return trial.suggest_float("x", 0, 1) + (trial.suggest_float("y", 0, 1) if trial.number == 2 else 0)
 
         study = assay.create_study(study_name="attributes", tags=["mine"])
-        attrs = {"data set": "digits", "shape": [1, {"a": None}], "dot.ted": 0.5}
-        hidden = {"long": "x" * 128, "a=b": 1, "gr\u00f6\u00dfe": 1, "object": object()}
+        attrs = {"data set": "digits", "shape": [1, {"a": None}], "dot.ted": 0.5, "a=b/c~": 1, "gr\u00f6\u00dfe": "\u2603", "long": "x" * 5000}
+        hidden = {"object": object(), "nan": float("nan"), "large": "x" * 20000, "": 1, "n" * 129: 1, "a\nb": 1, "lone": "\udcff", "nul": "\0"}
         for key, value in {**attrs, **hidden}.items():
             study.set_user_attr(key, value)
         study.optimize(objective, n_trials=1)
         study.set_user_attr("late", 1)
         self.assertEqual(study.user_attrs, {**attrs, **hidden, "late": 1})
         loaded = assay.load_study("attributes")
-        self.assertEqual((loaded.user_attrs, loaded._options["tags"]), (attrs, ["mine"]))
+        self.assertEqual((loaded.user_attrs, loaded._options["tags"]), ({**attrs, "late": 1}, ["mine"]))
+        loaded.set_user_attr("late", None)
+        self.assertEqual(assay.load_study("attributes").user_attrs, attrs)
         study.optimize(objective, n_trials=4)
         self.assertNotEqual(study.sweep, "attributes")
         self.assertEqual(assay.load_study(study.sweep).user_attrs, {**attrs, "late": 1})
@@ -569,7 +571,53 @@ class Named(Case):
         for i in range(100):
             many.set_user_attr(f"a{i}", i)
         many.optimize(objective, n_trials=4)
-        self.assertEqual(len(assay.load_study(many.sweep).user_attrs), 61)
+        self.assertEqual(assay.load_study(many.sweep).user_attrs, {f"a{i}": i for i in range(64)})
+
+    def test_attributes_of_trials(self):
+        """Other programs see them: those of a first trial, of one that failed or was enqueued, and of results that went along
+        as the space grew; a trial sends them once."""
+        def objective(trial):
+            value = trial.suggest_float("x", 0, 1) + (trial.suggest_float("y", 0, 1) if trial.number == 2 else 0)
+            trial.set_user_attr("weights", [value, None])
+            trial.set_user_attr("model", self)
+            trial.report(value, 0)
+            trial.set_user_attr("epoch", 1)
+            if trial.number == 1:
+                raise ValueError("fails")
+            return value
+
+        study = assay.create_study(study_name="trial-attributes")
+        study.enqueue_trial({"x": 0.5}, user_attrs={"why": "first"})
+        study.optimize(objective, n_trials=5, catch=ValueError)
+        self.assertTrue(study.sweep.endswith("-2"))
+        self.assertEqual({t.user_attrs["model"] for t in study.trials if "model" in t.user_attrs}, {self})
+        found = assay.load_study(study.sweep).trials
+        self.assertEqual(len(found), 5)
+        for t in found:
+            mine = next(m for m in study.trials if m.number == t.number)
+            self.assertEqual(t.user_attrs, {k: v for k, v in mine.user_attrs.items() if k != "model"})
+            self.assertEqual(set(t.user_attrs) - {"why"}, {"weights", "epoch"})
+        self.assertEqual([t.user_attrs.get("why") for t in found].count("first"), 1)
+        path = f"/v1/sweeps/{study.sweep}/trials/0/user_attrs"
+        for _ in range(2):
+            self.assertEqual(UP.call("PATCH", path, {"epoch": None, "new": {"a": 1}})["user_attrs"].keys(), {"weights", "new"} | set(found[0].user_attrs) & {"why"})
+        row = UP.call("GET", f"/v1/sweeps/{study.sweep}/trials/0")
+        self.assertEqual(row["user_attrs"]["new"], {"a": 1})
+        self.assertNotIn("user_attrs", UP.trials(study.sweep)[0])
+        self.assertIn("attr.new", UP.cli("trial", f"{study.sweep}/0").stdout)
+        self.assertIn("user_attrs", json.loads(UP.cli("show", study.sweep, "--json").stdout))
+        for bad, pointer in [({"": 1}, "/"), ({"n" * 129: 1}, "/" + "n" * 129), ({"a\tb": 1}, "/a\tb"), ({"a/b": "x" * 17000}, "/a~1b"),
+                             ([1], ""), ({str(i): "x" * 1000 for i in range(65)}, ""), ({str(i): "x" * 16000 for i in range(5)}, "")]:
+            with self.assertRaises(Problem) as refused:
+                UP.call("PATCH", path, bad)
+            self.assertIn(refused.exception.status, (400, 413), bad)
+            if pointer:
+                self.assertTrue(pointer.startswith(refused.exception.body["errors"][0]["pointer"]), refused.exception.body)  # cut at 120
+        self.assertEqual(UP.call("GET", f"/v1/sweeps/{study.sweep}/trials/0")["user_attrs"], row["user_attrs"])
+        for missing in (f"/v1/sweeps/{study.sweep}/trials/99/user_attrs", "/v1/sweeps/none/user_attrs"):
+            with self.assertRaises(Problem) as refused:
+                UP.call("PATCH", missing, {"a": 1})
+            self.assertEqual(refused.exception.status, 404)
 
     def test_constraints_func(self):
         def of(t):

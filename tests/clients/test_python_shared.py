@@ -5,10 +5,7 @@ import contextlib
 import io
 import os
 import signal
-import subprocess
 import sys
-import tempfile
-import textwrap
 import time
 import unittest
 import warnings
@@ -17,16 +14,12 @@ if not sys.warnoptions:  # what is left open is an error; unittest leaves the fi
     os.execv(sys.executable, [sys.executable, "-W", "error", *sys.argv])
 warnings.filterwarnings("ignore", category=ResourceWarning, module="harness")
 
-CLIENT = os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python")
-sys.path[:0] = [CLIENT, os.path.join(os.environ["ASSAY_SOURCE_ROOT"], "tests", "e2e")]
+sys.path[:0] = [os.path.join(os.environ["ASSAY_SOURCE_ROOT"], "tests", part) for part in ("clients", "e2e")]
+from programs import UP, Case, begin, end, program  # noqa: E402
 import assay  # noqa: E402
-from harness import PATIENCE_S, Assay, Problem  # noqa: E402
+from harness import PATIENCE_S, Problem  # noqa: E402
 
-STATE = tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp")
-os.environ.update(XDG_STATE_HOME=STATE.name, XDG_CONFIG_HOME=STATE.name)
-for name in ("ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_PROFILE"):
-    os.environ.pop(name, None)
-UP = Assay(runners=0, args=())
+setUpModule, tearDownModule = begin, end
 # Each kind of parameter, in spellings that mean the same.
 SPELLINGS = [
     [{"type": "int", "min": 1, "max": 9}, (1, 9), {"type": "int", "min": 1, "max": 9, "step": 1},
@@ -41,64 +34,6 @@ SPELLINGS = [
     [{"type": "bool"}, [False, True]],
     [{"type": "constant", "value": 3}, (3, 3), [3], {"type": "int", "min": 3, "max": 3}, {"type": "float", "min": 3, "max": 3}],
 ]
-
-
-def setUpModule():
-    UP.__enter__()
-
-
-def tearDownModule():
-    UP.__exit__(None, None, None)
-    STATE.cleanup()
-
-
-def program(text, *args):
-    """A program of its own, which prints to a pipe; `wait_for(path)` waits in it until a file is there."""
-    head = textwrap.dedent("""
-        import assay, os, signal, sys, time
-        def wait_for(*paths):
-            deadline = time.monotonic() + %d
-            while not all(map(os.path.exists, paths)) and time.monotonic() < deadline:
-                time.sleep(0.01)
-    """ % PATIENCE_S)
-    return subprocess.Popen([sys.executable, "-W", "error", "-c", head + textwrap.dedent(text), *args], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, universal_newlines=True, env=dict(os.environ, PYTHONPATH=CLIENT))
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def touch(self, name):
-        with open(self.path(name), "w"):
-            pass
-
-    def ended(self, p, code=0):
-        out, err = p.communicate(timeout=PATIENCE_S)
-        self.assertEqual(p.returncode, code, (out, err))
-        return out, err
-
-    def ran(self, names):
-        """How many trials ran in these sweeps, by state; none is known twice."""
-        total = 0
-        for sweep in names:
-            s = UP.wait_ended(sweep)
-            total += s["counts"]["total"] - s["known_trials"]
-        return total
-
-    def chain(self, sweep):
-        """The sweep, and those that its study moved on to."""
-        found = [sweep]
-        while True:
-            items = UP.call("GET", f"/v1/sweeps?tag=grew-from={found[-1]}")["items"]
-            if not items:
-                return found
-            found.append(items[0]["id"])
 
 
 class Spaces(Case):

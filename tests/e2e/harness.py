@@ -236,13 +236,13 @@ def database_url(assay):
 
 
 @contextlib.contextmanager
-def second_server(assay, *args):
-    """Another assayd over the same cluster; its URL."""
+def second_server(assay, *args, database=None):
+    """Another assayd over the same cluster, or over this database; its URL."""
     address = os.path.join(assay.data, "second.url")
     with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
         server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0",
                                    "--address-file", address, *args],
-                                  env={**assay.own_env, "ASSAY_DATABASE": database_url(assay)}, stderr=log, stdout=log)
+                                  env={**assay.own_env, "ASSAY_DATABASE": database or database_url(assay)}, stderr=log, stdout=log)
         try:
             assay.wait(lambda: os.path.exists(address), "the second assayd")
             yield open(address).read().strip().rstrip("/")

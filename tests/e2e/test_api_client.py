@@ -95,6 +95,52 @@ def check_table(c, at):
     head, values = read_columns(c.getTable(columns="state", since=int(head["version"]), **at))
     assert not head["whole"] and values == {"number": [], "state": []}, (head, values)
     c.getTable(columns="nonsense", expect=400, **at)
+    check_tags(c, at, trials)
+    check_surface(c, at)
+    check_points(c, at, trials)
+    check_attempts(c, at, trials)
+
+
+def check_tags(c, at, trials):
+    numbers = [t["number"] for t in trials]
+    assert c.tagTrials({"numbers": numbers, "add": ["good", "x"]}, **at) == {"changed": len(numbers)}
+    assert c.tagTrials({"numbers": [numbers[0], 999999], "remove": ["x"]}, **at) == {"changed": 1}
+    assert c.getTrial(sweep=at["sweep"], number=numbers[0])["tags"] == ["good"]
+    _, values = read_columns(c.getTable(columns="tags", **at))
+    assert dict(zip(values["number"], values["tags"])) == {n: "good" if n == numbers[0] else "good,x" for n in numbers}, values
+    c.tagTrials({"numbers": numbers, "add": ["a,b"]}, expect=400, **at)
+    c.tagTrials({"numbers": numbers, "add": ["a"], "remove": ["a"]}, expect=400, **at)
+
+
+def check_surface(c, at):
+    found = c.getSurface(x="x", n=3, **at)
+    assert found["metric"] == "loss" and (found["surfaces"] or found["reason"]), found
+    c.getSurface(x="nothing", expect=400, **at)
+    c.getSurface(y="x", expect=400, **at)
+
+
+def check_points(c, at, trials):
+    head, values = read_columns(c.getPoints(max_points=1024, **at))
+    assert head["whole"] and list(values) == ["trial", "step", "time", "value"], head
+    for trial in trials:
+        mine = [(step, value) for number, step, value in zip(values["trial"], values["step"], values["value"])
+                if number == trial["number"]]
+        series = c.listMeasurements(metric="loss", sweep=at["sweep"], number=trial["number"])["series"].get("loss")
+        assert mine == (list(zip(series["steps"], series["values"])) if series else []), (trial, mine, series)
+    head, values = read_columns(c.getPoints(metric="loss", since=int(head["version"]), **at))
+    assert not head["whole"] and values["trial"] == [], (head, values)
+    c.getPoints(metric="not a name", expect=400, **at)
+    c.getPoints(max_points=3, expect=400, **at)
+
+
+def check_attempts(c, at, trials):
+    head, values = read_columns(c.getAttempts(**at))
+    listed = [(t["number"], a["attempt"], a["runner"], a["outcome"]) for t in trials
+              for a in c.getTrial(sweep=at["sweep"], number=t["number"])["attempts"]]
+    found = list(zip(values["trial"], values["attempt"], values["runner"], values["outcome"]))
+    assert head["whole"] and found == listed, (found, listed)
+    head, values = read_columns(c.getAttempts(since=int(head["version"]), **at))
+    assert not head["whole"] and values["trial"] == [], (head, values)
 
 
 def sweeps_and_trials(c):
@@ -109,6 +155,17 @@ def sweeps_and_trials(c):
     c.deleteSweep(sweep=other["id"], expect=409)
     c.changeSweep({"state": "cancelled"}, sweep=other["id"])
     return s["id"], other["id"]
+
+
+def preview(c):
+    before = len(c.listSweeps()["items"])
+    found = c.previewSweep(DOC, suggestions=3)
+    assert found["valid"] and not found["errors"] and found["seed"] == str(DOC["search"]["seed"]), found
+    assert len(found["suggestions"]) == 3 and found["cells"] is None, found
+    bad = c.previewSweep({**DOC, "name": "Not a name", "metric": {"name": "loss", "goal": "up"}})
+    assert not bad["valid"] and [e["pointer"] for e in bad["errors"]] == ["/name", "/metric/goal"], bad
+    c.previewSweep([], expect=400)
+    assert len(c.listSweeps()["items"]) == before
 
 
 def runner_protocol(c, sweep):
@@ -365,6 +422,7 @@ def main():
         c.getOpenapi()
         c.getMetrics()
         sweep, other = sweeps_and_trials(c)
+        preview(c)
         runner_protocol(c, sweep)
         ask_and_tell(c)
         reading(c, sweep)

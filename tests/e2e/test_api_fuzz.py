@@ -186,7 +186,7 @@ class Fuzz:
 
     def make_body(self, op):
         """A body that the schema allows, and the server too (where a schema says less than the words beside it)."""
-        if op.name == "createSweep":
+        if op.name in ("createSweep", "previewSweep"):
             return copy.deepcopy(self.rng.choice([COMMAND, TRAIN]))
         body = self.make(op.body_schema)
         if op.name == "createDataset":
@@ -200,6 +200,8 @@ class Fuzz:
             body.pop("by", None)  # a column of its data set, and of one method
             if body.get("method") != "stacking":
                 body.pop("non_negative", None)
+        elif op.name == "tagTrials":
+            body.update(add=["a", "b c"][:self.rng.randint(0, 2)], remove=["d"])  # no tag is in both
         elif op.name == "setModelAlias":
             body["version"] = 1
         elif op.name == "claimTrials":
@@ -288,6 +290,9 @@ class Fuzz:
             elif op.name == "getImportance" and p["name"] == "metric":  # the schema allows others than the sweep has
                 if self.rng.random() < 0.4:
                     query["metric"] = (TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["metric"]["name"]
+            elif op.name == "getSurface" and p["name"] in ("x", "y", "metric"):  # as above
+                if self.rng.random() < 0.4 and p["name"] == "x":
+                    query["x"] = next(iter((TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["parameters"]))
             elif op.name == "getTable" and p["name"] == "columns":  # as above
                 if self.rng.random() < 0.4:
                     query["columns"] = "state,value,metric:loss"
@@ -321,6 +326,8 @@ class Fuzz:
 
     def refuses(self, op, a):
         """Whether the answer, or that to a part of it, is a refusal."""
+        if op.name == "previewSweep" and a.status == 200:
+            return not json.loads(a.content)["valid"]
         if op.name != "sendBatch" or a.status != 200:
             return 400 <= a.status < 500
         answer = json.loads(a.content)
@@ -379,7 +386,7 @@ class Fuzz:
                 a = self.check(op, self.send(op.method, target, b"{}", {"Content-Type": kind} if kind is not None else {}))
                 assert a.status == 415, (kind, a.status)
             a = self.send(op.method, target, b"{}", {"Content-Type": op.body_type + "; charset=utf-8"})
-            assert a.status in (400, 404, 409), a.status
+            assert a.status in (400, 404, 409) or self.refuses(op, a), a.status
             for data in BAD_BODIES:
                 a = self.check(op, self.send(op.method, target, data, typed))
                 assert a.status in (400, 413), (data[:40], a.status)

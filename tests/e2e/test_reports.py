@@ -321,6 +321,11 @@ def slashes(p):
     assert json.loads(best)["items"][0]["params"] == {"way": "shell"}, best
     listed = p.assay.cli("trials", sweep, "--sort", "value", "--desc").stdout
     assert "val/acc" in listed and listed.index("csv") < listed.index("shell") < listed.index("stdout") < listed.index("python"), listed
+    for key, want in (("val/loss.mean", ["shell", "stdout", "python", "csv"]), ("way", ["shell", "python", "csv", "stdout"]), ("metric:val/acc", ["python", "stdout", "shell", "csv"])):
+        listed = p.assay.cli("trials", sweep, "--sort", key, "--json").stdout
+        assert [t["params"]["way"] for t in json.loads(listed)["items"]] == want, (key, listed)
+    odd = p.assay.cli("trials", sweep, "--sort", "odd", check=False)
+    assert odd.returncode == 64 and "'odd' is no field, parameter or metric" in odd.stderr, odd
     table = os.path.join(folder, "all.csv")
     p.assay.cli("export", sweep, "--csv", "--output", table)
     with open(table) as f:

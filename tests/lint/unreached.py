@@ -12,6 +12,7 @@ ROOMS = ("base", "kernels", "data", "model", "search", "scheduler", "api", "serv
 KEPT = {
     "columnar_parse": "reads what browsers get: tests and the fuzzer hold the writer to the format by it",
     "columnar_find": "of the same reader",
+    "points_table_resolution": "how far lines were thinned, which tests compare",
     "table_cache_bytes": "the limit of memory is tested by it",
     "as_mem_fail_nth": "makes an allocation fail, for tests",
     "backend_freep": "for the cleanup attribute of its users",

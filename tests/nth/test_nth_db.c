@@ -97,7 +97,7 @@ static as_status list_trials(struct arena *a, struct as_err *err)
 {
     const struct trial_query q = {.sort = TRIAL_BY_VALUE, .page = {.size = 5}};
     struct trial_page page;
-    return trial_list(s.db, a, "a", &q, &page, err);
+    return trial_list(s.db, s.orders, a, "a", &q, &page, err);
 }
 
 static as_status list_sweeps(struct arena *a, struct as_err *err)

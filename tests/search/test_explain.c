@@ -47,6 +47,15 @@ START_TEST(of_the_model)
           "\"observed\":12}",
           "chosen by the model, with the sweep old at weight 0.5 and 0.9 of its predictions, with "
           "the sweep b at weight 1; 12 results seen");
+    check(
+        "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"logei\",\"observed\":40,"
+        "\"stagnant\":true,\"no_effect\":[{\"parameter\":\"gamma\",\"where\":{\"kernel\":"
+        "\"linear\"},\"trials\":36},{\"parameter\":\"degree\",\"where\":{\"fast\":true},"
+        "\"trials\":12}]}",
+        "chosen by expected improvement; recent trials improved almost nothing; gamma has no "
+        "effect "
+        "where kernel is linear (36 trials); degree has no effect where fast is true (12 trials); "
+        "40 results seen");
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
           "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
           "seen");

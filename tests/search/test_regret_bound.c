@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "search/regret_bound.h"
+#include "base/mem.h"
 #include "search/gp/surrogate.h"
 #include "search/sampling/sampler.h"
 #include "tests/search/regression/gp_reference.h"
@@ -168,6 +169,21 @@ START_TEST(pending_trials_are_not_known)
 }
 END_TEST
 
+/* Each count once, then each larger by a sixteenth; 89 of them up to 1,000. */
+START_TEST(the_schedule_is_fixed)
+{
+    static const size_t counts[] = {0, 3, 4, 31, 32, 33, 34, 47, 48, 51, 1000};
+    static const size_t next[] = {4, 4, 5, 32, 34, 34, 36, 48, 51, 54, 1027};
+    size_t n = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(counts); i++)
+        ck_assert_msg(regret_bound_next(counts[i]) == next[i], "after %zu: %zu, not %zu", counts[i],
+                      regret_bound_next(counts[i]), next[i]);
+    for (size_t count = 0; (count = regret_bound_next(count)) <= 1000;)
+        n++;
+    ck_assert_uint_eq(n, 89);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("regret_bound");
@@ -177,6 +193,7 @@ Suite *test_suite(void)
     tcase_add_test(t, holds_what_is_left);
     tcase_add_test(t, unknown_without_a_model);
     tcase_add_test(t, pending_trials_are_not_known);
+    tcase_add_test(t, the_schedule_is_fixed);
     suite_add_tcase(s, t);
     return s;
 }

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "search/prior/warm_start.h"
+#include "search/regret_replay.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
@@ -16,6 +17,8 @@
 
 /* What the search of a sweep learns from, and the prior of x; empty: nothing. */
 static const char *earlier = "", *believed = "";
+/* The condition of m; empty: the search has to find out what has an effect where. */
+static const char *condition = ",\"when\":{\"opt\":\"a\"}";
 
 static json_t *make_sweep(const char *method)
 {
@@ -27,9 +30,8 @@ static json_t *make_sweep(const char *method)
                    "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4%s},"
                    "\"w\":{\"type\":\"int\",\"min\":1,\"max\":9},"
                    "\"opt\":{\"type\":\"categorical\",\"values\":[\"a\",\"b\"]},"
-                   "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3,\"when\":{\"opt\":"
-                   "\"a\"}}}}}",
-                   method, method, earlier, believed);
+                   "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3%s}}}}",
+                   method, method, earlier, believed, condition);
     return json_plain(text);
 }
 
@@ -142,20 +144,28 @@ static void make_known(struct maker *m)
 {
     struct as_err err = {0};
     JSON_AUTO params = json_plain("{\"x\":1.0,\"w\":3,\"opt\":\"b\"}");
+    if (*condition == '\0')
+        ck_assert_int_eq(json_object_set_new(params, "m", json_real(0.5)), 0);
     ck_ok(config_from_json(m->space, params, "", &m->configs[m->n], &err), err);
     add_item(m, m->n, json_string("known"), false, 0);
     m->n++;
 }
 
-static void make(struct maker *m, const char *method)
+/* A history of n trials, two of which were added by users. */
+static void make_trials(struct maker *m, const char *method, size_t n)
 {
     maker_init(m, method);
-    for (size_t t = 0; t < 30; t++) {
+    for (size_t t = 0; t < n; t++) {
         if (t == 4 || t == 9)
             make_known(m);
         else
             make_suggested(m);
     }
+}
+
+static void make(struct maker *m, const char *method)
+{
+    make_trials(m, method, 30);
 }
 
 /* How many suggestions are the same; `first` is the number of the first that is not. */
@@ -214,6 +224,25 @@ START_TEST(the_same_with_what_was_known_before)
     ck_assert_int_eq(first, 0);
     maker_done(&m);
     earlier = believed = "";
+}
+END_TEST
+
+/* What was learned of the parameters is a part of the state, and of the reasons. */
+START_TEST(the_same_with_what_was_learned)
+{
+    const char *declared = condition;
+    struct maker m;
+    size_t total, n_learned = 0, i;
+    int64_t first;
+    json_t *item;
+    condition = "";
+    make_trials(&m, "gp", 60);
+    json_array_foreach(m.items, i, item) n_learned +=
+        json_object_get(json_object_get(item, "suggestion"), "no_effect") != NULL;
+    ck_assert_uint_gt(n_learned, 2);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 58);
+    maker_done(&m);
+    condition = declared;
 }
 END_TEST
 
@@ -336,6 +365,92 @@ START_TEST(what_is_not_whole)
 }
 END_TEST
 
+/* The bounds that a service would keep of that history: each from the trials that had ended when
+ * its last trial completed. */
+static json_t *bounds_of(const struct maker *m)
+{
+    struct as_err err = {0};
+    struct observation known[64];
+    size_t completed = 0, due = regret_bound_next(0), n = 0;
+    json_t *list = json_array();
+    for (size_t t = 0; t < m->n; t++) {
+        struct regret_bound b;
+        if (t % 11 == 5)
+            continue; /* cancelled */
+        known[n++] = m->all[t];
+        completed += m->all[t].state == OBSERVED_COMPLETED;
+        if (completed < due || m->all[t].state != OBSERVED_COMPLETED)
+            continue;
+        const struct history h = {known, n};
+        ck_ok(regret_bound_compute(&m->spec, &h, &b, &err), err);
+        json_t *x = json_pack("{s:I, s:I, s:b, s:o*, s:o*}", "completed", (json_int_t)completed,
+                              "finish_seq", (json_int_t)(t + 1), "enough", b.is_enough, "bound",
+                              b.is_known ? json_real(b.bound) : NULL, "relative",
+                              b.is_known && isfinite(b.relative) ? json_real(b.relative) : NULL);
+        ck_assert_int_eq(json_array_append_new(list, x), 0);
+        due = regret_bound_next(due);
+    }
+    return list;
+}
+
+/* How many bounds are the same; `ret_why` (160 bytes): of the last that is not. */
+static size_t count_bounds(const struct maker *m, const json_t *list, char *ret_why)
+{
+    struct as_err err = {0};
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    size_t same = 0;
+    *ret_why = 0;
+    ck_ok(replay_create(m->sweep, m->items, &r, &err), err);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        struct regret_step step;
+        ck_ok(regret_replay_step(r, list, i, &step, &err), err);
+        same += step.is_same;
+        if (!step.is_same)
+            (void)snprintf(ret_why, 160, "%s", step.why);
+    }
+    return same;
+}
+
+static void set(json_t *list, size_t i, const char *name, json_t *v)
+{
+    ck_assert_int_eq(json_object_set_new(json_array_get(list, i), name, v), 0);
+}
+
+START_TEST(bounds_are_the_same_again)
+{
+    struct maker m;
+    struct as_err err = {0};
+    struct regret_step step;
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    char why[160];
+    make(&m, _i ? "random" : "gp");
+    JSON_AUTO list = bounds_of(&m);
+    size_t n = json_array_size(list);
+    ck_assert_uint_ge(n, 16);
+    ck_assert_uint_eq(count_bounds(&m, list, why), n);
+    const double bound = json_real_value(json_object_get(json_array_get(list, 9), "bound"));
+    set(list, 9, "bound", json_real(nextafter(bound, 2)));
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 1);
+    ck_assert_ptr_nonnull(strstr(why, "again"));
+    set(list, 9, "bound", json_real(bound));
+    set(list, 4, "enough", json_true());
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 1);
+    ck_assert_str_eq(why, "whether it says something differs");
+    set(list, 4, "enough", json_false());
+    json_int_t seq = json_integer_value(json_object_get(json_array_get(list, 6), "finish_seq"));
+    set(list, 7, "finish_seq", json_integer(seq));
+    ck_assert_uint_lt(count_bounds(&m, list, why), n);
+    ck_assert_ptr_nonnull(strstr(why, "trials had completed"));
+    ck_assert_int_eq(json_array_remove(list, 7), 0); /* one is missing */
+    ck_assert_uint_eq(count_bounds(&m, list, why), n - 2);
+    ck_assert_ptr_nonnull(strstr(why, "the one before is of"));
+    set(list, 0, "finish_seq", json_string("first"));
+    ck_ok(replay_create(m.sweep, m.items, &r, &err), err);
+    ck_fails(regret_replay_step(r, list, 0, &step, &err), AS_E_INVAL, err, "/regret/0");
+    maker_done(&m);
+}
+END_TEST
+
 START_TEST(nothing)
 {
     struct as_err err = {0};
@@ -356,12 +471,14 @@ Suite *test_suite(void)
     TCase *t = tcase_create("replay");
     tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 6);
     tcase_add_loop_test(t, the_same_again, 0, 10);
+    tcase_add_test(t, the_same_with_what_was_learned);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 10);
     tcase_add_test(t, another_seed);
     tcase_add_test(t, a_changed_reason);
     tcase_add_test(t, what_does_not_fit_together);
     tcase_add_test(t, what_is_not_whole);
+    tcase_add_loop_test(t, bounds_are_the_same_again, 0, 2);
     tcase_add_test(t, nothing);
     suite_add_tcase(s, t);
     return s;

@@ -77,27 +77,13 @@ static void draw_result(struct rng *rng, struct entry *e)
     e->m.in.end.n_metrics = SIM_METRICS;
 }
 
-/* Does a trial that ran before wait in the queue? A claim that meets one runs alone, after those of
- * its batch that do not. So that the order is that of the round all the same, each claim then wants
- * one trial: all of them meet it, or what comes before it is theirs. */
-static bool has_queued_again(const struct sim_tables *t)
-{
-    for (int i = 0; i < SIM_SWEEPS * SIM_TRIALS; i++)
-        if (t->trials[i / SIM_TRIALS][i % SIM_TRIALS].state == TRIAL_QUEUED &&
-            t->trials[i / SIM_TRIALS][i % SIM_TRIALS].attempt > 0)
-            return true;
-    return false;
-}
-
 static void draw_claim(struct rng *rng, struct entry *e, int runner, int serial, struct sim_db *db)
 {
     const struct sim_runner *r = &db->t->runners[runner];
     int64_t most = 1 + (int64_t)rng_below(rng, 3);
     (void)snprintf(e->claim_id, sizeof e->claim_id, "c%d", serial);
-    e->claim = (struct claim_request){.runner = r->name,
-                                      .epoch = r->epoch,
-                                      .claim_id = e->claim_id,
-                                      .max_trials = has_queued_again(db->t) ? 1 : most};
+    e->claim = (struct claim_request){
+        .runner = r->name, .epoch = r->epoch, .claim_id = e->claim_id, .max_trials = most};
     e->m.kind = COMMIT_CLAIM;
     e->m.in.claim = &e->claim;
 }

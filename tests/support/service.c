@@ -24,10 +24,13 @@ void service_open(struct service *s, int64_t lease_ms)
     opts.config.prune_ms = 1;
     ck_ok(store_open(&opts, &s->db, &err), err);
     s->reaper = (struct reaper){.db = s->db};
+    s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
+    ck_assert_ptr_nonnull(s->orders);
 }
 
 void service_close(struct service *s)
 {
+    trial_orders_free(s->orders);
     store_close(s->db);
     arena_done(&s->a);
 }

@@ -16,6 +16,7 @@
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweeps.h"
+#include "scheduler/services/trial_orders.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 #include "tests/support/json_text.h"
@@ -25,6 +26,7 @@ struct service {
     char url[PG_URL_SIZE];
     struct store *db;
     struct reaper reaper;
+    struct trial_orders *orders; /* of sorted lists */
     struct arena a;
 };
 

@@ -11,7 +11,7 @@ import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
 export const SOURCE = process.env.ASSAY_SOURCE_ROOT ?? new URL("../..", import.meta.url).pathname;
 export const BUILD = process.env.ASSAY_BUILD_ROOT ?? join(SOURCE, "build");
 export const DIST = join(BUILD, "web", "dist");
-export const PATIENCE_MS = 300_000; // reached only by a state that never comes
+export const PATIENCE_MS = Number(process.env.ASSAY_WEB_PATIENCE_MS ?? 300_000); // reached only by a state that never comes
 const TOOLS = join(BUILD, "tests", "web", "tools");
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 

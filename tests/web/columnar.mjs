@@ -2,7 +2,8 @@
  * it): for the fixture, and for tables of any size without a server.
  *   encodeTable({version, whole, columns: [{name, type, values, words?}]})  -> Buffer
  *   tableOf(trials, {version, whole})                                       -> Buffer, from trials of the API
- *   inventedTable(rows, {params, metrics, seed})                            -> Buffer, of invented trials */
+ *   inventedTable(rows, {params, metrics, seed})                            -> Buffer, of invented trials
+ *   inventedColumns(rows, …), encodeRows(columns, from, to, {version, whole}) -> the same, some of its rows */
 import { numbers } from "./slow.mjs";
 
 const HEAD = 16;
@@ -73,8 +74,21 @@ export function tableOf(trials, { version, whole, params, metrics }) {
   return encodeTable({ version, whole, columns });
 }
 
-/** Invented trials: some failed, some infeasible, the last few running. */
-export function inventedTable(rows, { params = 8, metrics = 3, seed = 1, version = "1", start = 1_700_000_000_000 } = {}) {
+/** The answer of GET …/points: lines with `trial`, `steps` and `values`; a step takes two seconds. */
+export function pointsTable(lines, more) {
+  const each = (of) => lines.flatMap((l) => l.steps.map((step, i) => of(l, step, i)));
+  return encodeTable({ ...more, columns: [{ name: "trial", type: "u32", values: each((l) => l.trial) }, { name: "step", type: "f64", values: each((_, step) => step) }, { name: "time", type: "f32", values: each((_, step) => 2 * step) }, { name: "value", type: "f64", values: each((l, _, i) => number(l.values[i])) }] });
+}
+
+/** The answer of GET …/attempts: attempts of the API with `trial`, and their `seats`. */
+export function attemptsTable(attempts, more) {
+  const rows = attempts.flatMap((a) => [{ ...a, seat: NaN }, ...a.seats.map((s) => ({ trial: a.trial, attempt: a.attempt, seat: s.seat, runner: s.runner, client: null, group: null, started_at: s.since, ended_at: s.ended_at, outcome: s.state === "lost" ? "lost" : null }))]);
+  const column = (name, type, of) => ({ name, type, values: rows.map(of) });
+  return encodeTable({ ...more, columns: [column("trial", "u32", (r) => r.trial), column("attempt", "u32", (r) => r.attempt), column("seat", "f32", (r) => r.seat), ...["runner", "client", "group"].map((name) => dict(name, rows.map((r) => r[name]))), column("began_at", "f64", (r) => time(r.started_at)), column("ended_at", "f64", (r) => time(r.ended_at)), dict("outcome", rows.map((r) => r.outcome))] });
+}
+
+/** The columns of invented trials: some failed, some infeasible, the last few running. */
+export function inventedColumns(rows, { params = 8, metrics = 3, seed = 1, start = 1_700_000_000_000 } = {}) {
   const random = numbers(seed);
   const make = (of) => Float64Array.from({ length: rows }, (_, i) => of(i));
   const states = ["completed", "failed", "running", "pruned"];
@@ -89,5 +103,10 @@ export function inventedTable(rows, { params = 8, metrics = 3, seed = 1, version
   columns.push({ name: "runner", type: "dict", values: Uint8Array.from({ length: rows }, (_, i) => i % 16), words: Array.from({ length: 16 }, (_, i) => `box-${i}`) });
   for (let m = 0; m < metrics; m++) columns.push({ name: `metric:${m === 0 ? "val_error" : `m${m}`}`, type: "f64", values: make((i) => (ended(i) ? (m === 0 ? cost[i] : cost[i] * (m + 1) + random()) : NaN)) });
   drawn.forEach((p, at) => columns.push(at === params - 1 ? { name: `param:p${at}`, type: "dict", values: Uint8Array.from(p, (v) => Math.floor(3 * v)), words: ["sgd", "adamw", "lion"] } : { name: `param:p${at}`, type: "f64", values: at === 0 ? p.map((v) => 10 ** (-4 + 4 * v)) : p }));
-  return encodeTable({ version, whole: true, columns });
+  return columns;
 }
+
+/** Some of the rows of columns, as the answer of the server. */
+export const encodeRows = (columns, from, to, more) => encodeTable({ ...more, columns: columns.map((c) => ({ ...c, values: c.values.slice(from, to) })) });
+
+export const inventedTable = (rows, { version = "1", ...options } = {}) => encodeTable({ version, whole: true, columns: inventedColumns(rows, options) });

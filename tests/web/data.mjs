@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { encodeTable, inventedTable, tableOf } from "./columnar.mjs";
+import { attemptsTable, encodeTable, inventedTable, pointsTable, tableOf } from "./columnar.mjs";
 import { numbers } from "./slow.mjs";
 
 const source = process.env.ASSAY_SOURCE_ROOT;
@@ -16,13 +16,14 @@ const esbuild = createRequire(join(work, "here.cjs"))("esbuild");
 // What the sources use of a browser when they are loaded.
 globalThis.location = { hash: "" };
 globalThis.window = { addEventListener() {} };
+globalThis.document = { hidden: false, addEventListener() {} };
 globalThis.history = { replaceState: (_state, _title, to) => { location.hash = to; } };
 
 const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
-const names = ["columnar", "columns", "filter", "order", "jobs", "selection"];
+const names = ["columnar", "columns", "density", "explore", "filter", "order", "jobs", "points", "selection", "summary", "timeline"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), `export { route } from ${JSON.stringify(join(source, "web/src/route.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -93,6 +94,10 @@ const tests = {
       assert.equal(got.n, all.length);
       for (const name of expected.columns.keys()) for (let row = 0; row < got.n; row++) assert.equal(d.valueAt(got.column(name), row), d.valueAt(expected.column(name), row), `${name} of row ${row}`);
     }
+  },
+  "changed rows without a value of a parameter leave its words to the others"() {
+    const s = storeOf(table([trial(0), trial(1)]), table([trial(1, { params: { lr: 2 } })], { whole: false, params: ["lr", "kind"] }), table([], { whole: false, params: ["lr", "kind"] }));
+    assert.deepEqual([0, 1].map((row) => d.wordAt(s.table("9").column("param:kind"), row)), ["adamw", null]);
   },
   "a measurement changes one value"() {
     const s = storeOf(table([trial(0), trial(1)]));
@@ -170,6 +175,131 @@ const tests = {
     assert.deepEqual(mark([["param:lr", { min: null, max: null }]], [], Uint8Array.of(1, 0, 1, 0)), [0, 2]);
     assert.deepEqual(mark([["no such column", { min: 0, max: 1 }]], []), []);
     assert.deepEqual(mark([], [2]), [2]);
+  },
+  "what may still be gained stands at the trials with which it was known"() {
+    const trials = [5, 4, null, 3, 6, 1, 2].map((value, number) => trial(number, value === null ? { state: "failed", value } : { value, feasible: number !== 5 }));
+    const t = storeOf(table(trials)).table("1");
+    const check = (completed, bound, enough = true) => ({ completed, finish_seq: completed, bound, relative: null, enough, made_at: "" });
+    const checks = [check(1, 9, false), check(2, 3), check(3, null), check(4, 1), check(6, 0.5), check(7, 0.25)];
+    assert.deepEqual(d.leftOf(checks, t, "minimize"), { x: [1, 4, 6], best: [4, 3, 2], reach: [1, 2, 1.5] });
+    assert.deepEqual(d.leftOf(checks, t, "maximize"), { x: [1, 4, 6], best: [5, 6, 6], reach: [8, 7, 6.5] });
+    assert.deepEqual(d.leftOf([], t, "minimize"), { x: [], best: [], reach: [] });
+  },
+  "all trials by their parameters: what is drawn, counted and highlighted": () => {
+    const t = storeOf(inventedTable(3000)).table("1");
+    const input = { names: ["p0", "p1", "p7"], parameters: { p0: { type: "float", min: 1e-4, max: 1, scale: "log" } }, metric: { column: "value", name: "val_error", goal: "minimize" }, filter: "p1 < 0.5", brush: "", picked: "", most: 100, lines: ["param:p0", "param:p1", "value"] };
+    const e = d.explore(t, input);
+    const passing = [...Array(3000).keys()].filter((r) => d.wordAt(t.state, r) === "completed" && t.column("param:p1").values[r] < 0.5);
+    const bad = passing.filter((r) => t.column("infeasible").values[r] === 1);
+    assert.deepEqual([e.count, e.infeasible, e.marked, e.faint, e.drawn.length], [passing.length, bad.length, null, 0, 100]);
+    const value = (n) => t.column("value").values[n];
+    const fit = list(e.drawn).filter((n) => t.column("infeasible").values[n] !== 1);
+    assert.deepEqual(fit, [...fit].sort((a, b) => value(b) - value(a)), "the best above");
+    assert.ok(list(e.fifth).every((f, i) => (f === 0) === (t.column("infeasible").values[e.drawn[i]] === 1)));
+    assert.equal(e.axes[0].log, true);
+    e.drawn.forEach((n, i) => assert.ok(Math.abs(e.axes[0].places[i] - Math.log(t.column("param:p0").values[n] / 1e-4) / Math.log(1e4)) < 1e-6));
+    assert.ok(e.density.x.length > 100 && list(e.density.level).every((l) => l >= 1 && l <= d.LEVELS));
+    const some = d.explore(t, { ...input, most: 5000, brush: JSON.stringify({ "param:p0": [0.01, 0.1] }), picked: "0" });
+    const inside = passing.filter((r) => (t.column("param:p0").values[r] >= 0.01 && t.column("param:p0").values[r] <= 0.1) || r === 0);
+    assert.deepEqual([some.marked, some.drawn.length - some.faint, some.density, some.drawn.length], [inside.length, inside.length, null, passing.length]);
+    assert.equal(some.best[0].value, Math.min(...inside.filter((r) => t.column("infeasible").values[r] !== 1).map(value)));
+    const none = d.explore(t, { ...input, filter: "p1 < 0" });
+    assert.deepEqual([none.count, none.drawn.length], [0, 0]);
+  },
+  "how many lines pass each cell": () => {
+    const density = new d.Density(4, 10);
+    density.line(0, 0.5, 4, 0.5, 2);
+    density.line(0, 0.5, 4, 0.5, 4);
+    density.line(2, 0, 3, 9.99, 0);
+    density.line(NaN, 1, 2, NaN, 0);
+    const b = density.boxes();
+    const at = list(b.x).map((x, i) => [x, b.y[i], b.height[i], b.level[i], b.tone[i]]);
+    assert.deepEqual(at, [[0, 0, 1, 5, 3], [1, 0, 1, 5, 3], [2, 0, 1, 8, 2], [2, 1, 9, 1, 0], [3, 0, 1, 5, 3]]);
+  },
+  "curves: parts replace whole lines; smoothing; axes; what stops and what counts as best": () => {
+    const trials = [0, 1, 2, 3].map((n) => trial(n, { state: n === 1 ? "pruned" : "completed", started_at: `2026-11-25T0${5 + n}:00:00Z` }));
+    const t = storeOf(table(trials)).table("7");
+    const points = new d.Points();
+    const line = (n, values) => ({ trial: n, steps: values.map((_, i) => i + 1), values });
+    points.take(bytesOf(pointsTable([line(0, [3, 2, 1]), line(1, [4]), line(2, [5, "NaN", 0.5])], { version: 3, whole: true })));
+    points.take(bytesOf(pointsTable([line(1, [4, 3.5]), line(9, [1])], { version: 4, whole: false })));
+    assert.equal(points.version, "4");
+    const input = { metric: "loss", version: "4", across: "step", logX: false, logY: false, smooth: 0, goal: "minimize", filter: "", brush: "", picked: "" };
+    const c = d.curvesOf(points, t, input);
+    assert.deepEqual([c.count, c.stopped, c.hidden, c.marked, c.density], [3, 1, 1, null, null], "trial 9 is not known, and NaN is counted");
+    assert.deepEqual(c.curves.map((x) => x.number), [1, 0, 2], "stopped ones below, the best above");
+    assert.equal(c.strong, 1);
+    assert.deepEqual([c.x.min, c.x.max, c.y.min, c.y.max], [1, 3, 0.5, 5]);
+    assert.deepEqual(c.curves[2].last, { at: 3, value: 0.5 });
+    const clock = d.curvesOf(points, t, { ...input, across: "clock" });
+    assert.ok(Math.abs(clock.x.max - (2 + 6 / 3600)) < 1e-6, String(clock.x.max));
+    assert.deepEqual(d.curvesOf(points, t, { ...input, filter: "number > 0", picked: "2" }).curves.map((x) => x.number), [1, 2]);
+    assert.equal(d.curvesOf(new d.Points(), t, input).count, 0);
+    const s = d.smoothed(Float64Array.of(1, NaN, 3), 0.5);
+    assert.deepEqual([s[0], Number.isNaN(s[1]), s[2]], [1, true, (0.25 + 1.5) / 0.75]);
+    const many = new d.Points();
+    many.take(bytesOf(pointsTable(Array.from({ length: 500 }, (_, n) => line(n, [n, n + 1])), { version: 1, whole: true })));
+    const crowd = d.curvesOf(many, storeOf(table(Array.from({ length: 500 }, (_, n) => trial(n)))).table("1"), input);
+    assert.deepEqual([crowd.curves.length, crowd.curves[0].number, crowd.density !== null], [1, 0, true]);
+  },
+  "a timeline: lanes of what ran together, groups in one lane, seats for a gang; narrow boxes are joined": () => {
+    const t = storeOf(table([0, 1, 2, 3, 4].map((n) => trial(n)))).table("7");
+    const at = (s) => new Date(1_700_000_000_000 + 1000 * s).toISOString();
+    const run = (n, runner, from, to, more = {}) => ({ trial: n, attempt: 1, runner, client: null, group: null, started_at: at(from), ended_at: to === null ? null : at(to), outcome: to === null ? null : "completed", seats: [], ...more });
+    const a = new d.Attempts();
+    a.take(bytesOf(attemptsTable([run(0, "b", 0, 10), run(1, "b", 5, 15), run(2, "b", 10, 20), run(3, "a", 0, 4, { group: "g" }), run(4, "a", 1, 5, { group: "g" })], { version: 1, whole: true })));
+    const input = { version: "1", from: null, to: null, filter: "", brush: "", picked: "" };
+    const of = (more = {}) => d.timelineOf(a, t, { ...input, ...more }, 1_700_000_100_000);
+    const all = of();
+    assert.deepEqual(all.places.map((p) => [p.name, p.lane, p.lanes, p.runs]), [["a", 0, 1, 2], ["b", 1, 2, 3]]);
+    assert.deepEqual(all.boxes.map((b) => [b.run.trial, b.lane, b.part, b.parts]), [[3, 0, 0, 2], [4, 0, 1, 2], [0, 1, 0, 1], [1, 2, 0, 1], [2, 1, 0, 1]]);
+    assert.ok(Math.abs(all.places[1].busy - 30 / 40) < 1e-9);
+    assert.deepEqual(of({ filter: "number < 2", picked: "1" }).boxes.map((b) => [b.run.trial, b.marked]), [[0, false], [1, true]]);
+    assert.deepEqual(of({ from: 1_700_000_016_000, to: 1_700_000_030_000 }).boxes.map((b) => b.run.trial), [2]);
+    a.take(bytesOf(attemptsTable([run(0, null, 0, null, { seats: [{ seat: 0, runner: "x", since: at(0), ended_at: null, state: "running" }, { seat: 1, runner: "y", since: at(0), ended_at: at(3), state: "lost" }] })], { version: 2, whole: false })));
+    assert.deepEqual(of().places.map((p) => p.name), ["a", "b", "x", "y"]);
+    assert.deepEqual(of().outcomes, ["completed", "lost", "running"]);
+    assert.equal(of().last, 1_700_000_100_000);
+    const many = new d.Attempts();
+    many.take(bytesOf(attemptsTable(Array.from({ length: 20_000 }, (_, n) => run(n % 5, "b", n, n + 1)), { version: 1, whole: true })));
+    const crowd = d.timelineOf(many, t, input, 0);
+    assert.deepEqual([crowd.runs, crowd.lanes], [20_000, 1]);
+    assert.ok(crowd.boxes.length < 2000, String(crowd.boxes.length));
+    assert.equal(crowd.boxes.reduce((n, b) => n + b.count, 0), 20_000);
+  },
+  "a summary of a sweep, and the interval over seeds": () => {
+    const end = (s) => `2026-11-25T05:00:${String(s).padStart(2, "0")}Z`;
+    const of = (values, more = {}) => d.summaryOf(read(table(values.map((v, n) => trial(n, { value: v, finished_at: end(n + 1), step: 10, ...(v === null ? { state: "failed" } : {}), ...(n === more.bad ? { feasible: false } : {}) })))), "value", more.goal ?? "minimize");
+    const s = of([5, null, 3, 4, 1], { bad: 4 });
+    assert.deepEqual([s.ended, s.completed, s.best, s.hasSteps], [5, 3, 3, true]);
+    assert.deepEqual([list(s.trials), list(s.seconds), list(s.steps), list(s.value)], [[1, 3, 5], [1, 3, 5], [10, 30, 50], [5, 3, 3]]);
+    assert.deepEqual(list(s.values), [3, 4, 5]);
+    assert.deepEqual(list(of([5, 7], { goal: "maximize" }).value), [5, 7, 7]);
+    assert.equal(of([null]).best, null);
+    const band = d.bandOf([of([5, 3]), of([7, 1]), of([null, 4])], "trials", [0, 1, 2, 3]);
+    assert.deepEqual(band.x, [1, 2]);
+    assert.deepEqual(band.mid, [6, 3]);
+    assert.ok(Math.abs(band.low[1] - 1.4) < 1e-12 && Math.abs(band.high[1] - 3.8) < 1e-12);
+    assert.equal(d.groupKey({ name: "a", search: { method: "gp", seed: 1 }, parameters: { x: { min: 0, max: 1 } } }), d.groupKey({ name: "b", tags: ["t"], parameters: { x: { max: 1, min: 0 } }, search: { seed: 2, method: "gp" } }));
+    assert.notEqual(d.groupKey({ search: { method: "gp", seed: 1 } }), d.groupKey({ search: { method: "tpe", seed: 1 } }));
+  },
+  "trials of several sweeps in an address": () => {
+    const ids = [{ sweep: "a", number: 3 }, { sweep: "b.c", number: 0 }, { sweep: "a", number: 4 }, { sweep: "a", number: 5 }];
+    assert.equal(d.formatTrials(ids), "a:3-5;b.c:0");
+    assert.deepEqual(d.parseTrials("a:3-5;b.c:0;;x:").map(d.keyOf), ["a/3", "a/4", "a/5", "b.c/0"]);
+    assert.equal(d.parseTrials("a:0-99").length, d.MOST_COMPARED);
+  },
+  "a document: its value, faults with lines, and the line of a pointer": () => {
+    const text = "name: x\nparameters:\n  lr: {type: float,\n    min: 1e-4}\n  a/b:\n    - 1\n    - two # a comment\n";
+    const doc = d.readDocument(text);
+    assert.deepEqual(doc.value, { name: "x", parameters: { lr: { type: "float", min: 1e-4 }, "a/b": [1, "two"] } });
+    assert.deepEqual(["/name", "/parameters/lr/min", "/parameters/lr/max", "/parameters/a~1b/1", "/nothing", ""].map(doc.lineOf), [1, 4, 3, 7, null, null]);
+    assert.deepEqual(d.readDocument('{"a": [1, {"b": null}]}').value, { a: [1, { b: null }] });
+    assert.deepEqual(d.readDocument("a: 1\na: 2").faults.map((f) => f.line), [2]);
+    for (const bad of ["", "- 1", "just words", "a: [1"]) assert.equal(d.readDocument(bad).value, null, bad);
+    const bomb = `a: &a [x, x, x, x, x, x, x, x, x]\n${[..."bcdefgh"].map((c, i) => `${c}: &${c} [${Array(9).fill(`*${"abcdefg"[i]}`).join(", ")}]`).join("\n")}\n`;
+    assert.match(d.readDocument(bomb).faults[0].detail, /alias/i);
+    assert.equal(Object.hasOwn(d.readDocument("__proto__: {x: 1}").value, "__proto__"), true);
   },
   "the rows job answers order, counts and the filter's error"() {
     const t = storeOf(inventedTable(500)).table("1");

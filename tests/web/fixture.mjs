@@ -11,7 +11,7 @@ import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { tableOf } from "./columnar.mjs";
+import { attemptsTable, encodeRows, inventedColumns, pointsTable, tableOf } from "./columnar.mjs";
 import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
 
@@ -146,7 +146,15 @@ class Sweep {
     const sign = this.base.metric.goal === "minimize" ? 1 : -1;
     const done = this.trials.filter((t) => t.state === "completed" && t.feasible && typeof t.value === "number");
     const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
-    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params } };
+    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params }, regret: this.bounds().at(-1) ?? null };
+  }
+
+  /** What could still be gained, invented, after the counts of trials at which the server computes it. */
+  bounds() {
+    const n = this.base.metrics.length > 1 ? 0 : this.trials.filter((t) => t.state === "completed").length;
+    const items = [];
+    for (let completed = 4; completed <= n; completed += Math.max(1, Math.floor(completed / 16))) items.push({ completed, finish_seq: completed, bound: 0.3 * 0.9 ** items.length, relative: 2 * 0.9 ** items.length, enough: completed >= 10 + Object.keys(this.space).length, made_at: iso(this.clock) });
+    return items;
   }
 
   /** The front; the reference and the hypervolume are invented. */
@@ -178,6 +186,20 @@ class Sweep {
     return { metric, trials, stale: false, r2: 0.87, method: "gp-sobol", parameters, reason: null };
   }
 
+  /** Invented, too: a bowl over the axes, 12 places of each number. */
+  surfaces(metric = this.base.metric.name, x = null, y = null) {
+    const done = this.trials.filter((t) => t.state === "completed");
+    const shared = { metric, trials: done.length, stale: false };
+    if (done.length < 10) return { ...shared, r2: null, reason: `${done.length} trials have a value; it takes 10`, surfaces: [] };
+    const axis = (name) => { const p = this.space[name]; return { name, values: p.values ?? Array.from({ length: 12 }, (_, i) => (p.scale === "log" ? p.min * (p.max / p.min) ** (i / 11) : p.min + ((p.max - p.min) * i) / 11)) }; };
+    const off = (i, n) => (i / Math.max(1, n - 1) - 0.4) ** 2;
+    const surface = (a, b) => {
+      const mean = (b?.values ?? [0]).flatMap((_, k) => a.values.map((v, i) => (i === 3 && b === null && a.name === "momentum" ? null : 0.05 + 0.2 * off(i, a.values.length) + (b ? 0.1 * off(k, b.values.length) : 0))));
+      return { x: a, y: b, base: done[0].params, base_trial: done[0].number, mean, deviation: mean.map((v) => (v === null ? null : 0.01)), reason: null };
+    };
+    return { ...shared, r2: 0.87, reason: null, surfaces: x === null ? Object.keys(this.space).map((name) => surface(axis(name), null)) : [surface(axis(x), y === null ? null : axis(y))] };
+  }
+
   ensemble() {
     if (this.base.state !== "completed") return { state: "pending" };
     if (this.base.document.trial?.command) return { state: "none", reason: "fewer than two completed trials left predictions.npy and targets.npy", candidates: this.predicted ?? 0 };
@@ -192,11 +214,23 @@ class Sweep {
   }
 }
 
-function makeSweeps() {
+/** Three sweeps that differ in their seeds. */
+function twinSweeps() {
+  return [41, 43, 47].map((seed, i) => {
+    const sweep = new Sweep({ id: `twin-${i + 1}`, planned: 30, started: START - 40_000_000 + 1000 * i, seed, method: "random" });
+    for (let n = 0; n < 30; n++) sweep.add("completed");
+    Object.assign(sweep.base, { state: "completed", finished_at: iso(sweep.clock + 4000) });
+    return sweep;
+  });
+}
+
+/** `twins`: with sweeps that differ in their seeds, too. */
+function makeSweeps(twins) {
   const done = new Sweep({ id: "digits-mlp", grouped: 8, planned: 40, started: START, description: "Forty small networks on handwritten digits" });
   for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
   Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // after a lost attempt it runs alone
-  Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
+  Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000), reason: "at most 0.008 of val_error was left to gain after 38 completed trials (stop_when.regret is 0.01)" });
+  done.base.document.limits.stop_when = { regret: 0.01, min_trials: 30 };
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
   for (let i = 0; i < 4; i++) live.add("running");
@@ -238,7 +272,18 @@ function makeSweeps() {
   const stopped = stoppedSweep();
   const empty = new Sweep({ id: "empty", planned: 100, started: Date.now() - 3000, seed: 2 });
   Object.assign(empty.base, { state: "paused", started_at: null });
-  return [empty, live, nasty, done, tuned, two, three, asked, big, stopped, ranks, wide];
+  return [empty, live, nasty, done, tuned, two, three, asked, big, stopped, ranks, wide, ...(twins ? twinSweeps() : [])];
+}
+
+function makeDatasets() {
+  const files = [{ role: "table", sha256: "ab".repeat(32), size: 1_234_567 }];
+  return [
+    { name: "digits", format: "npz", task: "classification", input: "image", target: null, rows: 1797, features: 64, outputs: 10, classes: Array.from({ length: 10 }, (_, i) => String(i)), image: { height: 8, width: 8, channels: 1 }, sha256: "cd".repeat(32), files, description: null, created_at: iso(START) },
+    {
+      name: "people", format: "csv", task: "classification", input: "table", target: "income", rows: 1000, features: 4, outputs: 2, classes: ["<=50K", NASTY], sha256: "ef".repeat(32), files, description: NASTY, created_at: iso(START), test: { rows: 250, train_sha256: "01".repeat(32) },
+      columns: [{ name: "age", kind: "numeric", missing: 0 }, { name: NASTY, kind: "categorical", missing: 250, values: ["a", NASTY], other: 3 }, { name: "since", kind: "date", missing: 0, cycles: ["week"] }, { name: "note", kind: "text", missing: 10, buckets: 64 }],
+    },
+  ];
 }
 
 const RUNGS = [1, 3, 9];
@@ -277,8 +322,8 @@ function stoppedSweep() {
 
 const problem = (status, code, detail) => ({ status, type: "application/problem+json", body: { type: "about:blank", title: code, status, code, detail } });
 
-export async function startFixture(dist, port = 0) {
-  const sweeps = new Map(makeSweeps().map((s) => [s.base.id, s]));
+export async function startFixture(dist, port = 0, { twins = false } = {}) {
+  const sweeps = new Map(makeSweeps(twins).map((s) => [s.base.id, s]));
   const artifact = Buffer.from("not really a model\n");
   const sha256 = createHash("sha256").update(artifact).digest("hex");
   const clients = new Set();
@@ -393,28 +438,90 @@ export async function startFixture(dist, port = 0) {
   /** All trials, or those that changed after the event `since`. */
   function tableFor(sweep, since) {
     const whole = since === null;
+    if (sweep.invented) {
+      const { columns, shown, before } = sweep.invented;
+      const from = whole ? 0 : before.find(([version]) => version >= Number(since))?.[1] ?? shown;
+      return encodeRows(columns, from, shown, { version: nextEvent - 1, whole });
+    }
     const trials = whole ? sweep.trials : sweep.trials.filter((t) => (changed.get(t) ?? 0) > Number(since));
     const judged = [...sweep.base.metrics.map((m) => m.name), ...sweep.base.constraints.map((c) => c.metric)];
     return tableOf(trials, { version: nextEvent - 1, whole, params: Object.keys(sweep.space), metrics: [...new Set(judged)] });
+  }
+
+  const datasets = new Map(makeDatasets().map((d) => [d.name, d]));
+
+  /** A few rules of the server, for a document that is being written. */
+  function faultsOf(document) {
+    const known = ["name", "description", "tags", "metric", "metrics", "constraints", "parameters", "search", "limits", "trial", "ensemble", "resources", "early_stopping"];
+    const errors = Object.keys(document).filter((k) => !known.includes(k)).map((k) => ({ pointer: `/${k}`, detail: `/${k} is unknown` }));
+    for (const [name, p] of Object.entries(document.parameters ?? {})) if (p?.min > p?.max) errors.push({ pointer: `/parameters/${name}/max`, detail: `/parameters/${name}/max is ${p.max}, must be above min, ${p.min}` });
+    if (!document.parameters) errors.push({ pointer: "/parameters", detail: "/parameters is missing" });
+    return errors;
+  }
+
+  function previewOf(document) {
+    const errors = faultsOf(document);
+    if (errors.length > 0) return { valid: false, errors, name: null, method: null, seed: null, planned_trials: null, cells: null, suggestions: [] };
+    const { method = "gp", seed = 7 } = document.search ?? {};
+    const random = numbers(3);
+    const suggestions = Array.from({ length: 4 }, (_, i) => ({ params: drawParams(document.parameters, random), why: `point ${i} of ${method} ${NASTY}` }));
+    return { valid: true, errors, name: document.name, method, seed: String(seed), planned_trials: document.limits?.max_trials ?? null, cells: method === "grid" ? 1234 : null, suggestions };
+  }
+
+  function create(document) {
+    const [error] = faultsOf(document);
+    if (error) return problem(400, "invalid", error.detail);
+    const sweep = new Sweep({ id: document.name, space: document.parameters, planned: document.limits.max_trials, started: Date.now(), metric: document.metric });
+    sweeps.set(document.name, sweep);
+    return { at: "/v1/sweeps", status: 201, body: sweep.view };
+  }
+
+  function enqueue(sweep, rows) {
+    const bad = rows.findIndex((r) => Object.entries(r.params).some(([name, v]) => v > sweep.space[name]?.max));
+    if (bad >= 0) return problem(400, "invalid", `/${bad}/params/${Object.keys(rows[bad].params).find((name) => rows[bad].params[name] > sweep.space[name]?.max)} is out of range`);
+    const made = rows.map(({ params }) => Object.assign(sweep.add("queued"), { params, origin: "enqueued", suggestion: { method: "enqueued" } }));
+    for (const t of made) emit("trial.changed", { sweep: t.sweep, number: t.number, state: t.state, attempt: 0 });
+    return { at: "/v1/sweeps/{sweep}/trials", status: 201, body: { sweep: sweep.base.id, numbers: made.map((t) => t.number), added: made.length } };
+  }
+
+  /** Lines of a metric, or attempts: of all trials, or of those that changed after the event `since`. */
+  function filesFor(sweep, file, query) {
+    const since = query.get("since");
+    const trials = since === null ? sweep.trials : sweep.trials.filter((t) => (changed.get(t) ?? 0) > Number(since));
+    const more = { version: nextEvent - 1, whole: since === null };
+    if (file === "attempts") return attemptsTable(trials.flatMap((t) => attemptsOf(t).map((a) => ({ ...a, trial: t.number, client: t.client, seats: a.gang ? gangOf(t).seats : [] }))), more);
+    const metric = query.get("metric") ?? sweep.base.metric.name;
+    return pointsTable(trials.flatMap((t) => { const own = t.step ? seriesOf(t, t.step, numbers(t.number)) : {}; return Object.hasOwn(own, metric) ? [{ trial: t.number, ...own[metric] }] : []; }), more);
   }
 
   function answer(method, parts, query, body) {
     const [kind, id, below, number, ...rest] = parts;
     if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
     if (kind === "models") return registry.answer(method, parts, body);
+    if (kind === "datasets") return id ? (datasets.has(id) ? { at: "/v1/datasets/{dataset}", body: datasets.get(id) } : problem(404, "not_found", `there is no data set ${id}`)) : { at: "/v1/datasets", body: page([...datasets.values()].map(({ columns, ...d }) => d), query, 100) };
+    if (kind === "preview") return { at: "/v1/preview", body: previewOf(body) };
     if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
+    if (!id && method === "POST") return create(body);
     if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
     if (below === "table") return { at: "/v1/sweeps/{sweep}/table", table: tableFor(sweep, query.get("since")) };
+    if (below === "points" || below === "attempts") return { at: `/v1/sweeps/{sweep}/${below}`, table: filesFor(sweep, below, query) };
     if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method);
+    if (below === "trials" && method === "POST") return enqueue(sweep, body);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
+    if (below === "regret" && number === "checks") return { at: "/v1/sweeps/{sweep}/regret/checks", body: { items: sweep.bounds() } };
+    if (below === "surface") return { at: "/v1/sweeps/{sweep}/surface", body: sweep.surfaces(query.get("metric") ?? undefined, query.get("x"), query.get("y")) };
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
     if (below === "retry") {
       const numbers = sweep.trials.filter((t) => t.state === body.state).map((t) => retry(t));
       return { at: "/v1/sweeps/{sweep}/retry", body: { numbers, sweep: sweep.view } };
+    }
+    if (method === "DELETE") {
+      sweeps.delete(id);
+      return { at: "/v1/sweeps/{sweep}", status: 204, body: null };
     }
     if (method === "PATCH" && body.limits) return changeLimits(sweep, body.limits);
     if (method === "PATCH") {
@@ -522,6 +629,25 @@ export async function startFixture(dist, port = 0) {
         emit("trial.changed", { sweep: id, number: n.number, state: "running", attempt: 1 });
       }
       return t;
+    },
+    /** A sweep of `n` invented trials, and room for more (`grow`). Only its table has them. */
+    invent(id, n, more = 0) {
+      const names = Array.from({ length: 8 }, (_, i) => `p${i}`);
+      const space = Object.fromEntries(names.map((name, i) => [name, i === 7 ? { type: "categorical", values: ["sgd", "adamw", "lion"] } : i === 0 ? { type: "float", min: 1e-4, max: 1, scale: "log" } : { type: "float", min: 0, max: 1 }]));
+      const sweep = new Sweep({ id, space, planned: n + more, started: START, method: "random" });
+      sweep.invented = { columns: inventedColumns(n + more), shown: n, before: [] };
+      sweep.counts = { queued: 0, running: 8, paused: 0, completed: n - 8, pruned: 0, failed: 0, cancelled: 0, total: n };
+      sweeps.set(id, sweep);
+      return sweep;
+    },
+    /** `n` more of its trials appear, each with its event. */
+    grow(id, n) {
+      const sweep = sweeps.get(id);
+      const { invented } = sweep;
+      invented.before.push([nextEvent - 1, invented.shown]);
+      for (let i = 0; i < n; i++) emit("trial.changed", { sweep: id, number: invented.shown + i, state: "completed", attempt: 1 });
+      invented.shown += n;
+      sweep.counts = { ...sweep.counts, total: invented.shown, completed: invented.shown - 8 };
     },
     /** Cut every stream, as a restart of the server does. */
     cut() {

@@ -121,6 +121,14 @@ try {
     await history.getByLabel("Log scale").uncheck();
   });
 
+  await step("what may still be gained: the band, the figure, the reason of the end", async () => {
+    await page.getByText("at most 0.008 of val_error was left to gain after 38 completed trials").waitFor();
+    await region("History").getByText("may still be gained", { exact: true }).waitFor();
+    const bounds = Number(await region("History").getAttribute("data-bounds"));
+    assert.ok(bounds > 10, `${bounds} bounds`);
+    await matches(page, "at most so much", text(region("Progress")), /May still gain\s*≤ 0\.0\d+/);
+  });
+
   await step("trials in order of value both ways, those without one last; by state", async () => {
     await orderBy(page, "Trials", "val_error", "ascending");
     assertOrdered(await column(page, "Trials", "val_error"), false);
@@ -251,13 +259,15 @@ try {
     await dialog.getByRole("alert").filter({ hasText: "/limits/wall_time: found '1e5s'" }).waitFor();
     await dialog.getByLabel("Time of the sweep").fill("6h");
     await dialog.getByLabel("Time of a trial").fill("");
+    assert.equal(await dialog.getByLabel("Ends when so little is left to gain").inputValue(), "0.01");
+    await dialog.getByLabel("Ends when so little is left to gain").fill("2%");
     await dialog.getByLabel("Trials", { exact: true }).fill("1");
     await button("Change limits").click();
     await dialog.getByRole("status").filter({ hasText: "no more are made" }).waitFor();
     await button("Close").click();
     await dialog.waitFor({ state: "hidden" });
     const sent = fixture.requests.filter((r) => r.method === "PATCH" && r.body.limits).map((r) => r.body.limits);
-    assert.deepEqual(sent.at(-1), { max_trials: 1, trial_timeout: null, wall_time: "6h" });
+    assert.deepEqual(sent.at(-1), { max_trials: 1, trial_timeout: null, wall_time: "6h", stop_when: { relative: 0.02, min_trials: 30 } });
     await button("Limits…").click();
     assert.equal(await dialog.getByLabel("Time of the sweep").inputValue(), "6h");
     await button("Keep them").click();

@@ -564,8 +564,10 @@ void mailbox_free(struct mailbox *b)
     }
     mesh_free(b->mesh);
     listener_free(b->listener);
-    while (b->held)
-        release(b, b->held);
+    for (struct held *h = b->held, *after; h; h = after) {
+        after = h->after;
+        release(b, h);
+    }
     for (int32_t r = 0; b->peers && r < b->n; r++) {
         for (struct letter *l = b->peers[r].first, *next; l; l = next) {
             next = l->next;

@@ -62,9 +62,10 @@ struct bounds {
 static void read_group(const char *root, const char *group, struct bounds *b)
 {
     AS_AUTO(as_freep) char *text = read_text(root, group, "/cpu.max");
-    long long quota = -1, period = 0;
-    if (text && sscanf(text, "%lld %lld", &quota, &period) == 2)
-        bound(&b->cpus, cores_of(quota, period));
+    char *end = NULL;
+    long long quota = text ? strtoll(text, &end, 10) : 0; /* "max": no number */
+    if (text && end != text)
+        bound(&b->cpus, cores_of(quota, strtoll(end, NULL, 10)));
     bound(&b->memory_bytes, read_number(root, group, "/memory.max"));
 }
 

@@ -11,8 +11,8 @@
  * that led when they were measured is gone with those that it had not sent. */
 #include "trial-runner/train/shared_step.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trial-runner/train/learner.h"
@@ -293,9 +293,9 @@ struct standing {
 
 static uint64_t job_of(const struct member *m)
 {
-    uint64_t job = 0;
-    (void)sscanf(m->fingerprint, "%16" SCNx64, &job);
-    return job;
+    char digits[17];
+    (void)snprintf(digits, sizeof digits, "%.16s", m->fingerprint);
+    return strtoull(digits, NULL, 16);
 }
 
 static as_status compare_jobs(const struct standing *all, int32_t rank, int32_t n,
@@ -486,7 +486,7 @@ static void print_traffic(const struct shared_step *s)
     (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s), %llu in all\n",
                  (int)coll_rank(c), (int)coll_size(c), (unsigned long long)s->exchanged,
                  (long long)s->steps, s->strategy.ops->name,
-                 (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)));
+                 (unsigned long long)s->bytes_sent + coll_bytes_sent(c));
     struct strategy_progress p = {0};
     if (s->strategy.ops->progress)
         p = s->strategy.ops->progress(s->strategy.self);

@@ -6,6 +6,7 @@ import { Empty, Notice, notice } from "./parts/small";
 import { href, route } from "./route";
 import { signOut, token } from "./session";
 import { nextTheme, theme } from "./theme";
+import { lazy } from "./parts/lazy";
 import { LoginView } from "./views/login";
 import { ModelsView } from "./views/models";
 import { ModelView } from "./views/one_model";
@@ -13,6 +14,12 @@ import { RunnersView } from "./views/runners";
 import { SweepView } from "./views/sweep";
 import { SweepsView } from "./views/sweeps";
 import { TrialView } from "./views/trial";
+
+const CompareSweepsView = lazy(async () => (await import("./views/compare_sweeps")).CompareSweepsView);
+const DatasetsView = lazy(async () => (await import("./views/datasets")).DatasetsView);
+const DatasetView = lazy(async () => (await import("./views/datasets")).DatasetView);
+const NewSweepView = lazy(async () => (await import("./views/new_sweep")).NewSweepView);
+const CompareTrialsView = lazy(async () => (await import("./views/compare_trials")).CompareTrialsView);
 
 const LIGHT: Record<string, string> = {
   off: "", connecting: "Connecting…", live: "Live", lost: "Connection lost, trying again…",
@@ -23,6 +30,11 @@ function View({ path }: { path: string[] }) {
   if (top === "sweeps" && path.length === 1) return <SweepsView />;
   if (top === "sweeps" && path.length === 2) return <SweepView key={id} id={id} />;
   if (top === "sweeps" && path.length === 4 && below === "trials" && /^\d{1,10}$/.test(number)) return <TrialView key={`${id}/${number}`} sweep={id} number={Number(number)} />;
+  if (top === "new" && path.length === 1) return <NewSweepView key={route.value.query.get("from") ?? ""} />;
+  if (top === "data" && path.length === 1) return <DatasetsView />;
+  if (top === "data" && path.length === 2) return <DatasetView key={id} name={id} />;
+  if (top === "compare" && path.length === 1) return <CompareSweepsView />;
+  if (top === "compare" && id === "trials" && path.length === 2) return <CompareTrialsView />;
   if (top === "models" && path.length === 1) return <ModelsView />;
   if (top === "models" && path.length === 2) return <ModelView key={id} name={id} />;
   if (top === "runners" && path.length === 1) return <RunnersView />;
@@ -30,6 +42,9 @@ function View({ path }: { path: string[] }) {
 }
 
 function titleOf([top = "", id, , number]: string[]): string {
+  if (top === "new") return "New sweep · Assay";
+  if (top === "data") return `${id ?? "Data sets"} · Assay`;
+  if (top === "compare") return `Compare ${id ?? "sweeps"} · Assay`;
   const name = number !== undefined ? `${id} #${number}` : id ?? top.charAt(0).toUpperCase() + top.slice(1);
   return `${name} · Assay`;
 }
@@ -43,10 +58,10 @@ function Top() {
   return (
     <header>
       <a class="brand" href={href(["sweeps"])}><img src="/favicon.svg" alt="" width={20} height={20} />Assay</a>
-      {token.value !== null && <nav aria-label="Main"><Link to="sweeps" label="Sweeps" /><Link to="models" label="Models" /><Link to="runners" label="Runners" /></nav>}
+      {token.value !== null && <nav aria-label="Main"><Link to="sweeps" label="Sweeps" /><Link to="data" label="Data" /><Link to="models" label="Models" /><Link to="runners" label="Runners" /></nav>}
       <span class="grow" />
       <span class={`light light-${state}`} role="status">{LIGHT[state]}</span>
-      <button type="button" class="quiet" onClick={nextTheme} title="Colours: as the system, light, dark">Theme: {theme.value}</button>
+      <button type="button" class="quiet" onClick={nextTheme} title="Colours: as the system, light, dark"><span class="wordy">Theme: </span>{theme.value}</button>
       {token.value !== null && <button type="button" class="quiet" onClick={() => signOut()}>Sign out</button>}
     </header>
   );

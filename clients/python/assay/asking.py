@@ -7,7 +7,7 @@ import datetime
 import os
 import threading
 import time
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cast
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Union, cast
 
 from .constants import BEAT_S, JSON
 from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
@@ -17,7 +17,8 @@ from .own_sampler import BaseSampler, _sampled
 from .parameters import _of_space, _Parameter
 from .run import _Run
 from .states import TrialState, _state
-from .sweep import ENDED, _made, _StudySweep
+from .moving import ENDED, _StudyMoves
+from .sweep import _made
 from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
 
 
@@ -45,7 +46,7 @@ if hasattr(os, "register_at_fork"):
 atexit.register(_at_exit)
 
 
-class _StudyTrials(_StudySweep):
+class _StudyTrials(_StudyMoves):
     """The part of a Study that holds trials: asks for them, keeps their leases, tells their ends."""
 
     def _hold(self, trial: Trial) -> Trial:
@@ -95,25 +96,44 @@ class _StudyTrials(_StudySweep):
             if sweep is None:  # another thread runs the first trial
                 time.sleep(0.02)
                 continue
-            wait = 10.0 if run is None else min(10.0, max(0.0, run.left()))
-            try:
-                answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
-            except Exception:
-                raise
-            except BaseException:  # Ctrl-C: the server may have handed out what did not arrive
-                self._give_back(sweep, client, run.batch if run else 1)
-                raise
-            with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
-                trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
+            trials, answer = self._hand_out(sweep, run, client)
             if trials:
-                return [self._hold(t) for t in trials]
+                return trials
             with self._lock:
-                if sweep != self.sweep:
+                if sweep != self.sweep or (self._shared and self._catch_up()):
                     continue
-                if answer["done"] and not (self._shared and self._follow()):
-                    return []
                 if answer["state"] == "paused" and self._shared:
                     self._complete_move(sweep)
+                if answer["state"] == "cancelled" and self._shared and self._turn_back(sweep):
+                    continue
+            if answer["done"]:
+                rest, later = self._ask_sources(client, self._wait_ms(run))
+                if rest is not None:
+                    return [self._hold(Trial(self, t["sweep"], t, client)) for t in rest["items"]]
+                if not later:
+                    return []
+            elif self._holds_all(sweep):
+                return []
+
+    def _wait_ms(self, run: Optional[_Run]) -> int:
+        """How long an ask waits for a trial. Shorter where another program may move the study on meanwhile, or where this
+        one may hold all that is left."""
+        longest = 1.0 if self._held and run is None else 2.0 if self._shared and not self._is_explicit else 10.0
+        return int(1000 * (longest if run is None else min(longest, max(0.0, run.left()))))
+
+    def _hand_out(self, sweep: str, run: Optional[_Run], client: str) -> Tuple[List[Trial], JSON]:
+        """Trials that the server hands out, and its answer."""
+        batch = run.batch if run else 1
+        try:
+            answer = self._request(sweep, client, batch, self._wait_ms(run))
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: the server may have handed out what did not arrive
+            self._give_back(sweep, client, batch)
+            raise
+        with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
+            trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
+        return [self._hold(t) for t in trials], answer
 
     def _next_of_sampler(self, sampler: BaseSampler, run: Optional[_Run], client: str) -> List[Trial]:
         """A trial with values of the user's sampler. The server gets it when it first reports or ends."""
@@ -124,7 +144,7 @@ class _StudyTrials(_StudySweep):
                 self._grow()
             made = len(self._own) if self.sweep is None else _made(self._get(self.sweep))
             unknown = sum(t._sweep is None for t in self._held)  # to the server
-            if made + unknown >= self._limit and self._shared and self.sweep is not None and self._follow():
+            if made + unknown >= self._limit and self._shared and self.sweep is not None and self._catch_up():
                 return self._next_of_sampler(sampler, run, client)
             if made + unknown >= self._limit or (run is not None and run.is_over()):
                 return []
@@ -199,6 +219,12 @@ class _StudyTrials(_StudySweep):
             self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
         if trial._sweep is None:
             self._begin(trial)
+        for queued in self._queued_attrs:
+            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
+                trial._unsent_attrs.update(queued[1])
+                trial.user_attrs = {**queued[1], **trial.user_attrs}
+                self._queued_attrs.remove(queued)
+                break
         trial._send()
         row: Optional[JSON] = None
         if trial._lost is None and state == "completed":
@@ -213,11 +239,6 @@ class _StudyTrials(_StudySweep):
             state, reason = "cancelled", trial._lost
         elif row is not None and state in ("completed", "pruned") and row["state"] != state:
             state, reason = row["state"], row.get("reason")  # a decision of early stopping stands
-        for queued in self._queued_attrs:
-            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
-                trial.user_attrs = {**queued[1], **trial.user_attrs}
-                self._queued_attrs.remove(queued)
-                break
         record = self._frozen(trial, state, metrics, reason)
         if trial._lost is not None:
             _say(f"trial {trial.number}: its result is not used: {trial._lost}")
@@ -230,20 +251,17 @@ class _StudyTrials(_StudySweep):
             for name, (p, _) in trial._asked.items():
                 if name not in self._space:
                     self._missing[name] = p
-            if trial._sweep != self.sweep and state in ENDED:
+            if state in ENDED and (trial._sweep != self.sweep or (trial._is_asked and self._shared)):
                 self._carry(record)
         return record
 
     def _carry(self, record: FrozenTrial) -> None:
-        """Tell the sweep that the study has now of a trial that was not run there."""
+        """Let the last sweep of the study have a result that was not measured there. It gets it before the next trial if
+        the server is away now."""
         with self._lock:
-            if self.sweep is not None and not self._missing:  # otherwise it goes into the next sweep with all others
-                keyed = [(record._own_key, record)]
-                with contextlib.suppress(AssayError):  # the sweep was deleted, or the server is away
-                    if not self._add_known(self.sweep, keyed, True) and self._shared:
-                        self._follow(keyed)  # another program has moved the study on
-                if not any(r is record for (s, _), r in self._records.items() if s == self.sweep):
-                    self._own = [r for r in self._own if r is not record]  # another program carried it over: the server lists it
+            if self.sweep is not None:
+                with contextlib.suppress(AssayError):
+                    self._catch_up()
 
     def _start_with_results(self) -> None:
         """Begin with a space and with results that did not come from the server."""
@@ -254,7 +272,7 @@ class _StudyTrials(_StudySweep):
             self._bound_constraints(next((r.system_attrs["constraints"] for r in self._own if "constraints" in r.system_attrs), None))
             created = self._post(self._limit, False, True) or {}
             self.sweep = sweep = str(created["id"])
-            self._add_known(sweep, [(f"known/{i}", r) for i, r in enumerate(self._own)])
+            self._add_results(sweep, self._own)
             self._change(sweep, state="running")
 
     def _frozen(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str]) -> FrozenTrial:
@@ -308,7 +326,8 @@ class _StudyTrials(_StudySweep):
         fixed_distributions: entries of a space; the trial suggests all of them at once."""
         trials = self._next(None, _client_name())
         if not trials:
-            raise AssayError(f"the study {self.name} has ended: it has no more trials")
+            raise AssayError(f"the study {self.name} has no more trials" + (": tell those that it gave" if self._held else ""))
+        trials[0]._is_asked = True
         for name, entry in (fixed_distributions or {}).items():
             trials[0]._suggest(_of_space(name, entry))
         return trials[0]

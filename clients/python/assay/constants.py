@@ -12,5 +12,6 @@ FLUSH_S = 0.5  # reports of a trial are sent together, at most this old
 PATIENCE_S = 600.0  # how long a server that was reached before may be away
 STEP_MAX = 2**63 - 2  # the largest step of a report
 TRIALS_MAX = 1_000_000  # the largest limits.max_trials
-ROWS_MAX = 1000  # known results in a request; the server takes 5,000 and 1 MiB
+ROWS_MAX = 1000  # known results in a request; the server takes 5,000
+BYTES_MAX = 500_000  # in a request with them; the server takes 1 MiB
 GENERATIONS_MAX = 60  # how often the space of a study may grow

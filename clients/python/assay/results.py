@@ -8,7 +8,7 @@ import random
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .address import _Address
 from .connection import _Http
@@ -41,6 +41,12 @@ def _span(first: Optional[str], last: Optional[str]) -> Optional[float]:
     return _seconds(last) - _seconds(first) if first and last else None
 
 
+def _key_of(row: JSON) -> str:
+    """The key of a result: the sweep and the number of its trial where it ran. A known result has it from there."""
+    key = (row.get("suggestion") or {}).get("key") if row.get("origin") == "known" else None
+    return str(key) if key else f"{row['sweep']}/{row['number']}"
+
+
 class _StudyData:
     """The part of a Study that everything else stands on: what it holds, and the results."""
 
@@ -60,6 +66,8 @@ class _StudyData:
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
         self._generation = 0
+        self._origins: Dict[str, Optional[str]] = {}  # of sweeps of the study: the one that it moved on from
+        self._over: Set[str] = set()  # sweeps before the last one whose trials have ended, and whose results it has
         self._random = random.Random(options.get("search", {}).get("seed"))
         self._lock = threading.RLock()
         self._first: Optional[Trial] = None  # the trial whose suggestions make the space
@@ -107,7 +115,7 @@ class _StudyData:
 
     @staticmethod
     def _trials_path(sweep: str) -> str:
-        return f"/v1/sweeps/{sweep}/trials?page_size=500"
+        return f"/v1/sweeps/{sweep}/trials?page_size=500&include=user_attrs"
 
     def _results(self, sweep: str, rows: Sequence[JSON]) -> Tuple[List[FrozenTrial], List[FrozenTrial]]:
         """The trials of the sweep, which the server listed as `rows`, and those of this process that are not among
@@ -155,8 +163,9 @@ class _StudyData:
         values = [metrics.get(name) if row["state"] == "completed" else None for name, _ in self.metrics]
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
-                             None, row["sweep"])
+                             row.get("user_attrs"), row["sweep"])
         record.system_attrs = _constraints_in(metrics, self._options)
+        record._own_key = _key_of(row)
         record._encoded = record._given = row["params"]
         record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
         record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))
@@ -228,11 +237,6 @@ class _StudyData:
     @property
     def study_name(self) -> str:
         return self.name
-
-    def set_user_attr(self, key: str, value: Any) -> None:
-        """Keep a value with the study. Other programs see what is set before the sweep is made, as its first trial reports or
-        ends, is JSON and fits into a tag of the sweep (128 characters); all else is in this process alone."""
-        self.user_attrs[key] = value
 
     def rows(self) -> List[JSON]:
         """A dict for each trial: number, state, the metrics, the parameters, duration. A parameter whose name is taken

@@ -67,7 +67,7 @@ class Study(_StudyTrials):
             if n_trials is None and total is None and timeout is None:
                 return
             now = self._http.call("GET", f"/v1/sweeps/{self.sweep}")
-            while now["document"].get("limits", {}).get("max_trials") == 1 and self._shared and self._follow():
+            while now["document"].get("limits", {}).get("max_trials") == 1 and self._shared and self._catch_up():
                 now = self._get(self.sweep)  # it was closed, because the space grew
             limit = total - self._before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
             limit = max(1, limit)

@@ -11,7 +11,7 @@ import re
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union, cast
 
 from .address import _start_ticks
 from .constants import FLUSH_S, JSON, STEP_MAX
@@ -78,7 +78,7 @@ class FrozenTrial:
     is a trial whose objective raised TrialPruned, or that early stopping ended. params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
     feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
-    datetime_complete: local times, or None. user_attrs: kept in the process that ran it. system_attrs: with a
+    datetime_complete: local times, or None. user_attrs: what its program kept with it. system_attrs: with a
     constraints_func "constraints" has the values that it returned."""
 
     def __init__(self, number: int, state: Any, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],
@@ -151,6 +151,8 @@ class Trial:
         self.datetime_start = datetime.datetime.now()
         self._sending = threading.Lock()
         self._lost: Optional[str] = None
+        self._is_asked = False  # by ask(): no thread of optimize() runs it
+        self._unsent_attrs: Set[str] = set()
         self._directive: JSON = {}  # what early stopping decided: its action and the reason
         self._process = os.getpid()
         if item is not None:
@@ -233,8 +235,10 @@ class Trial:
         raise KeyError(f"parameter '{name}' has no value in trial {self.number}")
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Keep a value with the trial, in this process."""
+        """Keep a value with the trial, on the server: JSON of at most 16 KiB, for 64 names and 64 KiB in all. What is
+        something else is kept in this process alone. It is sent with the reports, at the latest with the result."""
         self.user_attrs[key] = value
+        self._unsent_attrs.add(key)
 
     def report(self, value: Any = None, step: Optional[int] = None, **metrics: Any) -> None:
         """Record measurements at a step: `value` of the first objective, others by name. The step is a whole number
@@ -260,6 +264,9 @@ class Trial:
         """Send the reports that wait."""
         with self._sending:
             unsent, self._unsent = self._unsent, {}
+            names, self._unsent_attrs = self._unsent_attrs, set()
+        if names and self._lost is None:
+            self._study._keep_attrs(f"{self._sweep}/trials/{self.number}", self.user_attrs, names)
         items = [{"step": s, "metrics": {n: _json_number(v) for n, v in m.items()}} for s, m in sorted(unsent.items())]
         self._sent = time.monotonic()
         for first in range(0, len(items), 1000):

@@ -353,6 +353,67 @@ START_TEST(test_regret)
 }
 END_TEST
 
+START_TEST(test_surface)
+{
+    struct surface_row r = {.metric = "loss",
+                            .trials = 60,
+                            .r2 = 0.5,
+                            .surfaces = "[{\"x\":{\"name\":\"k\",\"values\":[\"a\",1]},\"y\":null,"
+                                        "\"base\":{\"k\":1},\"base_trial\":3,\"mean\":[0.5,null],"
+                                        "\"deviation\":[0.1,null],\"reason\":null}]"};
+    JSON_AUTO full = ck_schema("Surfaces", surface_encode(&r));
+    ck_assert_uint_eq(json_array_size(json_object_get(full, "surfaces")), 1);
+    r = (struct surface_row){.metric = "loss", .r2 = NAN, .reason = "few", .surfaces = "[]"};
+    JSON_AUTO none = ck_schema("Surfaces", surface_encode(&r));
+    ck_assert_str_eq(json_string_value(json_object_get(none, "reason")), "few");
+}
+END_TEST
+
+START_TEST(test_preview)
+{
+    struct preview_suggestion suggestions[] = {{"{\"x\": 0.5}", "the first"}};
+    struct faults none = {0};
+    struct preview_row r = {.is_valid = true,
+                            .name = "a",
+                            .method = "grid",
+                            .seed = 7,
+                            .planned = 4,
+                            .n_cells = 12,
+                            .suggestions = suggestions,
+                            .n = 1};
+    JSON_AUTO full = ck_schema("SweepPreview", preview_encode(&r, &none));
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "cells")), 12);
+    ck_assert_str_eq(json_string_value(json_object_get(full, "seed")), "7");
+    struct as_err cut = {.pointer = "/name", .msg = "not \xc3"};
+    struct faults faults = {.list = &cut, .n = 1};
+    r = (struct preview_row){0};
+    JSON_AUTO bad = ck_schema("SweepPreview", preview_encode(&r, &faults));
+    const json_t *fault = json_array_get(json_object_get(bad, "errors"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "pointer")), "/name");
+    ck_assert_str_eq(json_string_value(json_object_get(fault, "detail")), "not ?");
+    ck_assert(json_is_null(json_object_get(bad, "seed")));
+}
+END_TEST
+
+START_TEST(test_regret_checks)
+{
+    struct regret_check rows[] = {
+        {.completed = 4, .seq = 5, .bound = NAN, .relative = NAN, .made_ms = 1},
+        {.completed = 30, .seq = 33, .bound = 0.25, .relative = 0.5, .enough = true, .made_ms = 2}};
+    const struct regret_check_list l = {rows, 2};
+    JSON_AUTO list = regret_checks_encode(&l);
+    const json_t *items = json_object_get(list, "items");
+    JSON_AUTO none = ck_schema("RegretCheck", json_incref(json_array_get(items, 0)));
+    JSON_AUTO full = ck_schema("RegretCheck", json_incref(json_array_get(items, 1)));
+    ck_assert(json_is_null(json_object_get(none, "bound")));
+    ck_assert(json_is_false(json_object_get(none, "enough")));
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "completed")), 30);
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "finish_seq")), 33);
+    ck_assert(json_real_value(json_object_get(full, "bound")) == 0.25);
+    ck_assert(json_real_value(json_object_get(full, "relative")) == 0.5);
+}
+END_TEST
+
 START_TEST(test_importance)
 {
     struct importance_param params[] = {{"lr", 0.7, 0.6, 0.8, 0.9, 0.8, 1.0, 0.75, false},
@@ -393,6 +454,9 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_sweep_fields);
     tcase_add_test(tc, test_pareto);
     tcase_add_test(tc, test_regret);
+    tcase_add_test(tc, test_surface);
+    tcase_add_test(tc, test_preview);
+    tcase_add_test(tc, test_regret_checks);
     tcase_add_test(tc, test_importance);
     suite_add_tcase(s, tc);
     return s;

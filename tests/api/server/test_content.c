@@ -81,6 +81,29 @@ START_TEST(test_parts_of_content)
 }
 END_TEST
 
+/* Content whose row was damaged: what asks for bytes that are gone hears that they are lost. An
+ * answer that is cut would be asked for again for ever. */
+START_TEST(test_content_that_is_cut_short)
+{
+    char bytes[100] = {1}, hex[SHA256_HEX_SIZE], path[100], sql[200];
+    REPLY_AUTO put = put_blob(bytes, sizeof bytes, hex);
+    ck_status(put, 201);
+    (void)snprintf(path, sizeof path, "/v1/blobs/%s", hex);
+    (void)snprintf(sql, sizeof sql,
+                   "update blob_chunk set content = substr(content, 1, 40) where sha256 = '%s'",
+                   hex);
+    pg_fixture_exec(fix.database, sql);
+    REPLY_AUTO there = get_with("GET", path, "Range: bytes=0-39", NULL);
+    ck_assert_int_eq(there.status, 206);
+    REPLY_AUTO gone = get_with("GET", path, "Range: bytes=40-", NULL);
+    ck_assert_int_eq(gone.status, 404);
+    (void)snprintf(sql, sizeof sql, "delete from blob_chunk where sha256 = '%s'", hex);
+    pg_fixture_exec(fix.database, sql);
+    REPLY_AUTO all = get_with("GET", path, NULL, NULL);
+    ck_assert_int_eq(all.status, 404);
+}
+END_TEST
+
 static void ck_unpacks(const struct reply *packed, const struct reply *plain)
 {
     struct str back = {0};
@@ -187,6 +210,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("content");
     tcase_add_unchecked_fixture(t, fixture_start, fixture_stop);
     tcase_add_test(t, test_parts_of_content);
+    tcase_add_test(t, test_content_that_is_cut_short);
     tcase_add_test(t, test_compressed_answers);
     tcase_add_test(t, test_versions);
     tcase_add_test(t, test_tables);

@@ -74,6 +74,7 @@ static const struct route table[] = {
     {"slow", "GET", "/v1/t/slow", 0, ROUTE_BODY_NONE, ROUTE_SLOW, "", run_slow},
     {"long", "GET", "/v1/t/long", 0, ROUTE_BODY_NONE, 0, "", run_slow},
     {"urgent", "GET", "/v1/t/urgent", 0, ROUTE_BODY_NONE, ROUTE_URGENT, "", run_slow},
+    {"view", "GET", "/v1/t/view", 0, ROUTE_BODY_NONE, ROUTE_VIEW, "", run_slow},
     {"beat", "POST", "/v1/t/beat", USERS, ROUTE_BODY_NONE, ROUTE_BEAT, "", run_plain},
     {"make", "POST", "/v1/t/make", USERS, ROUTE_BODY_JSON, ROUTE_IDEMPOTENCY, "mode", run_plain},
     {"plain", "POST", "/v1/t/plain", USERS, ROUTE_BODY_JSON, 0, "", run_plain},
@@ -125,6 +126,7 @@ static void start_http_server(void)
     ck_ok(store_open(&store, &d.store, &err), err);
     ck_ok(pool_create(1, &d.pool, &err), err);
     ck_ok(pool_create(1, &d.slow_pool, &err), err);
+    ck_ok(pool_create(1, &d.view_pool, &err), err);
     ck_ok(pool_create(1, &d.urgent_pool, &err), err);
     ck_ok(pool_create(1, &d.beat_pool, &err), err);
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
@@ -148,6 +150,7 @@ static void stop_http_server(void)
     stop_http();
     pool_free(d.beat_pool);
     pool_free(d.urgent_pool);
+    pool_free(d.view_pool);
     pool_free(d.slow_pool);
     pool_free(d.pool);
     waiting_free(d.waiting);
@@ -476,7 +479,7 @@ END_TEST
  * known yet. */
 START_TEST(test_heartbeat_beside_all_others)
 {
-    static const char *const paths[] = {"/v1/t/slow", "/v1/t/long", "/v1/t/urgent"};
+    static const char *const paths[] = {"/v1/t/slow", "/v1/t/long", "/v1/t/urgent", "/v1/t/view"};
     struct rest_request others[AS_ARRAY_LEN(paths)];
     struct rest to = {url, NULL};
     for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++)

@@ -85,6 +85,34 @@ START_TEST(limits_are_named)
 }
 END_TEST
 
+/* A number in units of the metric, a share, or the object itself. */
+START_TEST(when_to_stop_is_written_shortly)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"stop_when=0.01", "{\"regret\":0.01}"},
+        {"limits.stop_when=2", "{\"regret\":2.0}"},
+        {"stop_when=1%", "{\"relative\":0.01}"},
+        {"stop_when={relative: 0.5, min_trials: 50}", "{\"relative\":0.5,\"min_trials\":50}"},
+        {"stop_when=none", "null"}};
+    static const char *const bad[] = {"stop_when=", "stop_when=%", "stop_when=soon",
+                                      "stop_when={a"};
+    struct as_err err = {0};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO j = NULL;
+        ck_ok(param_args_read("LIMIT", &cases[i].text, 1, param_args_add_limit, &j, &err), err);
+        AS_AUTO(as_freep) char *text = json_format_ordered(json_object_get(j, "stop_when"));
+        ck_assert_str_eq(text, cases[i].want);
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        json_t *j = NULL;
+        ck_fails(param_args_read("LIMIT", &bad[i], 1, param_args_add_limit, &j, &err), AS_E_USAGE,
+                 err, "stop_when");
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("param_args");
@@ -92,6 +120,7 @@ Suite *test_suite(void)
     tcase_add_test(t, parameters_are_typed);
     tcase_add_test(t, metrics_are_numbers);
     tcase_add_test(t, limits_are_named);
+    tcase_add_test(t, when_to_stop_is_written_shortly);
     tcase_add_test(t, what_is_wrong);
     suite_add_tcase(s, t);
     return s;

@@ -92,6 +92,15 @@ START_TEST(limits_and_tags)
     format_limit(&b, "state", state);
     ck_assert_str_eq(b.s, "21600 21600 s none paused");
     str_clear(&b);
+    json_t *regret = json_pack("{s:f, s:i}", "regret", 0.01, "min_trials", 20);
+    json_t *share = json_pack("{s:f, s:i}", "relative", 0.005, "min_trials", 50);
+    format_limit(&b, "stop_when", regret);
+    str_putc(&b, ' ');
+    format_limit(&b, "stop_when", share);
+    ck_assert_str_eq(b.s, "0.01 after 20 trials 0.5% after 50 trials");
+    json_decref(regret);
+    json_decref(share);
+    str_clear(&b);
     format_tags(&b, empty);
     format_tags(&b, NULL);
     ck_assert_uint_eq(b.len, 0);

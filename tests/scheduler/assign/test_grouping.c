@@ -373,6 +373,34 @@ START_TEST(suggestions_join_open_or_wait)
 }
 END_TEST
 
+/* Only suggestions that go on waiting take places of those to come: no promotion, no retry, no
+ * trial of a user, and no suggestion that begins now. */
+START_TEST(only_waiting_suggestions_take_places_ahead)
+{
+    const struct group_limits limits = {.members = 2};
+    struct grouping g = look(&limits, rule_of(9, true), 1, 99);
+    struct queued_trial queue[8];
+    struct begun_trial begun[8];
+    size_t n = queue_of("abbbaab", queue), n_begun = 0;
+    for (size_t i = 0; i < n; i++)
+        queue[i].is_ahead = i >= 4;
+    g.ahead = 2;
+    ck_ok(grouping_queue(&g, &a, queue, n, begun, &n_begun, &err), err);
+    ck_assert_uint_eq(n_begun, 2);
+    ck_assert_int_eq(begun[1].number, 4);
+    ck_assert_int_eq(g.ahead, 0); /* 5 and 6 wait */
+    g = refill(&limits, 3);
+    n = queue_of("bbbb", queue); /* all promoted: the group that is filled again still finds more */
+    g.ahead = 2;
+    ck_ok(grouping_queue(&g, &a, queue, n, begun, &n_begun, &err), err);
+    ck_assert_uint_eq(n_begun, 0);
+    ck_assert_int_eq(g.ahead, 2);
+    const char *group = NULL;
+    ck_assert_int_eq(suggest_shape(&g, 4, "b", &group), GROUPING_WAITS);
+    ck_assert_int_eq(suggest_shape(&g, 5, "a", &group), GROUPING_RUNS);
+}
+END_TEST
+
 START_TEST(suggestions_stay_within_the_room)
 {
     const struct group_limits limits = {.members = 8};
@@ -411,6 +439,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_fit_takes_its_shape_and_no_slot);
     tcase_add_test(c, a_fit_reaches_so_far);
     tcase_add_test(c, suggestions_join_open_or_wait);
+    tcase_add_test(c, only_waiting_suggestions_take_places_ahead);
     tcase_add_test(c, suggestions_stay_within_the_room);
     suite_add_tcase(su, c);
     return su;

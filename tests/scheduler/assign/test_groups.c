@@ -81,7 +81,7 @@ START_TEST(one_shape_shares_a_slot)
     ck_assert_str_eq(d.attempts[0].group, "a.g0.1");
     const struct trial_query all = {.group = "a.g0.1", .page = {.size = 5}};
     struct trial_page trials;
-    ck_ok(trial_list(s.db, &s.a, "a", &all, &trials, &err), err);
+    ck_ok(trial_list(s.db, s.orders, &s.a, "a", &all, &trials, &err), err);
     ck_assert_uint_eq(trials.n, 5);
     ck_assert_ptr_nonnull(trials.next_cursor);
     for (int sort = TRIAL_BY_NUMBER; sort <= TRIAL_BY_DURATION; sort++) {
@@ -89,10 +89,10 @@ START_TEST(one_shape_shares_a_slot)
                                 .sort = (trial_sort)sort,
                                 .descending = sort % 2,
                                 .page = {.size = 50}};
-        ck_ok(trial_list(s.db, &s.a, "a", &q, &trials, &err), err);
+        ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &trials, &err), err);
         ck_assert_uint_eq(trials.n, 8);
         q.group = "a.g1.1";
-        ck_ok(trial_list(s.db, &s.a, "a", &q, &trials, &err), err);
+        ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &trials, &err), err);
         ck_assert_uint_eq(trials.n, 0);
     }
 }

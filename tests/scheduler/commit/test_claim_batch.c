@@ -92,6 +92,12 @@ static void same_claim(const struct member *l, const struct member *r)
         ck_assert_int_eq(x->timeout_ms, y->timeout_ms);
         ck_assert_int_eq(x->grace_ms, y->grace_ms);
         ck_assert_uint_eq(x->n_inactive, y->n_inactive);
+        ck_assert_uint_eq(x->files.n, y->files.n);
+        for (size_t k = 0; k < x->files.n; k++) {
+            same_text(x->files.rows[k].path, y->files.rows[k].path);
+            same_text(x->files.rows[k].sha256, y->files.rows[k].sha256);
+            ck_assert_int_eq(x->files.rows[k].size, y->files.rows[k].size);
+        }
         ck_assert_ptr_eq(x->group, NULL);
     }
 }
@@ -101,8 +107,8 @@ static void same_tables(void)
 {
     static const char *const queries[] = {
         "select string_agg(concat_ws('|', s.id, number, t.state, attempt, params, suggestion, "
-        "t.seed, origin, suggestion_index, seen, runner, t.epoch), ',' order by s.id, number) from "
-        "trial t join sweep s on s.key = t.sweep_key",
+        "t.seed, origin, suggestion_index, seen, runner, t.epoch, decision, value, metrics), "
+        "',' order by s.id, number) from trial t join sweep s on s.key = t.sweep_key",
         "select string_agg(concat_ws('|', s.id, number, attempt, runner, epoch, claim_id, "
         "outcome), "
         "',' order by s.id, number, attempt) from attempt t join sweep s on s.key = t.sweep_key",
@@ -117,6 +123,29 @@ static void same_tables(void)
         pg_fixture_text(alone.url, queries[i], r, sizeof r);
         ck_assert_msg(strcmp(l, r) == 0, "query %zu:\n%.3000s\n%.3000s", i, l, r);
     }
+}
+
+/* Give the trial back to the queue, with a checkpoint of two files or without one. */
+static void release_both(struct attempt_ref ref, bool has_checkpoint)
+{
+    struct service *const both[] = {&s, &alone};
+    char hex[SHA256_HEX_SIZE], sql[400];
+    for (size_t i = 0; i < 2; i++) {
+        put_blob(both[i], "state", hex);
+        (void)snprintf(
+            sql, sizeof sql,
+            "insert into trial_file (sweep_key, number, kind, path, size, sha256) select "
+            "s.key, %lld, 'checkpoint', p, 5, '%s' from sweep s, (values ('b'), ('a')) "
+            "as v(p) where s.id = '%s' on conflict do nothing",
+            (long long)ref.number, hex, ref.sweep);
+        if (has_checkpoint)
+            pg_fixture_exec(both[i]->url, sql);
+    }
+    struct member *back = member_end(ref, OUTCOME_RELEASED);
+    members_commit(committer, &back, 1);
+    ck_ok(back->m.status, back->m.err);
+    member_free(back);
+    end(&alone, ref, OUTCOME_RELEASED);
 }
 
 /* Some of the runners claim; then some of their trials end. */
@@ -140,6 +169,10 @@ static void run_round(struct rng *rng)
             if (rng_below(rng, 3) == 0)
                 continue;
             struct attempt_ref ref = ref_of(&r[i]->m.out.claim.rows[k]);
+            if (rng_below(rng, 4) == 0) {
+                release_both(ref, rng_below(rng, 2));
+                continue;
+            }
             double loss = (double)rng_below(rng, 100);
             struct member *end = member_end(ref, OUTCOME_COMPLETED);
             member_final(end, loss);
@@ -185,7 +218,7 @@ START_TEST(with_gpus_that_nobody_has)
 }
 END_TEST
 
-/* A learning sweep without a suggester, and trials that ran before, run alone. */
+/* Repeats, and claims that are refused, run alone. */
 START_TEST(the_rest_runs_alone)
 {
     make_both("a", "'max_trials': 8", ", 'ensemble': false");
@@ -199,13 +232,6 @@ START_TEST(the_rest_runs_alone)
     ck_ok(again->m.status, again->m.err);
     ck_assert_uint_eq(again->m.out.claim.n, 2);
     ck_assert_int_eq(again->m.out.claim.rows[0].number, l->m.out.claim.rows[0].number);
-    /* a trial that ran before */
-    struct member *back = member_end(ref_of(&l->m.out.claim.rows[0]), OUTCOME_RELEASED);
-    members_commit(committer, &back, 1);
-    struct member *next = claim_of(1, 1);
-    members_commit(committer, &next, 1);
-    ck_assert_uint_eq(next->m.out.claim.n, 1);
-    ck_assert_int_eq(next->m.out.claim.rows[0].attempt, 2);
     /* another epoch, a runner that is not there, a request that is wrong */
     struct member *bad[3] = {claim_of(2, 1), claim_of(3, 1), claim_of(4, 70)};
     ((struct claim_request *)bad[0]->m.in.claim)->epoch = 99;
@@ -216,10 +242,10 @@ START_TEST(the_rest_runs_alone)
     ck_assert_int_eq(bad[2]->m.status, AS_E_INVAL);
     struct committer_figures f;
     committer_figures_get(committer, &f);
-    ck_assert_int_eq(f.alone, 5);
+    ck_assert_int_eq(f.alone, 4);
     ck_assert_int_eq(f.fallbacks, 0);
-    struct member *all[7] = {l, again, back, next, bad[0], bad[1], bad[2]};
-    for (size_t i = 0; i < 7; i++)
+    struct member *all[5] = {l, again, bad[0], bad[1], bad[2]};
+    for (size_t i = 0; i < 5; i++)
         member_free(all[i]);
 }
 END_TEST

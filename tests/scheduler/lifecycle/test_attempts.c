@@ -525,7 +525,7 @@ static as_status whole_life(void)
         struct attempt_ref ref = ref_of(&list.rows[0]);
         st = attempt_measure(s.db, &ref, NULL, &m, 1, &n, &err);
         if (st == AS_OK)
-            st = trial_list(s.db, &a, "a", &q, &page, &err);
+            st = trial_list(s.db, s.orders, &a, "a", &q, &page, &err);
         if (st == AS_OK)
             st = attempt_complete(s.db, &a, &ref, NULL, &c, &row, &err);
     }

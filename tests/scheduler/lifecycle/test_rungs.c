@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "scheduler/lifecycle/rungs.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 
@@ -367,6 +368,56 @@ START_TEST(a_late_report_counts_if_the_document_says_so)
 }
 END_TEST
 
+/* How many results follow from a report of `metric` at step 9, a rung, by a trial that has passed
+ * rung 3. best_step: the step that the report repeats; -1: it repeats none. */
+static size_t results_at_9(const char *trial, const char *metric, double best_step)
+{
+    char text[1000];
+    struct sweep_doc *doc = NULL;
+    struct rung_board *board = NULL;
+    snprintf(
+        text, sizeof text,
+        "{'name': 'a', 'metric': {'name': '%s', 'goal': 'minimize'}, 'parameters': {'x': "
+        "{'type': 'float', 'min': 0, 'max': 1}}, 'limits': {'max_trials': 4}, 'trial': {%s}, "
+        "'early_stopping': {'method': 'asha', 'min_steps': 3, 'max_steps': 27, 'mode': 'stop'}}",
+        metric, trial);
+    json_t *tree = json_of(text);
+    ck_ok(sweep_doc_parse(tree, 0, &doc, &err), err);
+    ck_ok(rung_board_create(doc, &board, &err), err);
+    const struct measurement points[] = {{9, metric, 0.5}, {9, "best_step", best_step}};
+    const struct sweep_head sweep = {.id = "a"};
+    const struct trial_head head = {.attempt = 1};
+    const struct rung_report r = {.sweep = &sweep,
+                                  .trial = &head,
+                                  .board = board,
+                                  .points = points,
+                                  .n = best_step < 0 ? 1 : 2};
+    struct rung_place at = {.rung = 1};
+    struct rung_planned p = {0};
+    int64_t seq = 0;
+    ck_ok(rungs_plan(&s.a, &r, &at, &seq, &p, &err), err);
+    ck_assert_int_eq(seq, (int64_t)p.changes.n_results);
+    ck_assert_int_eq(at.rung, 1 + seq);
+    rung_board_free(board);
+    sweep_doc_free(doc);
+    json_decref(tree);
+    return p.changes.n_results;
+}
+
+/* The last line of patience repeats an earlier report one step later. A program's own metric of
+ * that name says nothing. */
+START_TEST(a_repeated_report_is_no_result)
+{
+    static const char train[] = "'train': {'dataset': 'd', 'epochs': 27, 'patience': 2}";
+    static const char command[] = "'command': ['true']";
+    err = (struct as_err){0};
+    ck_assert_uint_eq(results_at_9(train, "val_error", -1), 1);
+    ck_assert_uint_eq(results_at_9(train, "val_error", 6), 0);
+    ck_assert_uint_eq(results_at_9(command, "loss", -1), 1);
+    ck_assert_uint_eq(results_at_9(command, "loss", 6), 1);
+}
+END_TEST
+
 START_TEST(all_metrics_that_are_compared_must_be_there)
 {
     struct sweep_row row;
@@ -702,6 +753,7 @@ Suite *test_suite(void)
     tcase_add_test(c, repeats_and_late_reports_decide_nothing);
     tcase_add_test(c, values_are_compared_at_the_step_of_the_rung);
     tcase_add_test(c, a_late_report_counts_if_the_document_says_so);
+    tcase_add_test(c, a_repeated_report_is_no_result);
     tcase_add_test(c, all_metrics_that_are_compared_must_be_there);
     tcase_add_test(c, last_values_reach_rungs);
     tcase_add_test(c, clients_are_told_too);

@@ -109,7 +109,7 @@ START_TEST(trials_come_in_small_pages)
         int64_t sum = 0;
         int seen = 0;
         do {
-            ck_ok(trial_list(s.db, &s.a, "a", &q, &page, &err), err);
+            ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), err);
             ck_assert_uint_ge(page.n, 1);
             ck_assert_uint_le(page.n, IN_ONE_PAGE);
             for (size_t i = 0; i < page.n; i++, seen++)

@@ -246,6 +246,68 @@ START_TEST(what_was_changed_is_kept)
 }
 END_TEST
 
+/* Tags and remarks change in every state, and wake no sweep that has ended. */
+START_TEST(tags_and_remarks)
+{
+    struct sweep_change_list list;
+    struct sweep_page page;
+    make_sweep(&s, "a", "'max_trials': 2", ", 'tags': ['x']");
+    ck_assert_ptr_null(sweep_of_id(&s, "a").remarks);
+    change("a", "{'tags': ['y', 'team=vision', 'y'], 'remarks': 'for *us*'}");
+    struct sweep_row row = sweep_of_id(&s, "a");
+    ck_assert_str_eq(row.tags, "[\"y\",\"team=vision\",\"y\"]");
+    ck_assert_str_eq(row.remarks, "for *us*");
+    ck_assert_ptr_nonnull(strstr(row.document, "team=vision"));
+    change("a", "{'tags': ['y', 'team=vision', 'y'], 'remarks': 'for *us*'}"); /* nothing */
+    ck_ok(sweep_changes(s.db, &s.a, "a", &list, &err), err);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_str_eq(list.rows[0].changes,
+                     "{\"tags\":{\"from\":\"x\",\"to\":\"y, team=vision, y\"},\"remarks\":{"
+                     "\"from\":null,\"to\":\"for *us*\"}}");
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+                                           "'sweep.changed' and reason = 'other tags; other "
+                                           "remarks'"),
+                     1);
+    const struct sweep_query by_tag = {.tag = "team=vision", .page = {.size = 9}};
+    ck_ok(sweep_list(s.db, &s.a, &by_tag, &page, &err), err);
+    ck_assert_uint_eq(page.n, 1);
+    ck_assert_ptr_null(page.rows[0].remarks); /* of a list without documents */
+
+    change("a", "{'state': 'cancelled'}");
+    change("a", "{'tags': [], 'remarks': null}");
+    row = sweep_of_id(&s, "a");
+    ck_assert_int_eq(row.state, SWEEP_CANCELLED);
+    ck_assert_str_eq(row.tags, "[]");
+    ck_assert_ptr_null(row.remarks);
+    ck_fails(try_change("a", "{'tags': ['z', 7]}"), AS_E_INVAL, err, "/tags/1");
+    ck_fails(try_change("a", "{'remarks': 7}"), AS_E_INVAL, err, "/remarks");
+    ck_assert_str_eq(sweep_of_id(&s, "a").tags, "[]");
+}
+END_TEST
+
+static as_status remark(size_t characters)
+{
+    AS_AUTO(str_done) struct str text = {0};
+    str_puts(&text, "{'remarks': '");
+    for (size_t i = 0; i < characters; i++)
+        str_puts(&text, "ü");
+    str_puts(&text, "'}");
+    return try_change("a", str_cstr(&text));
+}
+
+/* The record has the beginning of a long text, cut between characters. */
+START_TEST(long_remarks)
+{
+    struct sweep_change_list list;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    ck_ok(remark(SWEEP_REMARKS_MAX), err);
+    ck_assert_uint_eq(strlen(sweep_of_id(&s, "a").remarks), 2 * SWEEP_REMARKS_MAX);
+    ck_ok(sweep_changes(s.db, &s.a, "a", &list, &err), err);
+    ck_assert_uint_lt(strlen(list.rows[0].changes), 500);
+    ck_fails(remark(SWEEP_REMARKS_MAX + 1), AS_E_INVAL, err, "/remarks");
+}
+END_TEST
+
 /* A data set may be deleted when no sweep needs it any more. */
 START_TEST(a_data_set_that_is_gone_is_named)
 {
@@ -327,6 +389,8 @@ Suite *test_suite(void)
     tcase_add_test(c, time_between_an_end_and_running_on_is_free);
     tcase_add_test(c, every_limit_reaches_its_column);
     tcase_add_test(c, what_was_changed_is_kept);
+    tcase_add_test(c, tags_and_remarks);
+    tcase_add_test(c, long_remarks);
     tcase_add_test(c, a_data_set_that_is_gone_is_named);
     tcase_add_test(c, two_servers_and_a_change_beside_claims);
     return suite;

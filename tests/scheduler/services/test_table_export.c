@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/formats/columnar.h"
 #include "scheduler/services/events.h"
 #include "scheduler/services/table_export.h"
+#include "tests/scheduler/services/columns.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 
@@ -25,67 +25,24 @@ static void teardown(void)
     table_cache_free(cache);
 }
 
-static struct columnar parse(const struct table_answer *x)
-{
-    struct columnar f;
-    char *bytes = arena_alloc(&s.a, x->len + 1, 1); /* aligned */
-    memcpy(bytes, x->bytes, x->len);
-    ck_ok(columnar_parse(bytes, x->len, &s.a, &f, &err), err);
-    return f;
-}
-
 static struct columnar whole(const char *columns)
 {
-    const struct table_request q = {.sweep = "a", .columns = columns};
+    const struct table_request q = {.kind = &table_of_trials, .sweep = "a", .columns = columns};
     struct table_answer x;
     ck_ok(table_export(s.db, cache, &s.a, &q, &x, &err), err);
     ck_assert_ptr_nonnull(x.etag);
-    struct columnar f = parse(&x);
+    struct columnar f = parse_columns(&s.a, x.bytes, x.len);
     ck_assert(f.is_whole);
     return f;
 }
 
 static struct columnar since(const char *version)
 {
-    struct table_request q = {.sweep = "a", .has_since = true};
+    struct table_request q = {.kind = &table_of_trials, .sweep = "a", .has_since = true};
     struct table_answer x;
     ck_ok(as_parse_i64(version, &q.since, &err), err);
     ck_ok(table_export(s.db, cache, &s.a, &q, &x, &err), err);
-    return parse(&x);
-}
-
-static const struct columnar_column *column(const struct columnar *f, const char *name)
-{
-    const struct columnar_column *c = columnar_find(f, name);
-    ck_assert_msg(c != NULL, "no column %s", name);
-    return c;
-}
-
-static double number(const struct columnar *f, const char *name, size_t row)
-{
-    const struct columnar_column *c = column(f, name);
-    ck_assert_uint_lt(row, f->n_rows);
-    switch (c->type) {
-    case COLUMNAR_U8:
-        return ((const uint8_t *)c->values)[row];
-    case COLUMNAR_U32:
-        return ((const uint32_t *)c->values)[row];
-    case COLUMNAR_F32:
-        return (double)((const float *)c->values)[row];
-    case COLUMNAR_F64:
-        return ((const double *)c->values)[row];
-    case COLUMNAR_DICT:
-        break;
-    }
-    ck_abort_msg("%s has words", name);
-}
-
-static const char *word(const struct columnar *f, const char *name, size_t row)
-{
-    const struct columnar_column *c = column(f, name);
-    ck_assert_int_eq((int)c->type, COLUMNAR_DICT);
-    uint32_t i = ((const uint32_t *)c->values)[row];
-    return i == COLUMNAR_NO_WORD ? NULL : c->words[i];
+    return parse_columns(&s.a, x.bytes, x.len);
 }
 
 static void add_known(const char *text)
@@ -120,6 +77,10 @@ START_TEST(shows_every_trial)
         ck_assert_ptr_null(word(&f, "client", i));
         ck_assert_double_eq(number(&f, "infeasible", i), 0);
     }
+    struct trial_row failed = trial_of(&s, "a", 2);
+    ck_assert_ptr_nonnull(failed.reason);
+    ck_assert_str_eq(word(&f, "reason", 2), failed.reason);
+    ck_assert_ptr_null(word(&f, "reason", 0));
     ck_assert_double_nan(number(&f, "value", 0));
     ck_assert_double_nan(number(&f, "ended_at", 0));
     ck_assert_double_eq(number(&f, "value", 1), 0.25);
@@ -230,10 +191,10 @@ START_TEST(columns_are_chosen)
     ck_assert_uint_eq(f.n_columns, 4);
     ck_assert_str_eq(f.columns[0].name, "number");
     ck_assert_double_nan(number(&f, "metric:nobody", 0));
-    struct table_request q = {.sweep = "a", .is_single = true};
+    struct table_request q = {.kind = &table_of_trials, .sweep = "a", .is_single = true};
     struct table_answer x;
     ck_ok(table_export(s.db, cache, &s.a, &q, &x, &err), err);
-    f = parse(&x);
+    f = parse_columns(&s.a, x.bytes, x.len);
     ck_assert_int_eq((int)column(&f, "param:x")->type, COLUMNAR_F32);
     ck_assert_int_eq((int)column(&f, "created_at")->type, COLUMNAR_F64);
     ck_assert_double_eq(number(&f, "value", 0), 0);
@@ -242,7 +203,7 @@ START_TEST(columns_are_chosen)
         q.columns = bad[i];
         ck_fails(table_export(s.db, cache, &s.a, &q, &x, &err), AS_E_INVAL, err, "columns");
     }
-    q = (struct table_request){.sweep = "b"};
+    q = (struct table_request){.kind = &table_of_trials, .sweep = "b"};
     ck_fails(table_export(s.db, cache, &s.a, &q, &x, &err), AS_E_NOT_FOUND, err, "b");
 }
 END_TEST
@@ -261,7 +222,7 @@ START_TEST(a_file_is_made_once)
     make_sweep(&s, "a", "'max_trials': 9", "");
     epoch = make_runner(&s, "r", 9);
     struct claim_list list = claim(&s, "r", epoch, 3);
-    const struct table_request q = {.sweep = "a", .pack = count_packs};
+    const struct table_request q = {.kind = &table_of_trials, .sweep = "a", .pack = count_packs};
     struct table_answer x, y;
     n_packed = 0;
     ck_ok(table_export(s.db, cache, &s.a, &q, &x, &err), err);
@@ -283,7 +244,7 @@ START_TEST(memory_is_bounded)
         char name[16];
         (void)snprintf(name, sizeof name, "s%d", i);
         make_sweep(&s, name, "'max_trials': 9", "");
-        const struct table_request q = {.sweep = name};
+        const struct table_request q = {.kind = &table_of_trials, .sweep = name};
         struct table_answer x;
         ck_ok(table_export(s.db, small, &s.a, &q, &x, &err), err);
         ck_assert_uint_le(table_cache_bytes(small), 64 << 10);

@@ -43,7 +43,7 @@ static int walk(struct trial_query q, int size, int64_t *ret, struct trial_row *
     int n = 0;
     q.page.size = size;
     do {
-        ck_ok(trial_list(s.db, &s.a, "a", &q, &page, &err), err);
+        ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), err);
         ck_assert_uint_le(page.n, (size_t)size);
         for (size_t i = 0; i < page.n; i++, n++) {
             ret[n] = page.rows[i].number;
@@ -129,18 +129,19 @@ START_TEST(cursors_are_checked)
 {
     struct trial_page page;
     struct trial_query q = {.sort = TRIAL_BY_VALUE, .page = {.size = 2}};
-    ck_ok(trial_list(s.db, &s.a, "a", &q, &page, &err), err);
+    ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), err);
     q.page.cursor = page.next_cursor;
     q.sort = TRIAL_BY_NUMBER;
-    ck_fails(trial_list(s.db, &s.a, "a", &q, &page, &err), AS_E_INVAL, err, "another order");
+    ck_fails(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), AS_E_INVAL, err,
+             "another order");
     static const char *const bad[] = {
         "", "zz", "00", "747269616c73", "747269616c733a", "7377656570733a31", "74726961"};
     for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
         q.page.cursor = bad[i];
-        ck_fails(trial_list(s.db, &s.a, "a", &q, &page, &err), AS_E_INVAL, err, "cursor");
+        ck_fails(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), AS_E_INVAL, err, "cursor");
     }
     q.page.cursor = NULL;
-    ck_fails(trial_list(s.db, &s.a, "b", &q, &page, &err), AS_E_NOT_FOUND, err, "'b'");
+    ck_fails(trial_list(s.db, s.orders, &s.a, "b", &q, &page, &err), AS_E_NOT_FOUND, err, "'b'");
 }
 END_TEST
 

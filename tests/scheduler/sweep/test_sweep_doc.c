@@ -356,6 +356,35 @@ START_TEST(a_constrained_grid_counts_what_is_allowed)
 }
 END_TEST
 
+/* Exactly one limit, with its default written out; without one the document says nothing. */
+START_TEST(when_to_stop_is_read)
+{
+    static const struct {
+        const char *text, *canonical;
+        double regret, relative;
+        int64_t min_trials;
+    } cases[] = {
+        {"{regret: 0.01}", "{\"regret\":0.01,\"min_trials\":20}", 0.01, NAN, 20},
+        {"{relative: 1, min_trials: 50}", "{\"relative\":1.0,\"min_trials\":50}", NAN, 1, 50},
+        {"{regret: 0, relative: null}", "{\"regret\":0.0,\"min_trials\":20}", 0, NAN, 20},
+        {"null", NULL, NAN, NAN, 20}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO doc = edited("train", "limits/stop_when", cases[i].text);
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        struct as_err err = {0};
+        ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+        const struct sweep_stop_when *w = &d->limits.stop_when;
+        ck_assert(isnan(cases[i].regret) ? isnan(w->regret) : w->regret == cases[i].regret);
+        ck_assert(isnan(cases[i].relative) ? isnan(w->relative) : w->relative == cases[i].relative);
+        ck_assert_int_eq(w->min_trials, cases[i].min_trials);
+        ck_assert_int_eq(sweep_stop_when_is_set(w), cases[i].canonical != NULL);
+        const json_t *kept = json_object_get(json_object_get(d->canonical, "limits"), "stop_when");
+        AS_AUTO(as_freep) char *text = kept ? json_format_ordered(kept) : NULL;
+        ck_assert_pstr_eq(text, cases[i].canonical);
+    }
+}
+END_TEST
+
 START_TEST(a_grid_is_never_longer_than_its_cells)
 {
     static const struct {
@@ -510,6 +539,7 @@ Suite *test_suite(void)
     tcase_add_test(t, reads_objectives_constraints_and_no_trial);
     tcase_add_test(t, samples_only_what_is_allowed);
     tcase_add_test(t, a_constrained_grid_counts_what_is_allowed);
+    tcase_add_test(t, when_to_stop_is_read);
     tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
     tcase_add_test(t, lists_every_data_set);
     tcase_add_test(t, settles_early_stopping);

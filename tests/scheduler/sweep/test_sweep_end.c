@@ -42,7 +42,7 @@ START_TEST(failures_end_it_above_their_limit)
 }
 END_TEST
 
-START_TEST(the_order_is_target_failures_time_trials)
+START_TEST(the_order_is_target_failures_little_left_time_trials)
 {
     struct sweep_standing s = {
         .planned = 1, .total = 1, .failed = 1, .wall_time_over = true, .target_reached = true};
@@ -53,6 +53,10 @@ START_TEST(the_order_is_target_failures_time_trials)
     ck_assert_int_eq(sweep_end_of(&s), SWEEP_TOO_MANY_FAILED);
     ck_assert_ptr_nonnull(strstr(sweep_end_advice(&a, &s, SWEEP_TOO_MANY_FAILED), "1 trials"));
     s.max_failed = 1;
+    s.little_left = true;
+    ck_assert_int_eq(sweep_end_of(&s), SWEEP_LITTLE_LEFT);
+    ck_assert_ptr_nonnull(strstr(sweep_end_advice(&a, &s, SWEEP_LITTLE_LEFT), "stop_when"));
+    s.little_left = false;
     ck_assert_int_eq(sweep_end_of(&s), SWEEP_OUT_OF_TIME);
     ck_assert_ptr_nonnull(strstr(sweep_end_advice(&a, &s, SWEEP_OUT_OF_TIME), "wall_time"));
     s.wall_time_over = false;
@@ -67,7 +71,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("ends");
     tcase_add_test(t, what_has_work_goes_on);
     tcase_add_test(t, failures_end_it_above_their_limit);
-    tcase_add_test(t, the_order_is_target_failures_time_trials);
+    tcase_add_test(t, the_order_is_target_failures_little_left_time_trials);
     suite_add_tcase(s, t);
     return s;
 }

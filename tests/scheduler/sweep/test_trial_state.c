@@ -16,11 +16,12 @@ static const char *const trial_picture[TRIAL_STATES] = {
 };
 static const char trial_letters[] = "QRPCNFX";
 
-/* pause, resume, cancel, exhaust, timeout, target, finish, fail, reopen. R P G C F X: the new
- * state. */
+/* pause, resume, cancel, exhaust, timeout, target, settle, finish, fail, reopen. R P G C F X: the
+ * new state. */
 static const char *const sweep_picture[SWEEP_STATES] = {
-    [SWEEP_RUNNING] = "P.XGGG.F.",   [SWEEP_PAUSED] = ".RXGGG.F.", [SWEEP_FINISHING] = "..X...CFR",
-    [SWEEP_COMPLETED] = "........R", [SWEEP_FAILED] = "........R", [SWEEP_CANCELLED] = "........R",
+    [SWEEP_RUNNING] = "P.XGGGG.F.",   [SWEEP_PAUSED] = ".RXGGGG.F.",
+    [SWEEP_FINISHING] = "..X....CFR", [SWEEP_COMPLETED] = ".........R",
+    [SWEEP_FAILED] = ".........R",    [SWEEP_CANCELLED] = ".........R",
 };
 static const char sweep_letters[] = "RPGCFX";
 

@@ -210,6 +210,30 @@ START_TEST(a_branch_holds_its_points)
 }
 END_TEST
 
+/* Where nothing is declared, a value that was seen untuned is looked at when the sweep stalls. */
+START_TEST(undeclared_values_are_tuned_while_a_sweep_stalls)
+{
+    static const char flat[] = "method: {type: categorical, values: [easy, deep]}\n"
+                               "a: {type: float, min: 0, max: 1}\n"
+                               "b: {type: float, min: 0, max: 1%s}\n";
+    for (int declared = 0; declared < 2; declared++) {
+        char text[256];
+        struct branch b;
+        (void)snprintf(text, sizeof text, flat, declared ? ", when: {a: {min: 0.5}}" : "");
+        AS_AUTO(space_freep) struct space *s = space_of_yaml(text);
+        AS_AUTO(sweep_done) struct sweep w;
+        sweep_init(&w, s, 1, false);
+        for (int i = 0; i < 20; i++)
+            add(&w, s, i % 5 == 4, 0.05 * i, i % 5 == 4 ? 8 - 0.2 * i : 5 - 0.1 * i);
+        ck_assert(!chosen(&w, &b)); /* it improves */
+        for (int i = 0; i < 9; i++)
+            add(&w, s, 0, 0.1 * i, 3.1);
+        ck_assert_msg(chosen(&w, &b) == !declared, "declared %d", declared);
+        ck_assert(declared || (b.param == 0 && b.level == 1 && b.n_missing == 0));
+    }
+}
+END_TEST
+
 /* ---- penalty ---- */
 
 /* 60 random trials of the unit square; those fail that `fails` says. noise: that the model of
@@ -363,6 +387,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("branch");
     tcase_add_test(t, each_branch_gets_its_first_trials);
     tcase_add_test(t, a_branch_that_rises_stays);
+    tcase_add_test(t, undeclared_values_are_tuned_while_a_sweep_stalls);
     tcase_add_test(t, a_branch_that_was_left_is_visited_again);
     tcase_add_test(t, a_crossing_is_the_best_trial_in_the_branch);
     tcase_add_test(t, a_crossing_that_was_tried_is_not_repeated);

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "search/importance/importance.h"
+#include "search/importance/objective_model.h"
 #include "tests/support/check_main.h"
 #include "tests/search/importance/known_importance.h"
 #include "tests/support/spaces.h"

@@ -36,7 +36,7 @@ struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t s
         g->y[i] += 0.05 * rng_normal(&r);
     }
     g->rows = (struct gp_rows){n, g->x, g->z};
-    g->theta = calloc(gp_n_theta(&g->c) + 1, sizeof(double)); /* room for the length of steps */
+    g->theta = calloc(gp_n_theta(&g->c) + 2, sizeof(double)); /* room for what steps add */
     gp_theta_default(&g->c, g->theta);
     for (size_t j = 0; j < gp_n_theta(&g->c); j++)
         g->theta[j] += 0.4 * rng_normal(&r);
@@ -54,7 +54,8 @@ void gp_case_set_kind(struct gp_case *g, int kind)
     for (size_t i = 0; i < g->rows.n; i++)
         g->steps[i] = steps[i % 6];
     g->rows.s = g->steps;
-    g->theta[gp_n_theta(&g->c) - 1] = 0.3;
+    g->theta[gp_n_theta(&g->c) - 2] = 0.3;
+    g->theta[gp_n_theta(&g->c) - 1] = -0.4;
 }
 
 void gp_case_free(struct gp_case *g)
@@ -88,15 +89,15 @@ static long double covariance(const struct gp_columns *c, const double *theta, c
     return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
 }
 
-/* The part of steps: one length for how they agree, the common course with s2, and a row's own with
- * half of it. */
+/* The part of steps: one length for how they agree, the common course, and a row's own with half of
+ * s2. */
 static long double with_steps(const struct gp_columns *c, const double *theta, long double k,
                               long double s, long double t, bool is_same)
 {
     size_t n = gp_n_lengths(c);
     long double later = s > t ? s : t;
-    long double course = expl(theta[n]) * (1 - later) * (is_same ? 1.5L : 1);
-    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + course;
+    long double own = is_same ? expl(theta[n]) / 2 : 0;
+    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + (expl(theta[n + 3]) + own) * (1 - later);
 }
 
 static long double between(const struct gp_case *g, const double *theta, const struct gp_rows *p,
@@ -188,7 +189,9 @@ double reference_nll(const struct gp_case *g, const double *theta)
     }
     long double v = 1e-8L + expl(theta[lengths + 1]);
     if (g->c.has_steps)
-        value += (theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) / 18;
+        value += ((theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) +
+                  theta[lengths + 3] * theta[lengths + 3]) /
+                 18;
     value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
     free(l);
     free(w);

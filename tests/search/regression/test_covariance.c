@@ -164,7 +164,7 @@ START_TEST(steps_match_the_formula)
     double places[N], h = 1e-6;
     gp_case_set_kind(c.g, 2 + _i % 2);
     c.s.s = places;
-    double *theta = c.g->theta, kept = theta[gp_n_theta(&c.g->c) - 1];
+    double *theta = c.g->theta, kept = theta[gp_n_theta(&c.g->c) - 2];
     AS_AUTO(as_freep) double *k = calloc(N * gp_ld(N), sizeof(double));
     AS_AUTO(as_freep) double *up = calloc(N * gp_ld(N), sizeof(double));
     AS_AUTO(as_freep) double *down = calloc(N * gp_ld(N), sizeof(double));
@@ -172,7 +172,7 @@ START_TEST(steps_match_the_formula)
     AS_AUTO(as_freep) double *cross = calloc(N * gp_ld(N), sizeof(double));
     double *const grams[3] = {up, down, k};
     for (int way = 0; way < 3; way++) {
-        theta[gp_n_theta(&c.g->c) - 1] = kept + (way == 0 ? h : way == 1 ? -h : 0);
+        theta[gp_n_theta(&c.g->c) - 2] = kept + (way == 0 ? h : way == 1 ? -h : 0);
         gp_kernel_set(&c.k, theta);
         gp_scale(&c.k, &c.g->rows, 0, &c.s);
         gp_gram(&c.k, &c.s, c.g->z, N, grams[way], NULL, gp_ld(N));
@@ -186,7 +186,7 @@ START_TEST(steps_match_the_formula)
             struct gp_rows without = c.g->rows;
             without.s = NULL;
             double want = gp_covariance(&c.k, &without, i, j) * exp(-fabs(s - t) / exp(kept)) +
-                          c.k.s2 * (1 - fmax(s, t));
+                          c.k.course * (1 - fmax(s, t));
             double own = i == j ? 0.5 * c.k.s2 * (1 - s) : 0;
             near(k[at], want + own, "gram", i, j);
             near(k[at], gp_covariance(&c.k, &c.g->rows, i, j), "formula", i, j);

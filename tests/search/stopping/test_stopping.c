@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "search/stopping/agreement.h"
 #include "search/stopping/stop_warning.h"
 #include "tests/support/check_main.h"
@@ -166,6 +167,112 @@ START_TEST(test_median)
     expect(s, 5, 0, 2.5, STOP_PRUNE); /* the fourth of six */
     expect(s, 6, 0, 2.2, STOP_GO_ON); /* the fourth of seven */
     expect(s, 7, 0, 1.5, STOP_GO_ON);
+}
+END_TEST
+
+/* Two equal sweeps, of which one loses what is over at times of its own. */
+#define PLANNED 60
+struct twins {
+    struct stop_spec spec;
+    struct stopping *pruned, *whole;
+    struct rng rng;
+    struct {
+        uint64_t number;
+        uint32_t rung;
+    } due[PLANNED]; /* trials under way, and the rung that they reach next */
+    size_t n_due, n_pruned;
+};
+
+static void go_on(struct twins *t, uint64_t number, uint32_t rung)
+{
+    if (rung == t->spec.n_rungs)
+        return;
+    t->due[t->n_due].number = number;
+    t->due[t->n_due++].rung = rung;
+}
+
+/* Promote in both, as long as there is somebody; equal, to the reason. */
+static bool promote_twins(struct twins *t, bool is_closing)
+{
+    struct stop_promotion p, q;
+    bool any = false;
+    while (stopping_promote(t->whole, is_closing, &q)) {
+        ck_assert(stopping_promote(t->pruned, is_closing, &p));
+        ck_assert(p.number == q.number && p.rung == q.rung);
+        ck_assert_str_eq(p.reason, q.reason);
+        stopping_promoted(t->pruned, p.number);
+        stopping_promoted(t->whole, q.number);
+        go_on(t, p.number, p.rung + 1);
+        any = true;
+    }
+    ck_assert(!stopping_promote(t->pruned, is_closing, &p));
+    return any;
+}
+
+static void report_twins(struct twins *t, uint64_t number, uint32_t rung)
+{
+    struct stop_decision d = {0}, e = {0};
+    struct rung_result r = {.number = number, .rung = rung, .feasible = rng_uniform(&t->rng) < 0.9};
+    for (size_t i = 0; i < 2; i++)
+        r.values[i] = rng_uniform(&t->rng) < 0.05 ? NAN : floor(20 * rng_uniform(&t->rng));
+    ck_assert_int_eq(stopping_decide(t->pruned, &r, &d, NULL), AS_OK);
+    ck_assert_int_eq(stopping_decide(t->whole, &r, &e, NULL), AS_OK);
+    ck_assert_int_eq(d.verdict, e.verdict);
+    ck_assert_str_eq(d.reason, e.reason);
+    r.decision = d.verdict;
+    ck_assert_int_eq(stopping_add(t->pruned, &r, NULL), AS_OK);
+    ck_assert_int_eq(stopping_add(t->whole, &r, NULL), AS_OK);
+    if (d.verdict == STOP_GO_ON)
+        go_on(t, number, rung + 1);
+}
+
+static void prune_one_twin(struct twins *t)
+{
+    for (uint64_t i = 0; i < PLANNED; i++) {
+        if (!stopping_is_over(t->pruned, i, PLANNED))
+            continue;
+        stopping_left(t->pruned, i);
+        t->n_pruned++;
+    }
+}
+
+/* The reaper prunes trials that are over when it comes to it. Nothing that is decided later depends
+ * on when, or whether, it did. */
+START_TEST(test_what_is_over_decides_nothing)
+{
+    static const stop_method methods[] = {STOP_ASHA, STOP_HYPERBAND, STOP_PASHA, STOP_MEDIAN,
+                                          STOP_ASHA};
+    size_t n_pruned = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct twins t = {.spec = spec_of(methods[_i], STOP_MODE_PAUSE)};
+        uint64_t begun = 0;
+        t.spec.seed = seed;
+        t.spec.has_metric = _i < 4; /* else by dominance of two */
+        t.spec.n_objectives = 2;
+        t.pruned = stopping_of(&t.spec);
+        t.whole = stopping_of(&t.spec);
+        rng_init(&t.rng, seed, (uint64_t)_i);
+        while (begun < PLANNED || t.n_due > 0 || promote_twins(&t, true)) {
+            if (t.n_due == 0 || (begun < PLANNED && rng_uniform(&t.rng) < 0.6)) {
+                if (begun == PLANNED)
+                    continue;
+                report_twins(&t, begun++, 0);
+            } else {
+                size_t i = (size_t)(rng_uniform(&t.rng) * (double)t.n_due);
+                uint64_t number = t.due[i].number;
+                uint32_t rung = t.due[i].rung;
+                t.due[i] = t.due[--t.n_due];
+                report_twins(&t, number, rung);
+            }
+            promote_twins(&t, false);
+            if (rng_uniform(&t.rng) < 0.2)
+                prune_one_twin(&t);
+        }
+        n_pruned += t.n_pruned;
+        stopping_free(t.pruned);
+        stopping_free(t.whole);
+    }
+    ck_assert_msg(n_pruned > 40, "%zu", n_pruned); /* the test is about something */
 }
 END_TEST
 
@@ -340,6 +447,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_ranks_of_several_metrics);
     tcase_add_test(t, test_results_that_are_refused);
     tcase_add_test(t, test_median);
+    tcase_add_loop_test(t, test_what_is_over_decides_nothing, 0, 5);
     tcase_add_test(t, test_hyperband_draws_brackets);
     tcase_add_test(t, test_pasha_waits_below_its_cap);
     tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);

@@ -216,6 +216,7 @@ export type SweepLimits = {
   max_restarts?: number;
   /** A value of the one metric. The sweep ends when a trial completes that is feasible and at least as good, in the direction of the goal; running trials are cancelled */
   target?: number;
+  stop_when?: StopWhen;
   trial_timeout?: Duration;
   /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
   on_timeout?: "fail" | "keep";
@@ -638,6 +639,8 @@ export type SweepPatch = {
     /** null: the default */
     max_restarts?: number | null;
     target?: number | null;
+    /** As a whole: what it does not name has its default */
+    stop_when?: null | StopWhen;
     trial_timeout?: string | number | null;
     /** null: the default */
     on_timeout?: "fail" | "keep" | null;
@@ -646,13 +649,17 @@ export type SweepPatch = {
     grace?: string | number | null;
   };
   priority?: Priority;
+  /** All tags that the sweep has from now on, those of its document too */
+  tags?: string[];
+  /** Markdown; null or an empty text: none any more */
+  remarks?: string | null;
 };
 
 export type SweepChange = {
   changed_at: Time;
   /** The id of the token; null if there was none */
   changed_by: string | null;
-  /** By the name of a limit (durations in seconds), priority or state: the value before and after */
+  /** By the name of a limit (durations in seconds), priority, tags (with commas between them), remarks or state: the value before and after; of long texts the beginning */
   changes: Record<string, {
     /** null: there was no limit */
     from: number | string | null;
@@ -710,20 +717,26 @@ export type SweepSummary = {
   known_trials: number;
   /** False when the document has no trial: only clients that ask get its trials */
   for_runners: boolean;
-  /** The tags of the document */
+  /** Those of the document, until they are changed */
   tags: string[];
+  /** What people noted about it: Markdown. Absent in lists without documents */
+  remarks?: string | null;
   /** Higher goes first */
   priority?: number;
   /** Why no live runner is large enough for a trial, such as: no runner has 64 cpus (largest: 8). Null: one is, or none is live */
   note?: string | null;
   /** Only in the answer of changeSweep: what the change did not do, or does later */
   notes?: string[];
+  /** Values that people keep with the sweep; only of getSweep */
+  user_attrs?: UserAttrs;
   counts: Counts;
   best?: null | {
     number: number;
     value: Number;
     params: Params;
   };
+  /** What it can still gain at most, by the latest bound that was kept. Null: too few trials have completed, or there are several metrics */
+  regret?: null | RegretCheck;
   created_at: Time;
   started_at?: null | Time;
   finished_at?: null | Time;
@@ -765,6 +778,8 @@ export type SweepList = {
 };
 
 export type Trial = {
+  /** Values that people keep with the trial; in lists with ?include=user_attrs */
+  user_attrs?: UserAttrs;
   sweep: string;
   number: number;
   state: TrialState;
@@ -774,6 +789,7 @@ export type Trial = {
   restarts: number;
   params: Params;
   seed: string;
+  tags?: TrialTag[];
   /** The metric of the sweep: its final value if the trial completed, else the latest one */
   value?: null | Number;
   /** The latest step measured */
@@ -832,11 +848,20 @@ export type Trial = {
 /** Where the parameters come from: suggested by the search; enqueued, known: see addTrial; forked: from those of `parent` */
 export type Origin = "suggested" | "enqueued" | "known" | "forked";
 
-/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, and {method: pbt, parent, replaces, step} for forks. */
+/** Values of any JSON by name */
+export type UserAttrs = Record<string, unknown>;
+
+export type UserAttrsNow = {
+  user_attrs: UserAttrs;
+};
+
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one. */
 export type SuggestionReason = {
   method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
   /** The sweep's method is auto, which chose this one */
   chosen_by?: "auto";
+  /** enqueued, known: the key that its row was added with */
+  key?: string;
   /** Its number among the suggestions of the search */
   index?: number;
   /** Results up to this finish_seq were known */
@@ -904,6 +929,15 @@ export type SuggestionReason = {
     weight: number;
     /** The weight of its predictions in the model's mean: 1 where its values are these ones */
     mean?: number;
+  }[];
+  /** gp: what it has learned of parameters that declare no condition; absent: nothing */
+  no_effect?: {
+    /** It has no effect there */
+    parameter: string;
+    /** One choice and its value, as a `when` would name them */
+    where: Record<string, Value>;
+    /** That it was learned from */
+    trials: number;
   }[];
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
@@ -1051,6 +1085,31 @@ export type Pareto = {
   hypervolume: null | Number;
 };
 
+/** The sweep ends when an upper bound of what it can still gain is within this limit, three times in a row: see listRegretChecks. Exactly one of regret and relative. For one metric, and where at least one parameter has two values */
+export type StopWhen = {
+  /** In units of the metric */
+  regret?: number;
+  /** As a share of what separates the median of the completed trials from the best one */
+  relative?: number;
+  /** It does not end the sweep before so many trials have completed */
+  min_trials?: number;
+};
+
+/** What the sweep could still gain at most when so many trials had completed */
+export type RegretCheck = {
+  /** Completed trials */
+  completed: number;
+  /** The place of the last of them in the sweep's order: what it knows */
+  finish_seq: number;
+  /** In the metric's unit; null: there was no model */
+  bound: number | null;
+  /** Its share in what separates the median trial from the best one; null: nothing does */
+  relative: number | null;
+  /** Ten trials had completed, and one more for each parameter */
+  enough: boolean;
+  made_at: Time;
+};
+
 export type RegretBound = {
   metric: MetricName;
   /** The last result, end or retry in the sweep's order that it knows */
@@ -1063,6 +1122,78 @@ export type RegretBound = {
   bound: number | null;
   /** Its share in what separates the median trial from the best one */
   relative: number | null;
+};
+
+export type TrialTagging = {
+  numbers: number[];
+  add?: TrialTag[];
+  /** One of both has a tag; none is in both */
+  remove?: TrialTag[];
+};
+
+/** No comma, no control character, and no blank at its ends */
+export type TrialTag = string;
+
+export type TrialsTagged = {
+  changed: number;
+};
+
+export type Surfaces = {
+  metric: MetricName;
+  /** Completed trials with a value; the model has at most 1,000 of them */
+  trials: number;
+  /** More trials have ended since then: ask again */
+  stale: boolean;
+  /** As in Importance: how well the model predicts trials that it has not seen */
+  r2: number | null;
+  /** Why there is no model; null: there is one */
+  reason: string | null;
+  surfaces: Surface[];
+};
+
+export type SurfaceAxis = {
+  name: string;
+  values: Value[];
+};
+
+export type Surface = {
+  x: SurfaceAxis;
+  /** null: along x alone */
+  y: SurfaceAxis | null;
+  /** The values of the other parameters; null: no trial has the parameters of the axes */
+  base: Params | null;
+  /** The trial that has these values */
+  base_trial: number | null;
+  /** Row by row: the cell of the i-th x and the k-th y is number k * (values of x) + i */
+  mean: (number | null)[];
+  /** Of the function, without the noise of a trial; in the same order */
+  deviation: (number | null)[];
+  /** Why there are no cells */
+  reason: string | null;
+};
+
+export type SweepPreview = {
+  /** `createSweep` would take the document */
+  valid: boolean;
+  /** The fields at fault; empty if the document is valid */
+  errors: {
+    pointer: string;
+    detail: string;
+  }[];
+  /** null, as all below, if the document is not valid */
+  name: string | null;
+  method: string | null;
+  /** Of the document, or the one that the suggestions were drawn with */
+  seed: string | null;
+  /** limits.max_trials */
+  planned_trials: number | null;
+  /** How many configurations a grid has; null: the method has no list */
+  cells: number | null;
+  suggestions: {
+    params: Params;
+    /** The reason in words */
+    why: string;
+  }[];
 };
 
 export type Importance = {
@@ -2067,6 +2198,13 @@ export interface Operations {
     body: SweepDocument;
     result: Sweep;
   };
+  /** What would become of a sweep document: its faults, or its first trials; creates nothing */
+  "POST /v1/preview": {
+    path: undefined;
+    query: {suggestions?: number};
+    body: SweepDocument;
+    result: SweepPreview;
+  };
   /** One sweep with its counts and its best trial */
   "GET /v1/sweeps/{sweep}": {
     path: {sweep: string};
@@ -2074,10 +2212,10 @@ export interface Operations {
     body: undefined;
     result: Sweep;
   };
-  /** Pause, resume, cancel, or change limits (JSON merge patch) */
+  /** Pause, resume, cancel, or change limits, tags or remarks (JSON merge patch) */
   "PATCH /v1/sweeps/{sweep}": {
     path: {sweep: string};
-    query: undefined;
+    query: {if_state?: SweepState};
     body: SweepPatch;
     result: Sweep;
   };
@@ -2087,6 +2225,13 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** Set values of your own that are kept with the sweep (JSON merge patch) */
+  "PATCH /v1/sweeps/{sweep}/user_attrs": {
+    path: {sweep: string};
+    query: undefined;
+    body: UserAttrs;
+    result: UserAttrsNow;
   };
   /** What people changed: limits and states, when, and with which token */
   "GET /v1/sweeps/{sweep}/changes": {
@@ -2123,6 +2268,13 @@ export interface Operations {
     body: undefined;
     result: Importance;
   };
+  /** What a model of the trials predicts along a parameter, or over two of them */
+  "GET /v1/sweeps/{sweep}/surface": {
+    path: {sweep: string};
+    query: {x?: string; y?: string; metric?: MetricName; n?: number};
+    body: undefined;
+    result: Surfaces;
+  };
   /** How much better than its best trial a configuration of the space may still be, at most */
   "GET /v1/sweeps/{sweep}/regret": {
     path: {sweep: string};
@@ -2130,10 +2282,33 @@ export interface Operations {
     body: undefined;
     result: RegretBound;
   };
+  /** What the sweep could still gain at most, as its trials completed */
+  "GET /v1/sweeps/{sweep}/regret/checks": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: {
+  items: RegretCheck[];
+};
+  };
   /** All trials of a sweep as columns of numbers, and which of them changed since */
   "GET /v1/sweeps/{sweep}/table": {
     path: {sweep: string};
     query: {columns?: string; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The curves of all trials: a metric's points, thinned, as columns of numbers */
+  "GET /v1/sweeps/{sweep}/points": {
+    path: {sweep: string};
+    query: {metric?: MetricName; max_points?: number; precision?: "double" | "single"; since?: number};
+    body: undefined;
+    result: Blob;
+  };
+  /** The attempts of all trials as columns of numbers, for a timeline */
+  "GET /v1/sweeps/{sweep}/attempts": {
+    path: {sweep: string};
+    query: {since?: number};
     body: undefined;
     result: Blob;
   };
@@ -2210,7 +2385,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string; order?: "asc" | "desc"; include?: "user_attrs"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };
@@ -2221,12 +2396,26 @@ export interface Operations {
     body: TrialCreate | TrialCreateList;
     result: Trial | TrialsAdded;
   };
+  /** Add tags to trials of a sweep, and remove others */
+  "POST /v1/sweeps/{sweep}/tags": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialTagging;
+    result: TrialsTagged;
+  };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {
     path: {sweep: string; number: number};
     query: undefined;
     body: undefined;
     result: TrialDetail;
+  };
+  /** Set values of your own that are kept with the trial (JSON merge patch) */
+  "PATCH /v1/sweeps/{sweep}/trials/{number}/user_attrs": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: UserAttrs;
+    result: UserAttrsNow;
   };
   /** Cancel a trial that has not ended */
   "POST /v1/sweeps/{sweep}/trials/{number}/cancel": {

@@ -1,4 +1,4 @@
-/* Reads the columnar format of `GET /v1/sweeps/{sweep}/table`, little-endian:
+/* Reads the columnar format of `GET /v1/sweeps/{sweep}/table` and its like, little-endian:
  *   8 bytes "ASYCOLS1", u32 length of the header, u32 zero; the header (JSON, padded with spaces);
  *   then the arrays, each beginning at a multiple of 8 bytes from the start of the file.
  * The header: {rows, version, whole, columns: [{name, type, at, width?, words?}]}. Types: u8, u32,
@@ -35,15 +35,32 @@ function need(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Error(`The table of the server cannot be read: ${what}`);
 }
 
-/** Parse an answer. Columns of f64 and u32 are views of the buffer where they can be. */
-export function parseTable(buffer: ArrayBuffer): Part {
+/** Any file of columns. */
+export interface ColumnFile {
+  rows: number;
+  version: string;
+  whole: boolean;
+  columns: Column[];
+}
+
+function headerOf(buffer: ArrayBuffer): Header {
   need(buffer.byteLength >= HEAD, `it has ${buffer.byteLength} bytes, expected at least ${HEAD}`);
   const head = new DataView(buffer, 0, HEAD);
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, 8));
   need(magic === MAGIC, `it begins with '${magic}', expected '${MAGIC}'`);
   const length = head.getUint32(8, true);
   need(HEAD + length <= buffer.byteLength, `its header has ${length} bytes, and the file ${buffer.byteLength}`);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEAD, length))) as Header;
+  return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEAD, length))) as Header;
+}
+
+export function readColumns(buffer: ArrayBuffer): ColumnFile {
+  const header = headerOf(buffer);
+  return { rows: header.rows, version: String(header.version), whole: header.whole, columns: header.columns.map((d) => columnOf(buffer, d, header.rows)) };
+}
+
+/** Parse the table of trials. Columns of f64 and u32 are views of the buffer where they can be. */
+export function parseTable(buffer: ArrayBuffer): Part {
+  const header = headerOf(buffer);
   const columns: Column[] = [];
   let number: Uint32Array | null = null;
   for (const d of header.columns) {

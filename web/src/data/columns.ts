@@ -163,6 +163,10 @@ export class Store {
     const rows = this.#rowsFor(part.number);
     for (const c of part.columns) {
       let held = this.#held.get(c.name);
+      if (held !== undefined && held.kind !== c.kind && isEmpty(c)) { // a column without values says nothing of their kind
+        for (const row of rows) held.values[row] = nothingOf(held.kind);
+        continue;
+      }
       if (held === undefined || held.kind !== c.kind) held = this.#add(c.name, c.kind);
       if (c.kind === "number") {
         for (let i = 0; i < rows.length; i++) held.values[rows[i]!] = c.values[i]!;
@@ -216,6 +220,7 @@ export class Store {
   }
 }
 
+const isEmpty = (c: Column): boolean => (c.kind === "number" ? c.values.every((v) => Number.isNaN(v)) : c.values.every((v) => v === MISSING));
 const nothingOf = (kind: Column["kind"]): number => (kind === "number" ? NaN : MISSING);
 
 function indexOf(held: Held, word: string): number {

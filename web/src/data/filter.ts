@@ -384,3 +384,13 @@ export function filterRows(text: string, table: Table): Uint8Array | null {
   for (let i = 0; i < table.n; i++) rows[i] = passes(i) ? 1 : 0;
   return rows;
 }
+
+/** The same, where a text that is no filter is none: its error is shown elsewhere. */
+export function shownOf(text: string, table: Table): Uint8Array | null {
+  try {
+    return filterRows(text, table);
+  } catch (error) {
+    if (error instanceof FilterError) return null;
+    throw error;
+  }
+}

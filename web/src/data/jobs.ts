@@ -1,9 +1,15 @@
-/* What the worker computes from a table. A job is a pure function of the table and its input, and
- * answers with plain objects and typed arrays. A view adds its own jobs here. */
-import type { Column, Table } from "./columns";
-import { FilterError, filterRows } from "./filter";
+/* What the worker computes from a table. A job is a pure function of the table, its input and the
+ * further files that the worker holds, and answers with plain objects and typed arrays. A view adds
+ * its own jobs here. */
 import { historyOf } from "../parts/history";
+import { valueAt, type Column, type Table } from "./columns";
+import { explore } from "./explore";
+import { FilterError, filterRows, shownOf } from "./filter";
+import { markOf } from "./marks";
 import { orderRows } from "./order";
+import { csvOf } from "../parts/csv";
+import { Attempts, timelineOf, type Timeline, type TimelineInput } from "./timeline";
+import { curvesOf, Points, type Curves, type CurvesInput } from "./points";
 
 export interface RowsInput {
   filter: string;
@@ -59,7 +65,74 @@ function rows(table: Table, input: RowsInput): Rows {
   return { order: orderRows(table.n, kept, keyOf(table, input.sort), input.descending), shown, counts, error };
 }
 
-export const JOBS = { rows, history: historyOf };
+export interface CsvInput {
+  /** The rows of this, in its order … */
+  rows: RowsInput;
+  /** … of them only completed trials with a value in this column; null: all. */
+  metric: string | null;
+  brush: string;
+  picked: string;
+  /** "only": highlighted rows, ascending, whatever the filter hides. "column": all rows, and whether
+   * each is highlighted. */
+  highlighted: "only" | "column" | "ignored";
+  /** Columns of the table with their headings; null: all of them. */
+  columns: readonly { name: string; head: string }[] | null;
+}
+
+/** Rows as the text of a CSV file. */
+function csv(table: Table, input: CsvInput): string {
+  const mark = input.highlighted === "ignored" ? null : markOf(table, input.brush, input.picked, shownOf(input.rows.filter, table));
+  let order = rows(table, input.rows).order;
+  if (input.highlighted === "only" && mark) order = Uint32Array.from({ length: table.n }, (_, row) => row).filter((row) => mark.rows[row] === 1);
+  if (input.metric !== null) {
+    const [metric, completed] = [table.column(input.metric), table.state.words.indexOf("completed")];
+    order = order.filter((row) => table.state.values[row] === completed && valueAt(metric, row) !== null);
+  }
+  const chosen = input.columns ?? [...table.columns.keys()].filter((name) => name !== "number" && name !== "duration").map((name) => ({ name, head: name }));
+  const columns = chosen.map((c) => table.column(c.name));
+  const extra = input.highlighted === "column" ? ["highlighted"] : [];
+  function* lines() {
+    for (const row of order) yield [table.number[row]!, ...columns.map((c) => valueAt(c, row)), ...extra.map(() => (mark ? mark.rows[row]! : 1))];
+  }
+  return csvOf(["number", ...chosen.map((c) => c.head), ...extra], lines());
+}
+
+/** Files of a sweep beside its table, in the worker only. */
+export interface Held {
+  /** By metric. */
+  points: Map<string, Points>;
+  attempts: Attempts;
+}
+
+const curves = (table: Table, input: CurvesInput, held?: Held): Curves => curvesOf(held?.points.get(input.metric) ?? new Points(), table, input);
+
+function curvesCsv(table: Table, input: CurvesInput, held?: Held): string {
+  const shown = shownOf(input.filter, table);
+  const mark = markOf(table, input.brush, input.picked, shown);
+  function* lines() {
+    for (const [number, line] of held?.points.get(input.metric)?.lines ?? []) {
+      const row = table.rowOf(number);
+      if (row < 0 || (shown && shown[row] === 0)) continue;
+      for (let i = 0; i < line.step.length; i++) yield [number, line.step[i]!, Number.isNaN(line.time[i]!) ? null : line.time[i]!, line.value[i]!, mark ? mark.rows[row]! : 1];
+    }
+  }
+  return csvOf(["number", "step", "time", input.metric, "highlighted"], lines());
+}
+
+const timeline = (table: Table, input: TimelineInput, held?: Held): Timeline => timelineOf(held?.attempts ?? new Attempts(), table, input, Date.now());
+
+function timelineCsv(_table: Table, _input: null, held?: Held): string {
+  const iso = (ms: number) => (Number.isNaN(ms) ? null : new Date(ms).toISOString());
+  function* lines() {
+    for (const r of held?.attempts.runs ?? []) yield [r.trial, r.attempt, Number.isNaN(r.seat) ? null : r.seat, r.place, r.group, iso(r.began), iso(r.ended), r.outcome];
+  }
+  return csvOf(["number", "attempt", "seat", "runner", "group", "began_at", "ended_at", "outcome"], lines());
+}
+
+export const JOBS = { rows, history: historyOf, explore, csv, curves, curvesCsv, timeline, timelineCsv };
+
+/** Jobs that need what only the worker holds. */
+export const IN_WORKER: ReadonlySet<JobName> = new Set(["curves", "curvesCsv", "timeline", "timelineCsv"]);
 
 export type JobName = keyof typeof JOBS;
 export type JobInput<K extends JobName> = Parameters<(typeof JOBS)[K]>[1];

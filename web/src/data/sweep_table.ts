@@ -8,6 +8,8 @@ import { emptyTable, Store, type Table } from "./columns";
 import type { JobInput, JobName, JobOutput } from "./jobs";
 import { WorkerClient } from "./worker_client";
 
+const MOST_POINTS = 64; // of a curve: more cannot be told apart in one chart of many
+
 interface Measured {
   value: number;
   attempt: number;
@@ -16,6 +18,7 @@ interface Measured {
 export class SweepTable {
   readonly table = signal<Table>(emptyTable());
   readonly loaded = signal(false);
+  readonly #sweep: string;
   readonly #path: string;
   readonly #worker = new WorkerClient();
   readonly #store = new Store();
@@ -24,7 +27,8 @@ export class SweepTable {
   #version: string | null = null;
 
   constructor(sweep: string) {
-    this.#path = `/v1/sweeps/${encodeURIComponent(sweep)}/table`;
+    this.#sweep = `/v1/sweeps/${encodeURIComponent(sweep)}`;
+    this.#path = `${this.#sweep}/table`;
   }
 
   /** Load what changed since the last load; the whole table at first. A whole table may be older
@@ -44,6 +48,19 @@ export class SweepTable {
     for (const [number, news] of this.#news) this.#measure(number, news);
     if (part.whole || part.number.length > 0) this.publish();
     return part.whole;
+  }
+
+  /** Load the points of a metric into the worker, or what changed of them; their version. */
+  async loadPoints(metric: string, since: string | null, signal: AbortSignal): Promise<string> {
+    const query = new URLSearchParams({ metric, max_points: String(MOST_POINTS), ...(since === null ? {} : { since }) });
+    const response = await send(`${this.#sweep}/points?${query}`, { signal });
+    return this.#worker.takePoints(metric, await response.arrayBuffer());
+  }
+
+  /** Load the attempts of all trials into the worker, or what changed of them; their version. */
+  async loadAttempts(since: string | null, signal: AbortSignal): Promise<string> {
+    const response = await send(`${this.#sweep}/attempts${since === null ? "" : `?since=${since}`}`, { signal });
+    return this.#worker.takeAttempts(await response.arrayBuffer());
   }
 
   /** A measurement of a running trial, from its event. False: the trial is not known yet. */

@@ -4,10 +4,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { messageOf, isAbort } from "../api/http";
 import type { Table } from "./columns";
-import { JOBS, type JobInput, type JobName, type JobOutput } from "./jobs";
+import { IN_WORKER, JOBS, type JobInput, type JobName, type JobOutput } from "./jobs";
 import type { SweepTable } from "./sweep_table";
 
-const AT_ONCE = 10_000;
+const AT_ONCE = 3000;
 
 export interface Done<K extends JobName> {
   output: JobOutput<K>;
@@ -18,7 +18,7 @@ export interface Done<K extends JobName> {
 export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInput<K>): { done: Done<K> | null; error: string | null } {
   const table = of.table.value;
   const key = JSON.stringify(input);
-  const small = table.n <= AT_ONCE;
+  const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
   const now = useMemo(() => (small ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : null), [table, key, small]);
   const [late, setLate] = useState<{ done: Done<K> | null; error: string | null }>({ done: null, error: null });
   const running = useRef(false);

@@ -1,16 +1,23 @@
 /* The worker: holds a copy of the table and does everything that takes longer with more trials. */
 import { parseTable, type Part } from "./columnar";
 import { Store, type Table } from "./columns";
-import { JOBS, type JobName } from "./jobs";
+import { JOBS, type Held, type JobName } from "./jobs";
+import { Points } from "./points";
+import { Attempts } from "./timeline";
+import { summaryOf } from "./summary";
 
 export type Question = { id: number } & (
   | { kind: "take"; buffer: ArrayBuffer }
+  | { kind: "points"; metric: string; buffer: ArrayBuffer }
+  | { kind: "attempts"; buffer: ArrayBuffer }
+  | { kind: "summarise"; buffer: ArrayBuffer; metric: string; goal: "minimize" | "maximize" }
   | { kind: "set"; number: number; column: string; value: number }
   | { kind: "run"; job: JobName; input: unknown });
 
 export type Answer = { id: number } & ({ part: Part } | { output: unknown } | { error: string });
 
 const store = new Store();
+const held: Held = { points: new Map(), attempts: new Attempts() };
 let table: Table = store.table("0");
 
 /** The typed arrays of a plain object, at any depth. */
@@ -36,7 +43,16 @@ function answer(q: Question): void {
     table = store.table(part.version);
     send({ id: q.id, part: copy });
   } else if (q.kind === "set") store.set(q.number, q.column, q.value);
-  else send({ id: q.id, output: JOBS[q.job](table, q.input as never) });
+  else if (q.kind === "points") {
+    const points = held.points.get(q.metric) ?? new Points();
+    points.take(q.buffer);
+    held.points.set(q.metric, points);
+    send({ id: q.id, output: points.version });
+  } else if (q.kind === "attempts") {
+    held.attempts.take(q.buffer);
+    send({ id: q.id, output: held.attempts.version });
+  } else if (q.kind === "summarise") send({ id: q.id, output: summaryOf(parseTable(q.buffer), q.metric, q.goal) });
+  else send({ id: q.id, output: JOBS[q.job](table, q.input as never, held) });
 }
 
 addEventListener("message", (event: MessageEvent<Question>) => {

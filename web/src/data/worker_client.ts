@@ -1,6 +1,7 @@
 /* The page's side of the worker: questions and their answers, in order. */
 import type { Part } from "./columnar";
 import type { JobInput, JobName, JobOutput } from "./jobs";
+import type { Summary } from "./summary";
 import type { Answer, Question } from "./worker";
 
 interface Waiting {
@@ -24,6 +25,21 @@ export class WorkerClient {
    * contains come back. */
   take(buffer: ArrayBuffer): Promise<Part> {
     return this.#ask({ kind: "take", buffer }, [buffer]);
+  }
+
+  /** Give the points of a metric to the worker; their version comes back. */
+  takePoints(metric: string, buffer: ArrayBuffer): Promise<string> {
+    return this.#ask({ kind: "points", metric, buffer }, [buffer]);
+  }
+
+  /** Give the attempts to the worker; their version comes back. */
+  takeAttempts(buffer: ArrayBuffer): Promise<string> {
+    return this.#ask({ kind: "attempts", buffer }, [buffer]);
+  }
+
+  /** What a comparison needs of a table, which is not kept. */
+  summarise(buffer: ArrayBuffer, metric: string, goal: "minimize" | "maximize"): Promise<Summary> {
+    return this.#ask({ kind: "summarise", buffer, metric, goal }, [buffer]);
   }
 
   set(number: number, column: string, value: number): void {

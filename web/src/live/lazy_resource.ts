@@ -10,8 +10,9 @@ const EVERY_MS = 3000;
 export class LazyResource<T> {
   readonly value = signal<T | null>(null);
   readonly refresher: Refresher;
+  /** Whether its panel is visible: else nothing is loaded. */
+  readonly inSight = signal(false);
   #isOld = true;
-  #inSight = false;
 
   constructor(load: (signal: AbortSignal) => Promise<T>, isStale: (value: T) => boolean = () => false) {
     this.refresher = new Refresher(async (signal) => {
@@ -34,7 +35,7 @@ export class LazyResource<T> {
   }
 
   seen(inSight: boolean): void {
-    this.#inSight = inSight;
+    this.inSight.value = inSight;
     this.#ask();
   }
 
@@ -43,7 +44,7 @@ export class LazyResource<T> {
   }
 
   #ask(): void {
-    if (this.#isOld && this.#inSight) this.refresher.ask();
+    if (this.#isOld && this.inSight.peek()) this.refresher.ask();
   }
 }
 

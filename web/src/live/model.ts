@@ -1,7 +1,7 @@
 /* A model holds the data of one view, as signals. While the view is open, the model follows the
  * event stream of its scope and reloads the objects that events name. */
 import { useEffect, useMemo } from "preact/hooks";
-import { Refresher } from "./refresher";
+import { INTERVAL_MS, Refresher } from "./refresher";
 import { follow } from "./stream";
 import type * as Api from "../api/types";
 
@@ -14,8 +14,9 @@ export abstract class Model {
   readonly #stop: () => void;
   readonly #timer: ReturnType<typeof setTimeout>;
 
-  constructor(eventsPath: string) {
-    this.refresher = new Refresher((signal) => this.load(signal));
+  /** `interval`: of loads, at least; by default some look live. */
+  constructor(eventsPath: string, interval = INTERVAL_MS) {
+    this.refresher = new Refresher((signal) => this.load(signal), interval);
     this.#timer = setTimeout(() => this.refresher.ask(), STREAM_WAIT_MS);
     this.#stop = follow(eventsPath, {
       event: (event) => this.event(event),

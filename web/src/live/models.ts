@@ -5,7 +5,7 @@ import type * as Api from "../api/types";
 import { Model } from "./model";
 
 /** All pages of a list. */
-async function allOf<T>(page: (query: { page_size: number; cursor?: string }) => Promise<{ items: T[]; next_cursor: string | null }>): Promise<T[]> {
+export async function allOf<T>(page: (query: { page_size: number; cursor?: string }) => Promise<{ items: T[]; next_cursor: string | null }>): Promise<T[]> {
   const all: T[] = [];
   let cursor: string | null = null;
   do {

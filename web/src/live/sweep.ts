@@ -33,7 +33,15 @@ export class SweepModel extends Model {
   readonly ensemble = signal<Api.Ensemble | null>(null);
   readonly pareto: LazyResource<Api.Pareto>;
   readonly predictions: Predictions;
+  /** What the sweep could still gain, as its trials completed. */
+  readonly regret: LazyResource<Api.RegretCheck[]>;
+  /** The attempts of all trials, which the worker holds; the value is their version. */
+  readonly attempts: LazyResource<string>;
 
+  /** The versions of the points of each metric that was looked at. */
+  #points = new Map<string, LazyResource<string>>();
+  /** By objective and parameters, for those that were looked at. */
+  #surfaces = new Map<string, LazyResource<Api.Surfaces>>();
   /** By objective, for those that were looked at. */
   #importance = new Map<string, LazyResource<Api.Importance>>();
   #sweepChanged = true;
@@ -49,7 +57,9 @@ export class SweepModel extends Model {
     const path = { sweep: id };
     this.trials = new SweepTable(id);
     this.predictions = new Predictions(id);
+    this.attempts = new LazyResource((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
     this.pareto = new LazyResource((signal) => wholeFront(path, signal));
+    this.regret = new LazyResource(async (signal) => (await call("GET /v1/sweeps/{sweep}/regret/checks", { path, signal })).items);
   }
 
   /** The importance of the parameters for one of the sweep's objectives. */
@@ -61,10 +71,34 @@ export class SweepModel extends Model {
     return made;
   }
 
+  /** What a model predicts of an objective: over two parameters, or (without them) along each. */
+  surfacesOf(metric: string, x: string | null = null, y: string | null = null): LazyResource<Api.Surfaces> {
+    const key = JSON.stringify([metric, x, y]);
+    const known = this.#surfaces.get(key);
+    if (known) return known;
+    const query = { metric, ...(x === null ? {} : { x }), ...(y === null ? {} : { y }) };
+    const made = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/surface", { path: { sweep: this.id }, query, signal }), (now) => now.stale);
+    this.#surfaces.set(key, made);
+    return made;
+  }
+
+  /** The points of a metric of all trials, which the worker holds; the value is their version. */
+  pointsOf(metric: string): LazyResource<string> {
+    const known = this.#points.get(metric);
+    if (known) return known;
+    const made: LazyResource<string> = new LazyResource((signal) => this.trials.loadPoints(metric, made.value.peek(), signal));
+    this.#points.set(metric, made);
+    return made;
+  }
+
   override close(): void {
+    for (const points of this.#points.values()) points.stop();
     for (const importance of this.#importance.values()) importance.stop();
+    for (const surface of this.#surfaces.values()) surface.stop();
     this.pareto.stop();
     this.predictions.stop();
+    this.regret.stop();
+    this.attempts.stop();
     this.trials.close();
     super.close();
   }
@@ -78,6 +112,8 @@ export class SweepModel extends Model {
   }
 
   protected reset(): void {
+    for (const points of this.#points.values()) points.mark();
+    this.attempts.mark();
     this.#trialsChanged = this.#sweepChanged = this.#ensembleChanged = true;
   }
 
@@ -91,6 +127,8 @@ export class SweepModel extends Model {
     } else if (event.type === "trial.changed" && event.number !== undefined) this.#trialsChanged = this.#sweepChanged = true;
     else if (event.type === "ensemble.ready") this.#ensembleChanged = this.#sweepChanged = true;
     else this.#sweepChanged = true;
+    if (event.type.startsWith("trial.")) for (const points of this.#points.values()) points.mark();
+    if (event.type === "trial.changed" || event.type === "gang.changed") this.attempts.mark();
     this.refresher.ask();
   }
 
@@ -130,8 +168,10 @@ export class SweepModel extends Model {
     const before = this.sweep.value;
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
+    if (before?.regret?.completed !== now.regret?.completed) this.regret.mark();
     if (before?.counts.completed === now.counts.completed) return;
     for (const importance of this.#importance.values()) importance.mark();
+    for (const surface of this.#surfaces.values()) surface.mark();
     this.pareto.mark();
   }
 

@@ -124,7 +124,7 @@ export class TrialModel extends Model {
 }
 
 /** All pages of the measurements; a metric may continue on the next page. */
-async function allSeries(path: { sweep: string; number: number }, signal: AbortSignal): Promise<Api.Series["series"]> {
+export async function allSeries(path: { sweep: string; number: number }, signal: AbortSignal): Promise<Api.Series["series"]> {
   const all: Api.Series["series"] = {};
   let cursor: string | null = null;
   do {

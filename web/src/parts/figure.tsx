@@ -1,9 +1,11 @@
 /* A drawing on a canvas of the width of its place, drawn while it is in sight, and its downloads as
- * SVG, PNG and CSV. */
+ * SVG, PNG and CSV. A drawing of many parts takes several frames, on a canvas of its own, so that no
+ * frame waits for it; the last picture stays until it is complete. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { colour, shown } from "../theme";
-import { canvasSurface, svgOf, type Drawing } from "./surface";
+import { attempt } from "./small";
+import { canvasSurface, finish, svgOf, type Drawing } from "./surface";
 
 interface Props {
   /** For screen readers, and the title of the SVG file. */
@@ -12,10 +14,38 @@ interface Props {
   draw: Drawing;
   /** The beginning of the names of the files. */
   file: string;
-  csv: () => string;
+  csv: () => string | Promise<string>;
   class?: string;
   children?: ComponentChildren;
   onPointer?: (event: PointerEvent, x: number, y: number, width: number) => void;
+}
+
+const SLICE_MS = 10; // of a frame
+
+/** Draw on a canvas, at once or over several frames. The result stops it. */
+function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: number): () => void {
+  const [w, h] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
+  const made = canvas.width === w && canvas.height === h ? document.createElement("canvas") : canvas;
+  [made.width, made.height] = [w, h];
+  const ctx = made.getContext("2d");
+  if (!ctx) return () => undefined;
+  ctx.scale(devicePixelRatio, devicePixelRatio);
+  const rest = draw(canvasSurface(ctx, width, height));
+  let frame = 0;
+  const on = () => {
+    const end = performance.now() + SLICE_MS;
+    while (rest && performance.now() < end) if (rest.next().done) return show();
+    if (rest) frame = requestAnimationFrame(on);
+    else show();
+  };
+  const show = () => {
+    const shown = made === canvas ? null : canvas.getContext("2d");
+    if (!shown) return;
+    shown.clearRect(0, 0, w, h);
+    shown.drawImage(made, 0, 0);
+  };
+  on();
+  return () => cancelAnimationFrame(frame);
 }
 
 /** Save a file. */
@@ -49,11 +79,8 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
     };
   }, []);
   useLayoutEffect(() => {
-    const [c, ctx] = [canvas.current, canvas.current?.getContext("2d")];
-    if (!c || !ctx || width === 0 || !inSight) return;
-    [c.width, c.height] = [width * devicePixelRatio, height * devicePixelRatio];
-    ctx.scale(devicePixelRatio, devicePixelRatio);
-    draw(canvasSurface(ctx, width, height));
+    if (!canvas.current || width === 0 || !inSight) return undefined;
+    return paint(canvas.current, draw, width, height);
   }, [draw, width, height, look, inSight]);
   const svg = () => save(new Blob([svgOf(draw, width, height, label, colour("--panel"))], { type: "image/svg+xml" }), `${file}.svg`);
   const png = () => {
@@ -64,7 +91,7 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
     ctx.fillStyle = colour("--panel");
     ctx.fillRect(0, 0, copy.width, copy.height);
     ctx.scale(2, 2);
-    draw(canvasSurface(ctx, width, height));
+    finish(draw(canvasSurface(ctx, width, height)));
     copy.toBlob((blob) => { if (blob) save(blob, `${file}.png`); });
   };
   const point = (e: PointerEvent) => {
@@ -77,7 +104,7 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
         <canvas ref={canvas} role="img" aria-label={label} style={{ width: `${width}px`, height: `${height}px` }} onPointerDown={point} onPointerMove={point} onPointerUp={point} onPointerLeave={point} />
         {children}
       </div>
-      <p class="downloads">Download <button type="button" class="link" onClick={svg}>SVG</button> <button type="button" class="link" onClick={png}>PNG</button> <button type="button" class="link" onClick={() => save(new Blob([csv()], { type: "text/csv" }), `${file}.csv`)}>CSV</button></p>
+      <p class="downloads">Download <button type="button" class="link" onClick={svg}>SVG</button> <button type="button" class="link" onClick={png}>PNG</button> <button type="button" class="link" onClick={() => attempt(async () => save(new Blob([await csv()], { type: "text/csv" }), `${file}.csv`))}>CSV</button></p>
     </>
   );
 }

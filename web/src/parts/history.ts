@@ -98,10 +98,43 @@ export function foretold(trials: readonly Api.Trial[]): Foretold {
   return f;
 }
 
+/** What the sweep could still gain: for each bound the number of the trial with which it was known, the
+ * best value then, and the best that any configuration may have. */
+export interface Left {
+  x: number[];
+  best: number[];
+  reach: number[];
+}
+
+/** The table does not have the order in which trials ended: a bound stands at the trial up to whose
+ * number so many have completed. Bounds of too few trials are left out. */
+export function leftOf(checks: readonly Api.RegretCheck[], table: Table, goal: "minimize" | "maximize"): Left {
+  const sign = goal === "minimize" ? 1 : -1;
+  const left: Left = { x: [], best: [], reach: [] };
+  const value = table.column("value");
+  const bad = table.column("infeasible");
+  const done = table.state.words.indexOf("completed");
+  let [n, best, at] = [0, NaN, 0];
+  for (let row = 0; row < table.n && at < checks.length; row++) {
+    if (table.state.values[row] !== done) continue;
+    n++;
+    const v = value?.kind === "number" ? value.values[row]! : NaN;
+    if (Number.isFinite(v) && !(bad?.kind === "number" && bad.values[row] === 1) && !(v * sign >= best * sign)) best = v;
+    for (; (checks[at]?.completed ?? Infinity) <= n; at++) {
+      const bound = checks[at]!.bound;
+      if (bound === null || !checks[at]!.enough || Number.isNaN(best)) continue;
+      left.x.push(table.number[row]!);
+      left.best.push(best);
+      left.reach.push(best - sign * bound);
+    }
+  }
+  return left;
+}
+
 /* Up to this many trials are all drawn; of more, at most one in each cell of this grid. */
 const ALL_DRAWN = 6000;
-const CELLS_ACROSS = 600;
-const CELLS_UP = 120;
+const CELLS_ACROSS = 320; // some three pixels, as wide as a point
+const CELLS_UP = 64;
 
 /** Marks the rows that are drawn of many: the first in each cell, and all that are not ended or
  * were the best. */

@@ -6,7 +6,7 @@ import type * as Api from "../api/types";
 import { numberAt, type Table } from "../data/columns";
 import { sig } from "../format";
 import { colour } from "../theme";
-import { positiveOnly, type Foretold, type History } from "./history";
+import { positiveOnly, type Foretold, type History, type Left } from "./history";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
 import { tipOf, trialLines } from "./tip";
 
@@ -16,6 +16,7 @@ interface Props {
   history: History;
   /** The prediction of each trial; null: none is drawn. */
   predictions: Foretold | null;
+  left: Left;
   open: (number: number) => void;
 }
 
@@ -27,10 +28,10 @@ function describe(h: History, metric: string): string {
   return `${metric} of ${h.completed} completed trials against their number, and the best so far${end}. The table below has every value.`;
 }
 
-export function HistoryChart({ sweep, table, history, predictions, open }: Props) {
+export function HistoryChart({ sweep, table, history, predictions, left, open }: Props) {
   const { name, goal } = sweep.metric;
-  const state = useRef<Current>({ sweep, history, predictions, table, open });
-  state.current = { sweep, history, predictions, table, open };
+  const state = useRef<Current>({ sweep, history, predictions, left, table, open });
+  state.current = { sweep, history, predictions, left, table, open };
   const logY = history.log;
   const size = table.n > 2000 ? 3 : table.n > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
@@ -58,11 +59,11 @@ export function HistoryChart({ sweep, table, history, predictions, open }: Props
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: ring(), drag: { x: true, y: false } },
-    hooks: { drawAxes: [(u) => drawWhiskers(u, state.current.predictions)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
+    hooks: { drawAxes: [(u) => drawLeft(u, state.current.left), (u) => drawWhiskers(u, state.current.predictions)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
+    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null, left]} options={options}
       label={describe(history, name)} made={(u) => addTip(u, () => state.current)} />
   );
 }
@@ -72,6 +73,36 @@ export function HistoryChart({ sweep, table, history, predictions, open }: Props
 function ring(): uPlot.Cursor.Points {
   const size = (_: uPlot, series: number) => (series === 2 || series >= 4 ? 14 : 0);
   return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
+}
+
+/** From the best value to the best that may still be reached, as a band behind everything else, with a
+ * dashed line at its far side. It is not part of the scale: early bounds are wide, and would flatten
+ * the values. */
+function drawLeft(u: uPlot, left: Left): void {
+  const { ctx, bbox } = u;
+  const px = devicePixelRatio;
+  // A value at or below zero is below any logarithmic axis.
+  const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
+  const across = (i: number) => (i < left.x.length ? u.valToPos(left.x[i]!, "x", true) : bbox.left + bbox.width);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = colour("--accent-soft");
+  left.x.forEach((_, i) => {
+    const [best, reach] = [place(left.best[i]!), place(left.reach[i]!)];
+    ctx.fillRect(across(i), Math.min(best, reach), across(i + 1) - across(i), Math.abs(reach - best));
+  });
+  ctx.beginPath();
+  left.x.forEach((_, i) => {
+    ctx.lineTo(across(i), place(left.reach[i]!));
+    ctx.lineTo(across(i + 1), place(left.reach[i]!));
+  });
+  ctx.setLineDash([4 * px, 3 * px]);
+  ctx.strokeStyle = colour("--accent");
+  ctx.lineWidth = px;
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** Mean and deviation of each prediction, below everything else and clipped to the frame. They are
@@ -158,6 +189,7 @@ interface Current {
   table: Table;
   history: History;
   predictions: Foretold | null;
+  left: Left;
   open: (number: number) => void;
 }
 

@@ -1,5 +1,5 @@
-/* The axis of a column: where a row's value lies between 0 and 1, the labels of the ticks, and the
- * value at a place. */
+/* The axis of a column: plain data, which the worker makes and the page draws. Places lie between 0
+ * and 1; NaN: there is no value. */
 import type * as Api from "../api/types";
 import { MISSING, type Column } from "../data/columns";
 import { own, sig } from "../format";
@@ -8,24 +8,30 @@ import { edgeOf, spansDecades } from "./history";
 const TICKS = 6;
 const MOST_WORDS = 12; // labels of an axis
 
-export interface Scale {
-  column: Column;
+export interface Tick {
+  place: number;
   label: string;
+}
+
+export interface Axis {
+  /** The column of the table. */
+  name: string;
+  label: string;
+  /** Of a column of words: all of them in their order; null: a column of numbers. */
+  words: string[] | null;
+  min: number;
+  max: number;
   log: boolean;
-  /** 0 to 1; NaN: the row has no value. */
-  at(row: number): number;
-  /** A column of numbers: the value at a place. */
-  valueAt(place: number): number;
-  /** Where a value of a column of numbers lies; may be outside of 0 to 1. */
-  placeOf(value: number): number;
-  ticks: { place: number; label: string }[];
   /** Rows beyond the end, far from the rest, are drawn at it. */
   beyond: boolean;
+  ticks: Tick[];
 }
+
+export type Goal = "minimize" | "maximize" | null;
 
 type Bounds = { min: number; max: number; log: boolean; beyond: boolean };
 
-function boundsOf(values: number[], parameter: Api.Parameter | undefined, goal: "minimize" | "maximize" | null): Bounds {
+function boundsOf(values: Float64Array, parameter: Api.Parameter | undefined, goal: Goal): Bounds {
   let [min, max] = [Infinity, -Infinity];
   for (const v of values) [min, max] = [Math.min(min, v), Math.max(max, v)];
   const described = parameter as { min?: unknown; max?: unknown; scale?: unknown } | undefined;
@@ -40,46 +46,77 @@ function boundsOf(values: number[], parameter: Api.Parameter | undefined, goal: 
   return { min, max, log, beyond: edge < Infinity };
 }
 
-function ticksOf({ min, max, log }: Bounds): number[] {
+function numbersBetween({ min, max, log }: { min: number; max: number; log: boolean }): number[] {
   if (log) {
     const decades = Math.log10(max / min);
     const factors = decades > 2 ? [1] : decades > 1 ? [1, 3] : [1, 2, 3, 5, 7];
+    const every = Math.max(1, Math.ceil(decades / (2 * TICKS)));
     const all: number[] = [];
-    for (let e = Math.floor(Math.log10(min)); e <= Math.ceil(Math.log10(max)); e++) for (const f of factors) all.push(f * 10 ** e);
+    for (let e = Math.floor(Math.log10(min)); e <= Math.ceil(Math.log10(max)); e++) if (e % every === 0) for (const f of factors) all.push(f * 10 ** e);
     return all.filter((t) => t >= min * (1 - 1e-9) && t <= max * (1 + 1e-9));
   }
   const raw = (max - min) / TICKS;
   const size = 10 ** Math.floor(Math.log10(raw));
   const stride = [1, 2, 5, 10].map((f) => f * size).find((s) => s >= raw) ?? raw;
   const all: number[] = [];
-  for (let i = Math.ceil(min / stride - 1e-9); i * stride <= max + 1e-9 * stride; i++) all.push(Number((i * stride).toPrecision(12)));
+  for (let i = Math.ceil(min / stride - 1e-9); i * stride <= max + 1e-9 * stride && all.length < 100; i++) all.push(Number((i * stride).toPrecision(12)));
   return all;
 }
 
+/** An axis of numbers from the least to the greatest. */
+export function axisBetween(label: string, min: number, max: number, log: boolean): Axis {
+  if (!(min < max)) [min, max] = log ? [min / 2, min * 2] : Number.isFinite(min) ? [min - 0.5, min + 0.5] : [0, 1];
+  const axis: Axis = { name: label, label, words: null, min, max, log, beyond: false, ticks: [] };
+  axis.ticks = numbersBetween(axis).map((t) => ({ place: placeOf(axis, t), label: sig(t, 3) }));
+  return axis;
+}
+
 /** `rows`: those that are drawn. `goal`: of a metric, whose outliers go to the end of the axis. */
-export function scaleOf(column: Column, label: string, rows: readonly number[], parameter: Api.Parameter | undefined, goal: "minimize" | "maximize" | null): Scale {
+export function axisOf(column: Column, label: string, rows: Uint32Array, parameter: Api.Parameter | undefined, goal: Goal): Axis {
   if (column.kind === "words") {
     const listed = ((parameter as { values?: Api.Value[] } | undefined)?.values ?? []).map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
-    const order = [...new Set([...listed, ...column.words])];
-    const rank = new Map(order.map((w, i) => [w, i]));
-    const place = (i: number) => (i + 0.5) / order.length;
-    const every = Math.ceil(order.length / MOST_WORDS);
-    const { values } = column;
-    const placeOfWord = column.words.map((w) => place(rank.get(w)!));
-    return { column, label, log: false, beyond: false, at: (row) => (values[row] === MISSING ? NaN : placeOfWord[values[row]!] ?? NaN), valueAt: () => NaN, placeOf: () => NaN, ticks: order.map((w, i) => ({ place: place(i), label: w })).filter((_, i) => i % every === 0) };
+    const words = [...new Set([...listed, ...column.words])];
+    const every = Math.ceil(words.length / MOST_WORDS);
+    const ticks = words.map((w, i) => ({ place: (i + 0.5) / words.length, label: w })).filter((_, i) => i % every === 0);
+    return { name: column.name, label, words, min: 0, max: 1, log: false, beyond: false, ticks };
   }
-  const { values } = column;
-  const finite = rows.map((r) => values[r]!).filter((v) => Number.isFinite(v));
-  const bounds = boundsOf(finite, parameter, goal);
-  const { min, max, log } = bounds;
-  const placeOf = log ? (v: number) => Math.log(v / min) / Math.log(max / min) : (v: number) => (v - min) / (max - min);
-  return {
-    column, label, log, beyond: bounds.beyond, placeOf,
-    at: (row) => { const p = placeOf(values[row]!); return p > 1 ? 1 : p < 0 ? 0 : p; },
-    valueAt: (p) => (log ? min * (max / min) ** p : min + p * (max - min)),
-    ticks: ticksOf(bounds).map((t) => ({ place: placeOf(t), label: sig(t, 3) })),
-  };
+  const finite = new Float64Array(rows.length);
+  let n = 0;
+  for (let i = 0; i < rows.length; i++) { const v = column.values[rows[i]!]!; if (Number.isFinite(v)) finite[n++] = v; }
+  const bounds = boundsOf(finite.subarray(0, n), parameter, goal);
+  const axis: Axis = { name: column.name, label, words: null, ...bounds, ticks: [] };
+  axis.ticks = numbersBetween(axis).map((t) => ({ place: placeOf(axis, t), label: sig(t, 3) }));
+  return axis;
+}
+
+/** Where a number lies; may be outside of 0 to 1. */
+export function placeOf(a: Axis, value: number): number {
+  return a.log ? Math.log(value / a.min) / Math.log(a.max / a.min) : (value - a.min) / (a.max - a.min);
+}
+
+/** The number at a place. */
+export const valueOf = (a: Axis, place: number): number => (a.log ? a.min * (a.max / a.min) ** place : a.min + place * (a.max - a.min));
+
+export function placeOfWord(a: Axis, word: string): number {
+  const at = a.words?.indexOf(word) ?? -1;
+  return at < 0 ? NaN : (at + 0.5) / a.words!.length;
+}
+
+/** Where a value of the API lies on the axis of its parameter. */
+export const placeOfValue = (a: Axis, value: Api.Value): number => (a.words === null ? placeOf(a, Number(value)) : placeOfWord(a, typeof value === "string" ? value : JSON.stringify(value)));
+
+/** The places of rows of the axis' column, those beyond an end at it. */
+export function placesOf(a: Axis, column: Column, rows: Uint32Array): Float32Array {
+  const places = new Float32Array(rows.length);
+  if (column.kind === "words") {
+    const rank = new Map(a.words!.map((w, i) => [w, (i + 0.5) / a.words!.length]));
+    const of = Float32Array.from(column.words, (w) => rank.get(w) ?? NaN);
+    for (let i = 0; i < rows.length; i++) { const word = column.values[rows[i]!]!; places[i] = word === MISSING ? NaN : of[word]!; }
+    return places;
+  }
+  for (let i = 0; i < rows.length; i++) { const p = placeOf(a, column.values[rows[i]!]!); places[i] = p > 1 ? 1 : p < 0 ? 0 : p; }
+  return places;
 }
 
 /** The parameter of a column of the table. */
-export const parameterOf = (sweep: Api.Sweep, column: string): Api.Parameter | undefined => (column.startsWith("param:") ? own(sweep.document.parameters as Record<string, Api.Parameter> | undefined, column.slice(6)) : undefined);
+export const parameterOf = (parameters: Record<string, Api.Parameter> | undefined, column: string): Api.Parameter | undefined => (column.startsWith("param:") ? own(parameters, column.slice(6)) : undefined);

@@ -1,5 +1,8 @@
 /* What the drawings of the views draw on: a canvas, or the text of an SVG file. A drawing is a
- * function of a Surface, so that a download shows what the page shows. Lengths are in CSS pixels. */
+ * function of a Surface, so that a download shows what the page shows. Lengths are in CSS pixels.
+ *
+ * A drawing of many parts is a generator, which gives way after some of them: the page draws on in
+ * the next frame (figure.tsx). */
 export type Anchor = "start" | "middle" | "end";
 
 export interface Surface {
@@ -7,12 +10,21 @@ export interface Surface {
   readonly height: number;
   /** A line through points; NaN begins a new one. */
   line(xs: ArrayLike<number>, ys: ArrayLike<number>, stroke: string, width: number, alpha: number): void;
+  /** What lies between two lines over the same places. */
+  area(xs: ArrayLike<number>, low: ArrayLike<number>, high: ArrayLike<number>, fill: string, alpha: number): void;
   dot(x: number, y: number, radius: number, fill: string, alpha: number): void;
   box(x: number, y: number, width: number, height: number, fill: string, alpha: number): void;
   text(x: number, y: number, text: string, fill: string, anchor: Anchor): void;
+  /** From here on nothing is drawn outside of a box; null: the end of that. */
+  clip(box: { left: number; top: number; right: number; bottom: number } | null): void;
 }
 
-export type Drawing = (surface: Surface) => void;
+export type Drawing = (surface: Surface) => void | Generator<void>;
+
+/** Draw all that is left. */
+export function finish(drawn: void | Generator<void>): void {
+  if (drawn) while (!drawn.next().done);
+}
 
 const FONT_PX = 11;
 const FAMILY = "system-ui, sans-serif";
@@ -41,6 +53,13 @@ export function canvasSurface(ctx: CanvasRenderingContext2D, width: number, heig
       }
       ctx.stroke();
     }),
+    area: (xs, low, high, fill, alpha) => with_(alpha, () => {
+      ctx.fillStyle = fill;
+      ctx.beginPath();
+      for (let i = 0; i < xs.length; i++) ctx.lineTo(xs[i]!, high[i]!);
+      for (let i = xs.length - 1; i >= 0; i--) ctx.lineTo(xs[i]!, low[i]!);
+      ctx.fill();
+    }),
     dot: (x, y, radius, fill, alpha) => with_(alpha, () => {
       ctx.fillStyle = fill;
       ctx.beginPath();
@@ -58,6 +77,13 @@ export function canvasSurface(ctx: CanvasRenderingContext2D, width: number, heig
       ctx.textBaseline = "middle";
       ctx.fillText(text, x, y);
     },
+    clip: (box) => {
+      if (box === null) return ctx.restore();
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+      return ctx.clip();
+    },
   };
 }
 
@@ -68,7 +94,7 @@ const escaped = (text: string) => text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\uff
 /** The drawing as a file. */
 export function svgOf(draw: Drawing, width: number, height: number, title: string, background: string): string {
   const parts: string[] = [];
-  draw({
+  finish(draw({
     width, height,
     line: (xs, ys, stroke, thick, alpha) => {
       let [path, on] = ["", false];
@@ -81,17 +107,19 @@ export function svgOf(draw: Drawing, width: number, height: number, title: strin
       }
       parts.push(`<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${thick}" opacity="${round(alpha)}"/>`);
     },
+    area: (xs, low, high, fill, alpha) => {
+      const at = (ys: ArrayLike<number>, i: number) => `${round(xs[i]!)},${round(ys[i]!)}`;
+      const all = Array.from(xs, (_, i) => i);
+      parts.push(`<polygon points="${[...all.map((i) => at(high, i)), ...all.reverse().map((i) => at(low, i))].join(" ")}" fill="${fill}" opacity="${round(alpha)}"/>`);
+    },
     dot: (x, y, radius, fill, alpha) => parts.push(`<circle cx="${round(x)}" cy="${round(y)}" r="${radius}" fill="${fill}" opacity="${round(alpha)}"/>`),
     box: (x, y, w, h, fill, alpha) => parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" fill="${fill}" opacity="${round(alpha)}"/>`),
+    clip: (box) => {
+      if (box === null) return parts.push("</g>");
+      const id = `inside${parts.length}`;
+      return parts.push(`<clipPath id="${id}"><rect x="${round(box.left)}" y="${round(box.top)}" width="${round(box.right - box.left)}" height="${round(box.bottom - box.top)}"/></clipPath><g clip-path="url(#${id})">`);
+    },
     text: (x, y, text, fill, anchor) => parts.push(`<text x="${round(x)}" y="${round(y)}" fill="${fill}" text-anchor="${anchor}" dominant-baseline="central">${escaped(text)}</text>`),
-  });
+  }));
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FAMILY}" font-size="${FONT_PX}"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="${background}"/>${parts.join("\n")}</svg>\n`;
-}
-
-/** Rows as CSV (RFC 4180). */
-export function csvOf(head: readonly string[], rows: Iterable<readonly (string | number | null)[]>): string {
-  const cell = (v: string | number | null) => { const text = v === null ? "" : String(v); return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
-  let text = `${head.map(cell).join(",")}\r\n`;
-  for (const row of rows) text += `${row.map(cell).join(",")}\r\n`;
-  return text;
 }

@@ -14,6 +14,7 @@ const ROWS: { name: Name; label: string; empty: string }[] = [
   { name: "max_restarts", label: "Restarts of a trial", empty: "default" },
   { name: "trial_timeout", label: "Time of a trial", empty: "no limit" },
   { name: "wall_time", label: "Time of the sweep", empty: "no limit" },
+  { name: "stop_when", label: "Ends when so little is left to gain", empty: "never" },
   { name: "grace", label: "Grace after SIGTERM", empty: "default" },
 ];
 
@@ -24,7 +25,21 @@ function entered(text: string): number | string | null {
   return trimmed === "" ? null : /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-const shown = (sweep: Api.Sweep, name: Name): string => String(sweep.document.limits?.[name] ?? "");
+/** "0.01" in units of the metric, "1%" as a share of what trials differ; the rest of the limit stays. */
+function stopWhen(text: string, before: Api.StopWhen | null | undefined): Api.StopWhen | string | null {
+  const found = /^([\d.eE+-]+)(%?)$/.exec(text.trim());
+  const number = Number(found?.[1]);
+  if (!found || Number.isNaN(number)) return entered(text) as string | null;
+  const min = before?.min_trials === undefined ? {} : { min_trials: before.min_trials };
+  return found[2] ? { relative: number / 100, ...min } : { regret: number, ...min };
+}
+
+function shown(sweep: Api.Sweep, name: Name): string {
+  const limits = sweep.document.limits;
+  if (name !== "stop_when") return String(limits?.[name] ?? "");
+  const { regret, relative } = limits?.stop_when ?? {};
+  return relative !== undefined ? `${Number((100 * relative).toPrecision(12))}%` : String(regret ?? "");
+}
 
 export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sweep: Api.Sweep) => void; close: () => void }) {
   const { open, sweep, take, close } = props;
@@ -49,7 +64,7 @@ export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sw
     setBusy(true);
     try {
       // The server checks what was typed: names the field, what was found, what was expected.
-      const limits = Object.fromEntries(changed.map((r) => [r.name, entered(String(data.get(r.name)))])) as Limits;
+      const limits = Object.fromEntries(changed.map((r) => [r.name, r.name === "stop_when" ? stopWhen(String(data.get(r.name)), sweep.document.limits?.stop_when) : entered(String(data.get(r.name)))])) as Limits;
       const now = await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { limits } });
       take(now);
       setRefusal(null);
@@ -69,11 +84,11 @@ export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sw
           {ROWS.map((r) => (
             <div key={r.name}>
               <dt><label for={`limit-${r.name}`}>{r.label}</label></dt>
-              <dd><input id={`limit-${r.name}`} name={r.name} type="text" inputMode={r.name.includes("time") || r.name === "grace" ? "text" : "numeric"} autocomplete="off" defaultValue={shown(sweep, r.name)} placeholder={r.empty} required={r.name === "max_trials"} /></dd>
+              <dd><input id={`limit-${r.name}`} name={r.name} type="text" inputMode={r.name.includes("time") || r.name === "grace" || r.name === "stop_when" ? "text" : "numeric"} autocomplete="off" defaultValue={shown(sweep, r.name)} placeholder={r.empty} required={r.name === "max_trials"} /></dd>
             </div>
           ))}
         </dl>
-        <p class="hint">Times such as 90s, 30m, 6h; a number counts seconds. What is left empty is no limit, or the default.</p>
+        <p class="hint">Times such as 90s, 30m, 6h; a number counts seconds. What is left to gain in units of the metric (0.01), or as a share of what trials differ (1%). What is left empty is no limit, or the default.</p>
         {refusal !== null && <p class="bad" role="alert">{refusal}</p>}
         {notes.map((note) => <p key={note} role="status">{note}</p>)}
         <div class="actions">

@@ -6,9 +6,12 @@ import { emptyTable, numberAt, type Table } from "../data/columns";
 import { currentTable } from "../data/selection";
 import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
+import { useSight } from "../live/lazy_resource";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
+import { leftOf } from "../parts/history";
 import { HistoryChart } from "../parts/history_chart";
+import { lazy } from "../parts/lazy";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
@@ -16,12 +19,15 @@ import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
-import { ExplorePanel } from "./explore";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
 import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
+
+const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
+const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
+const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel);
 
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
@@ -45,7 +51,9 @@ export function SweepView({ id }: { id: string }) {
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} table={table} pareto={model.pareto} />}
             <RungsPanel sweep={sweep} />
             {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
-            <ExplorePanel sweep={sweep} table={table} />
+            <CurvesPanel model={model} sweep={sweep} />
+            <ExplorePanel model={model} sweep={sweep} />
+            {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
             <DocumentPanel document={sweep.document} />
@@ -56,9 +64,13 @@ export function SweepView({ id }: { id: string }) {
   );
 }
 
+/** Says nothing of a sweep that completed. */
+const ORDINARY_END = "every trial has ended";
+
 function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [asking, setAsking] = useState(false);
   const [retrying, setRetrying] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [limits, setLimits] = useState(false);
   const [busy, setBusy] = useState(false);
   const change = async (state: "running" | "paused" | "cancelled") => {
@@ -67,6 +79,14 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     setBusy(false);
   };
   const retry = () => attempt(async () => model.take((await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } })).sweep));
+  const remove = async () => {
+    setBusy(true);
+    await attempt(async () => {
+      await call("DELETE /v1/sweeps/{sweep}", { path: { sweep: sweep.id } });
+      go(["sweeps"]);
+    });
+    setBusy(false);
+  };
   const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
   return (
     <>
@@ -79,10 +99,13 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         {(sweep.state === "paused" || sweep.state === "cancelled") && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
         {sweep.counts.failed > 0 && <button type="button" onClick={() => setRetrying(true)}>Retry failed…</button>}
         {hasEnded(sweep.state) && sweep.counts.completed > 0 && sweep.document.trial !== undefined && "train" in sweep.document.trial && <AddToModels sweep={sweep.id} />}
+        <a class="button" href={href(["compare"], { sweeps: sweep.id })} title="Best so far and distribution beside other sweeps">Compare</a>
+        <a class="button" href={href(["new"], { from: sweep.id })} title="Begin a sweep with this document">Clone</a>
         <button type="button" onClick={() => setLimits(true)}>Limits…</button>
         {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
+        {hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setDeleting(true)}>Delete…</button>}
       </div>
-      {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
+      {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       {sweep.tags.length > 0 && <ul class="tags" aria-label="Tags">{sweep.tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
       <Facts sweep={sweep} />
@@ -91,6 +114,9 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
       </Confirm>
       <Confirm open={retrying} title={`Retry failed trials of ${sweep.id}?`} action="Retry them" close={() => setRetrying(false)} yes={retry}>
         {count(sweep.counts.failed)} failed {sweep.counts.failed === 1 ? "trial is" : "trials are"} tried again, from the last checkpoint if there is one. The limits of the sweep hold.
+      </Confirm>
+      <Confirm open={deleting} title={`Delete ${sweep.id}?`} action="Delete the sweep" close={() => setDeleting(false)} yes={remove}>
+        Its {count(sweep.counts.total)} trials, their curves, outputs and files are deleted for good. Models that were made of it stay.
       </Confirm>
       <LimitsDialog open={limits} sweep={sweep} take={(now) => model.take(now)} close={() => setLimits(false)} />
     </>
@@ -122,6 +148,7 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
   ];
   if (sweep.known_trials > 0) facts.push(["Known results", count(sweep.known_trials)]);
   if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", ")]);
+  if (sweep.regret?.enough && typeof sweep.regret.bound === "number") facts.push(["May still gain", <span title={`At most, by a model of ${sweep.regret.completed} completed trials`}>≤ {sig(sweep.regret.bound, 2)}</span>]);
   if (left !== null) facts.push(["Left, about", duration(left)]);
   return (
     <section class="facts" aria-label="Progress">
@@ -146,9 +173,12 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
     if (predictions) model.predictions.mark();
     model.predictions.seen(predictions);
   }, [model, predictions, table.n]);
+  const checks = model.regret.value.value;
+  const left = useMemo(() => leftOf(checks ?? [], table, sweep.metric.goal), [checks, table, sweep.metric.goal]);
+  const sight = useSight<HTMLElement>(model.regret);
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   return (
-    <section class="panel chart" aria-label="History" data-points={h?.completed ?? 0}>
+    <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
         <ul class="legend">
@@ -156,6 +186,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
           {h?.isRunning && <li class="l-open">running</li>}
           {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+          {left.x.length > 0 && <li class="l-left" title="No configuration is better than the dashed line, by a model and with high probability">may still be gained</li>}
           {predictions && <li class="l-whisker">predicted</li>}
           {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
         </ul>
@@ -167,7 +198,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {predictions && model.predictions.refresher.error.value !== null && <p class="stale" role="status">Predictions are not up to date: {model.predictions.refresher.error.value}</p>}
       {loaded && table.n === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
-        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
+        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} left={left} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
     </section>
   );
 }

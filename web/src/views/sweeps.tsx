@@ -16,9 +16,17 @@ const time = (text: string | null | undefined) => (text ? Date.parse(text) : nul
 
 const endedText = (s: Api.SweepSummary) => `${count(ended(s))} / ${count(s.planned_trials)}`;
 
+/** The sweeps that are selected for a comparison. */
+const chosenNow = (): string[] => (route.value.query.get("sweeps") ?? "").split(",").filter((id) => id !== "");
+
+function select(id: string, on: boolean): void {
+  const next = [...chosenNow().filter((other) => other !== id), ...(on ? [id] : [])];
+  choose({ sweeps: next.length === 0 ? null : next.join(",") });
+}
+
 /** `endedWidth`: the characters of the longest text of that column, which is never cut. */
 const columnsOf = (endedWidth: number): Column<Api.SweepSummary>[] => [
-  { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.id}>{s.id}</a> },
+  { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <><input type="checkbox" aria-label={`Select sweep ${s.id}`} checked={chosenNow().includes(s.id)} onChange={(e) => select(s.id, e.currentTarget.checked)} /><a href={href(["sweeps", s.id])} title={s.id}>{s.id}</a></> },
   { id: "state", label: "State", width: 11, key: (s) => STATES.indexOf(s.state), cell: (s) => <State state={s.state} /> },
   { id: "progress", label: "Progress", width: 20, least: 10, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
   { id: "trials", label: "Ended", width: Math.max(12, endedWidth), least: Math.max(9, endedWidth), numeric: true, key: ended, cell: endedText },
@@ -48,6 +56,9 @@ export function SweepsView() {
       <div class="head">
         <h1>Sweeps</h1>
         <span class="faint">{all === null ? "" : running === 0 ? "none is running" : `${count(running)} not ended`}</span>
+        <span class="grow" />
+        {chosenNow().length > 0 && <a class="button" href={href(["compare"], { sweeps: chosenNow().join(",") })}>Compare {count(chosenNow().length)}</a>}
+        <a class="button primary" href={href(["new"])}>New sweep</a>
       </div>
       <Loading of={model.refresher} ready={all !== null}>
         {all?.length === 0 ? <NoSweeps /> : (

@@ -160,12 +160,13 @@ function TestPanel({ trial }: { trial: Api.TrialDetail }) {
 }
 
 function NotesPanel({ trial }: { trial: Api.TrialDetail }) {
-  const notes = Object.entries(trial.notes);
+  const attrs = Object.entries(trial.user_attrs ?? {}).map(([k, v]): [string, string] => [k, typeof v === "string" ? v : JSON.stringify(v)]);
+  const notes = [...Object.entries(trial.notes), ...attrs];
   if (notes.length === 0) return null;
   return (
     <section class="panel" aria-label="Notes">
       <div class="bar"><h2>Notes</h2></div>
-      <dl class="pairs">{notes.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={v}>{v}</dd></div>)}</dl>
+      <dl class="pairs">{notes.map(([k, v], i) => <div key={i}><dt>{k}</dt><dd title={v}>{v}</dd></div>)}</dl>
     </section>
   );
 }

@@ -5,17 +5,20 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { numberAt, valueAt, wordAt, type Table as Trials } from "../data/columns";
-import { clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
+import { brushText, clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickedText, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
 import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, duration, param, sig } from "../format";
+import { formatTrials, MOST_COMPARED } from "../live/compared";
 import { hasEnded } from "../live/sweep";
 import { save } from "../parts/figure";
+import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, judgedBy } from "../parts/objectives";
 import { attempt, Chips, Confirm, now, shortGroup, State, TRIAL_STATES } from "../parts/small";
-import { csvOf } from "../parts/surface";
 import { leastOf, Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
+
+const EnqueueDialog = lazy(async () => (await import("./enqueue")).EnqueueDialog);
 
 type Row = number;
 
@@ -135,7 +138,8 @@ function Reason({ sweep, number }: { sweep: string; number: number }) {
   return <span title={reason}>{reason}</span>;
 }
 
-const SETTLED_MS = 250; // so long a row must be visible, or the filter unchanged
+const SETTLED_MS = 250; // so long a row must be visible
+const TYPED_MS = 60; // so long the filter must be unchanged
 
 /** The ids of the columns that are shown: those of the address, or the usual ones. */
 function chosenOf(columns: readonly Shown[]): Set<string> {
@@ -172,7 +176,7 @@ function Filter({ error }: { error: string | null }) {
   const type = (next: string) => {
     setText(next);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => setFilter(next), SETTLED_MS);
+    timer.current = setTimeout(() => setFilter(next), TYPED_MS);
   };
   return (
     <form class="filter" role="search" onSubmit={(e) => { e.preventDefault(); clearTimeout(timer.current); setFilter(text); }}>
@@ -191,7 +195,8 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const now = trials.table.value;
   const all = useMemo(() => columnsOf(sweep, now), [sweep, now]);
   const by = all.find((c) => c.id === order.column);
-  const { done, error } = useJob(trials, "rows", { filter: filterText.value, sort: by ? by.by ?? by.id : "", descending: order.descending, state: state === "all" ? "" : state, group: group ?? "" });
+  const wanted = { filter: filterText.value, sort: by ? by.by ?? by.id : "", descending: order.descending, state: state === "all" ? "" : state, group: group ?? "" };
+  const { done, error } = useJob(trials, "rows", wanted);
   const table = done?.table ?? now;
   const output = done?.output;
   useLayoutEffect(() => { shownRows.value = output?.shown ?? null; }, [output]);
@@ -218,7 +223,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
       <div class="bar">
         <Filter error={output?.error ?? null} />
         <span class="grow" />
-        <Selected sweep={sweep} table={table} mark={mark} shown={output?.order ?? NO_ROWS} columns={all} />
+        <Selected sweep={sweep} table={table} mark={mark} shown={output?.order ?? NO_ROWS} csv={() => trials.run("csv", { rows: wanted, metric: null, brush: brushText.value, picked: pickedText.value, highlighted: mark ? "only" : "ignored", columns: null })} />
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       <Table label="Trials" columns={all.filter((c) => chosen.has(c.id))} rows={output?.order ?? NO_ROWS} inOrder rowKey={(row) => table.number[row]!} order={order} open={(row) => go(["sweeps", sweep.id, "trials", table.number[row]!])}
@@ -230,23 +235,22 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
 
 const NO_ROWS = new Uint32Array(0);
 
-/** All columns of rows of the table, as CSV. */
-function csv(table: Trials, rows: ArrayLike<number>): string {
-  const columns = [...table.columns.values()].filter((c) => c.name !== "number" && c.name !== "duration");
-  function* lines() {
-    for (let i = 0; i < rows.length; i++) yield [table.number[rows[i]!]!, ...columns.map((c) => valueAt(c, rows[i]!))];
-  }
-  return csvOf(["number", ...columns.map((c) => c.name)], lines());
+/** A link to the selected trials side by side; of many, to the first ones. */
+function Compare({ sweep, numbers }: { sweep: string; numbers: readonly number[] }) {
+  const some = numbers.slice(0, MOST_COMPARED);
+  return <a class="button" href={href(["compare", "trials"], { of: formatTrials(some.map((number) => ({ sweep, number }))) })} title={some.length < numbers.length ? `Side by side; at most ${MOST_COMPARED} at once` : "Side by side"}>Compare {some.length < numbers.length ? `${some.length} of ` : ""}{count(numbers.length)}</a>;
 }
 
 /** What can be done with the highlighted trials, or with all that are shown. */
-function Selected({ sweep, table, mark, shown }: { sweep: Api.Sweep; table: Trials; mark: Highlight | null; shown: Uint32Array; columns: readonly Shown[] }) {
+function Selected({ sweep, table, mark, shown, csv }: { sweep: Api.Sweep; table: Trials; mark: Highlight | null; shown: Uint32Array; csv: () => Promise<string> }) {
   const [asking, setAsking] = useState<"cancel" | "retry" | null>(null);
+  const [enqueuing, setEnqueuing] = useState(false);
   const [progress, setProgress] = useState<string | null>(null);
   const rows = useMemo(() => (mark ? Uint32Array.from(highlightedNumbers(table, mark), (n) => table.rowOf(n)) : shown), [table, mark, shown]);
-  const inStates = (states: readonly string[]) => [...rows].filter((row) => states.includes(wordAt(table.state, row) ?? "")).map((row) => table.number[row]!);
-  const open = mark ? inStates(["queued", "running", "paused"]) : [];
-  const over = mark ? inStates(["failed", "cancelled"]) : [];
+  const { open, over } = useMemo(() => {
+    const inStates = (states: readonly string[]) => { const those = new Set(states.map((s) => table.state.words.indexOf(s))); return mark ? Array.from(rows.filter((row) => those.has(table.state.values[row]!)), (row) => table.number[row]!) : []; };
+    return { open: inStates(["queued", "running", "paused"]), over: inStates(["failed", "cancelled"]) };
+  }, [table, mark, rows]);
   const each = (numbers: readonly number[], what: "cancel" | "retry") => attempt(async () => {
     try {
       for (const [i, number] of numbers.entries()) {
@@ -266,7 +270,10 @@ function Selected({ sweep, table, mark, shown }: { sweep: Api.Sweep; table: Tria
       {!mark && filterText.value !== "" && shown.length > 0 && shown.length < table.n && <button type="button" class="quiet" onClick={() => pickOnly([...shown].map((row) => table.number[row]!))}>Select these</button>}
       {open.length > 0 && <button type="button" class="danger" disabled={progress !== null} onClick={() => setAsking("cancel")}>Cancel {count(open.length)}…</button>}
       {over.length > 0 && <button type="button" disabled={progress !== null} onClick={() => setAsking("retry")}>Retry {count(over.length)}…</button>}
-      {rows.length > 0 && <button type="button" class="quiet" title={`All columns of ${mark ? "the selected" : "these"} trials`} onClick={() => save(new Blob([csv(table, rows)], { type: "text/csv" }), `${sweep.id}-trials.csv`)}>Save CSV</button>}
+      {rows.length > 0 && <button type="button" class="quiet" title={`All columns of ${mark ? "the selected" : "these"} trials`} onClick={() => attempt(async () => save(new Blob([await csv()], { type: "text/csv" }), `${sweep.id}-trials.csv`))}>Save CSV</button>}
+      {mark && mark.count > 0 && <button type="button" onClick={() => setEnqueuing(true)} title="Run their parameters again, with changes">Enqueue again…</button>}
+      {mark && enqueuing && <EnqueueDialog sweep={sweep} table={table} numbers={highlightedNumbers(table, mark)} close={() => setEnqueuing(false)} />}
+      {mark && mark.count > 0 && <Compare sweep={sweep.id} numbers={highlightedNumbers(table, mark)} />}
       {mark && <button type="button" class="quiet" onClick={clearSelection}>Select none</button>}
       <Confirm open={asking !== null} title={`${asking === "cancel" ? "Cancel" : "Retry"} ${count(chosen.length)} ${chosen.length === 1 ? "trial" : "trials"} of ${sweep.id}?`} action={asking === "cancel" ? "Cancel them" : "Retry them"} close={() => setAsking(null)} yes={() => each(chosen, asking ?? "retry")}>
         {asking === "cancel" ? "Processes that run are stopped. They are not tried again unless you retry them." : "They are tried again, from the last checkpoint if there is one."}

@@ -1,7 +1,7 @@
 /* The reader of json_reader.h. A number is read with integer arithmetic where that is exact: up to
  * 15 digits and a power of ten up to 22, which a double holds exactly, so that one multiplication
  * or division gives the nearest double. All other numbers go through strtod(). */
-#include "serve/json_reader.h"
+#include "base/json_reader.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
-/* Reads a JSON text from front to back without a tree, for requests whose arrays of numbers are
- * large: a tree of jansson takes a hundred bytes for each number.
+/* Reads a JSON text from front to back without a tree, for texts that are large or many: a tree of
+ * jansson takes a hundred bytes for each number.
  *
  * It is strict (RFC 8259): valid UTF-8, no NaN, no comments, at most JSON_READER_MAX_DEPTH deep.
  * The first fault is kept: every later call does nothing and returns false, so that a caller of
  * many reads checks json_reader_end() once. Pure; fuzzed (fuzz_infer). */
-#ifndef ASSAY_SERVE_JSON_READER_H
-#define ASSAY_SERVE_JSON_READER_H
+#ifndef ASSAY_BASE_JSON_READER_H
+#define ASSAY_BASE_JSON_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,193 @@
+/* A bound is computed outside of any transaction, from a history of this thread's own that is cut
+ * at the place where the trial completed that made it due. Then one short transaction holds the
+ * sweep's row, keeps the bound if it is still the next one, and ends the sweep by the rule that all
+ * ends share. Two servers may compute the same bound: the second one finds that it is kept. */
+#include "scheduler/services/regret_checks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "scheduler/lifecycle/transition.h"
+#include "scheduler/store/regret_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/suggester/sweep_history.h"
+#include "search/regret_bound.h"
+
+#define HISTORIES_MAX 8
+#define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
+
+struct kept_history {
+    int64_t key;
+    struct sweep_history *history; /* owned; NULL: the place is free */
+    int64_t used;                  /* the round of its last use */
+};
+
+struct regret_checks {
+    struct store *db;
+    struct kept_history kept[HISTORIES_MAX];
+    int64_t n_used;
+};
+
+struct regret_checks *regret_checks_create(struct store *db)
+{
+    struct regret_checks *c = as_calloc(1, sizeof *c);
+    if (c)
+        c->db = db;
+    return c;
+}
+
+static void forget(struct kept_history *k)
+{
+    sweep_history_free(k->history);
+    *k = (struct kept_history){0};
+}
+
+void regret_checks_free(struct regret_checks *c)
+{
+    for (size_t i = 0; c && i < HISTORIES_MAX; i++)
+        forget(&c->kept[i]);
+    free(c);
+}
+
+/* The place of the sweep's history, or the place of the one that was not used for longest. */
+static struct kept_history *place_of(struct regret_checks *c, int64_t key)
+{
+    struct kept_history *oldest = &c->kept[0];
+    for (size_t i = 0; i < HISTORIES_MAX; i++) {
+        if (c->kept[i].history && c->kept[i].key == key)
+            return &c->kept[i];
+        if (c->kept[i].used < oldest->used)
+            oldest = &c->kept[i];
+    }
+    forget(oldest);
+    return oldest;
+}
+
+/* The history of a sweep as it is now. *ret is a view of c. */
+static as_status load_history(struct regret_checks *c, int64_t key, struct kept_history **ret,
+                              struct as_err *err)
+{
+    struct kept_history *k = place_of(c, key);
+    if (!k->history)
+        k->history = sweep_history_create(key);
+    if (!k->history)
+        return as_fail_nomem(err);
+    k->key = key;
+    k->used = ++c->n_used;
+    as_status st = sweep_history_load(c->db, k->history, err);
+    if (st != AS_OK)
+        forget(k);
+    *ret = k;
+    return st;
+}
+
+static as_status read_next(struct store *db, int64_t key, int64_t *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_regret_next(run.tx, key, ret, err);
+    return run.status;
+}
+
+/* ret->seq stays 0 if so many trials have not completed. */
+static as_status compute(struct sweep_history *h, int64_t completed, struct regret_check *ret,
+                         struct as_err *err)
+{
+    struct regret_bound b;
+    int64_t seq = 0;
+    as_status st = sweep_history_completion(h, completed, &seq, err);
+    if (st != AS_OK || seq == 0)
+        return st;
+    if ((st = sweep_history_cut(h, seq, err)) != AS_OK)
+        return st;
+    struct history view = sweep_history_view(h);
+    if ((st = regret_bound_compute(sweep_history_spec(h), &view, &b, err)) != AS_OK)
+        return st;
+    *ret = (struct regret_check){.completed = completed,
+                                 .seq = seq,
+                                 .bound = b.is_known ? b.bound : NAN,
+                                 .relative = b.is_known && isfinite(b.relative) ? b.relative : NAN,
+                                 .enough = b.is_enough};
+    return AS_OK;
+}
+
+static as_status keep(struct tx *t, struct arena *a, int64_t key, const struct regret_check *x,
+                      struct regret_report *ret, struct as_err *err)
+{
+    struct sweep_head s;
+    bool is_kept = false, has_ended = false;
+    int64_t next = (int64_t)regret_bound_next((size_t)x->completed);
+    *ret = (struct regret_report){0};
+    as_status st = store_sweep_lock(t, a, key, &s, err);
+    if (st == AS_OK)
+        st = store_regret_add(t, key, x, next, &is_kept, err);
+    if (st == AS_OK && is_kept)
+        st = sweep_settle(t, a, key, &has_ended, err);
+    if (st == AS_OK)
+        *ret = (struct regret_report){.kept = is_kept, .sweeps_ended = has_ended};
+    return st;
+}
+
+/* The next bound of one sweep. */
+static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key,
+                             struct regret_report *ret, struct as_err *err)
+{
+    struct kept_history *k = NULL;
+    struct regret_check x = {0};
+    struct regret_report one = {0};
+    int64_t completed = 0;
+    as_status st = read_next(c->db, key, &completed, err);
+    if (st != AS_OK || completed == 0)
+        return st;
+    if ((st = load_history(c, key, &k, err)) != AS_OK)
+        return st;
+    st = compute(k->history, completed, &x, err);
+    if (sweep_history_bytes(k->history) > HISTORY_BYTES_MAX)
+        forget(k);
+    if (st != AS_OK || x.seq == 0)
+        return st;
+    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = keep(run.tx, a, key, &x, &one, err);
+    if (run.status != AS_OK)
+        return run.status;
+    ret->kept += one.kept;
+    ret->sweeps_ended += one.sweeps_ended;
+    return AS_OK;
+}
+
+as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_bool *stopping,
+                              struct regret_report *ret, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    int64_t *keys = NULL;
+    size_t n = 0;
+    *ret = (struct regret_report){0};
+    struct tx_run look = tx_run_start(c->db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_regret_due(look.tx, &a, ended, &keys, &n, err);
+    as_status st = look.status;
+    for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
+        struct as_err why = {0};
+        if (stopping && atomic_load(stopping))
+            break;
+        as_status one = check_sweep(c, &a, keys[i], ret, &why);
+        if (one == AS_OK || one == AS_E_NOT_FOUND || (st != AS_OK && one != AS_E_UNAVAILABLE))
+            continue; /* AS_E_NOT_FOUND: it was deleted */
+        st = as_fail_at(err, one, why.pointer, "%s", why.msg);
+    }
+    return st;
+}
+
+as_status regret_checks_list(struct store *db, struct arena *a, const char *id,
+                             struct regret_check_list *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run)) {
+        int64_t key = 0;
+        run.status = store_sweep_key(run.tx, id, &key, err);
+        if (run.status == AS_OK)
+            run.status = store_regret_list(run.tx, a, key, ret, err);
+    }
+    return run.status;
+}

@@ -1,0 +1,28 @@
+/* An objective that a request names, for what is computed from the results of a sweep. Private to
+ * this folder. */
+#ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_OBJECTIVE_PRIV_H
+#define ASSAY_SCHEDULER_SERVICES_SWEEP_OBJECTIVE_PRIV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/store/store.h"
+#include "scheduler/sweep/sweep_doc.h"
+
+struct sweep_objective_place {
+    int64_t key;        /* of the sweep */
+    int64_t finish_seq; /* where the sweep stands */
+    size_t objective;   /* its index in the document */
+    const char *metric; /* its name, in the arena */
+};
+
+/* Find the objective of that name (NULL: the first) in the sweep with that id.
+ *   ret_doc  owned by the caller; NULL: it is not needed
+ * AS_E_NOT_FOUND. AS_E_INVAL: no such objective. */
+AS_MUST_CHECK as_status sweep_objective_find(struct store *db, struct arena *a, const char *id,
+                                             const char *metric, struct sweep_doc **ret_doc,
+                                             struct sweep_objective_place *ret, struct as_err *err);
+
+#endif

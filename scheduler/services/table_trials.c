@@ -1,0 +1,119 @@
+/* Trials, read from the database into their table (sweep_table.h). */
+#include "scheduler/services/sweep_table.h"
+
+#include "scheduler/store/table_store.h"
+
+#define READ_ROWS 10000 /* trials of one statement: some 10 MB of texts */
+
+static as_status put_rows(struct sweep_table *t, const struct table_row *rows, size_t n,
+                          struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = sweep_table_put(t, &rows[i], err);
+    return st;
+}
+
+/* Read the trials that the table lacks. */
+static as_status read_more(struct sweep_table *t, struct store *db, int64_t key, int64_t total,
+                           struct as_err *err)
+{
+    as_status st = AS_OK;
+    while ((int64_t)sweep_table_rows(t) < total && st == AS_OK) {
+        AS_AUTO(arena_done) struct arena a = {0};
+        struct table_row *rows = NULL;
+        size_t n = 0;
+        int64_t from = (int64_t)sweep_table_rows(t);
+        int64_t to = total - from > READ_ROWS ? from + READ_ROWS : total;
+        struct tx_run run = tx_run_start(db, TX_READ, err);
+        while (tx_run_again(&run))
+            run.status = store_table_rows(run.tx, &a, key, from, to, &rows, &n, err);
+        st = run.status;
+        if (st == AS_OK && n == 0)
+            return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+        if (st == AS_OK)
+            st = put_rows(t, rows, n, err);
+    }
+    return st;
+}
+
+/* Read again the trials that changed. */
+static as_status read_changed(struct sweep_table *t, struct store *db, int64_t key,
+                              const struct table_change *changes, size_t n, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i += READ_ROWS) {
+        AS_AUTO(arena_done) struct arena a = {0};
+        struct table_row *rows = NULL;
+        size_t n_rows = 0, part = n - i < READ_ROWS ? n - i : READ_ROWS;
+        struct tx_run run = tx_run_start(db, TX_READ, err);
+        while (tx_run_again(&run))
+            run.status =
+                store_table_rows_of(run.tx, &a, key, changes + i, part, &rows, &n_rows, err);
+        st = run.status == AS_OK ? put_rows(t, rows, n_rows, err) : run.status;
+    }
+    return st;
+}
+
+static as_status read_trials(void *table, struct store *db, const struct table_news *news,
+                             struct as_err *err)
+{
+    struct sweep_table *t = table;
+    size_t n_known = 0;
+    while (n_known < news->n_changes &&
+           news->changes[n_known].number < (int64_t)sweep_table_rows(t))
+        n_known++;
+    as_status st = read_changed(t, db, news->key, news->changes, n_known, err);
+    return st == AS_OK ? read_more(t, db, news->key, news->n_trials, err) : st;
+}
+
+static as_status create_trials(const struct sweep_doc *doc, const char *subject, void **ret,
+                               struct as_err *err)
+{
+    (void)subject;
+    struct sweep_table *t = NULL;
+    as_status st = sweep_table_create(doc->space, &t, err);
+    if (st == AS_OK)
+        *ret = t;
+    return st;
+}
+
+static void free_trials(void *t)
+{
+    sweep_table_free(t);
+}
+
+static size_t trials_rows(const void *t)
+{
+    return sweep_table_rows(t);
+}
+
+static size_t trials_bytes(const void *t)
+{
+    return sweep_table_bytes(t);
+}
+
+static void mark_trials(void *t, int64_t number, int64_t event)
+{
+    sweep_table_mark(t, number, event);
+}
+
+static size_t trials_changed(const void *t, int64_t since)
+{
+    return sweep_table_changed(t, since);
+}
+
+static as_status write_trials(const void *t, const struct table_part *part, struct str *ret,
+                              struct as_err *err)
+{
+    return sweep_table_write(t, part, ret, err);
+}
+
+const struct table_kind table_of_trials = {.create = create_trials,
+                                           .free = free_trials,
+                                           .trials = trials_rows,
+                                           .bytes = trials_bytes,
+                                           .read = read_trials,
+                                           .mark = mark_trials,
+                                           .changed = trials_changed,
+                                           .write = write_trials};

@@ -1,0 +1,118 @@
+/* Table regret_check.
+ *
+ * Rows are only inserted, in the order of their counts: the count that is due stands in the sweep's
+ * row, and the statement that inserts a row moves it on. So of two servers that computed the same
+ * bound one keeps it, and the other finds that it is kept. */
+#include "scheduler/store/regret_store.h"
+
+#include <math.h>
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/refs_priv.h"
+#include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_regret_priv.h"
+
+enum { REGRET_DUE, REGRET_DUE_ALL, REGRET_NEXT, REGRET_ADD, REGRET_LIST, REGRET_LATEST };
+
+#define CHECK_FIELDS(FIRST, NEXT) SQL_REGRET_FIELDS(FIRST, NEXT, )
+COLUMNS_WHOLE_ROW(struct regret_check, CHECK_FIELDS)
+COLUMNS_READER(check, struct regret_check, CHECK_FIELDS)
+
+#define LATEST_FIELDS(FIRST, NEXT)                                                                 \
+    SQL_REGRET_FIELDS(FIRST, NEXT, check.)                                                         \
+    NEXT(f64, stop_regret, "coalesce(s.stop_regret, 'NaN')")                                       \
+    NEXT(f64, stop_relative, "coalesce(s.stop_relative, 'NaN')")
+COLUMNS_WHOLE_ROW(struct regret_latest, LATEST_FIELDS)
+COLUMNS_READER(latest, struct regret_latest, LATEST_FIELDS)
+
+/* Few sweeps live, and they have an index; all sweeps are read now and then. */
+#define DUE(live)                                                                                  \
+    "select key from sweep where n_completed >= regret_due " live " order by n_completed, key "    \
+    "limit 100"
+
+static const struct stmt stmts[] = {
+    [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},
+    [REGRET_DUE_ALL] = {"regret_due_all", DUE("")},
+    [REGRET_NEXT] = {"regret_next", "select regret_due from sweep where key = $1"},
+    [REGRET_ADD] = {"regret_add",
+                    "with due as (update sweep set regret_due = $7 where key = $1 and regret_due = "
+                    "$2 returning key) insert into regret_check (sweep_key, completed, seq, bound, "
+                    "relative, enough) select key, $2, $3, $4, $5, $6 from due"},
+    [REGRET_LIST] = {"regret_list",
+                     "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
+                                                         "sweep_key = $1 order by completed"},
+    [REGRET_LATEST] = {"regret_latest",
+                       "select " COLUMNS_SQL(
+                           LATEST_FIELDS) " from sweep s cross join lateral " SQL_REGRET_LATEST
+                                          " where s.key = $1"},
+};
+const struct stmt_set regret_stmts = {"regret", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret, size_t *ret_n,
+                           struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ended ? REGRET_DUE_ALL : REGRET_DUE], NULL, &r, err);
+    int64_t *keys = arena_alloc(a, (size_t)r.rows + 1, sizeof *keys);
+    if (st == AS_OK && !keys)
+        st = as_fail_nomem(err);
+    if (st != AS_OK)
+        return st;
+    for (int i = 0; i < r.rows; i++)
+        keys[i] = result_i64(&r, i, 0);
+    *ret = keys;
+    *ret_n = (size_t)r.rows;
+    return AS_OK;
+}
+
+as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(t, &stmts[REGRET_NEXT], ARGS(arg_i64(sweep_key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    reader_init(&rd, &r, 0, NULL);
+    column_i64(&rd, ret);
+    return reader_check(&rd, err);
+}
+
+as_status store_regret_add(struct tx *t, int64_t sweep_key, const struct regret_check *x,
+                           int64_t next, bool *ret_kept, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[REGRET_ADD],
+                           ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
+                                arg_f64_or_null(!isnan(x->bound), x->bound),
+                                arg_f64_or_null(!isnan(x->relative), x->relative),
+                                arg_bool(x->enough), arg_i64(next)),
+                           &n, err);
+    if (st == AS_OK)
+        *ret_kept = n > 0;
+    return st;
+}
+
+as_status store_regret_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                            struct regret_check_list *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[REGRET_LIST], ARGS(arg_i64(sweep_key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    ret->n = (size_t)r.rows;
+    return read_check_rows(&r, r.rows, a, &ret->rows, err);
+}
+
+as_status store_regret_latest(struct tx *t, int64_t sweep_key, struct regret_latest *ret,
+                              struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[REGRET_LATEST], ARGS(arg_i64(sweep_key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep has no bound of what is left to gain");
+    return read_latest_row(&r, 0, NULL, ret, err);
+}

@@ -1,0 +1,39 @@
+/* Table regret_check: what sweeps can still gain at most. Strings and rows that come out are in the
+ * arena passed. */
+#ifndef ASSAY_SCHEDULER_STORE_REGRET_STORE_H
+#define ASSAY_SCHEDULER_STORE_REGRET_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows/regret_row.h"
+#include "scheduler/store/tx.h"
+
+/* Sweeps of which the next bound is due: so many trials have completed. At most 100, first those
+ * with the fewest completed trials. ended: also those that have ended; else they are not looked
+ * for. */
+AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret,
+                                         size_t *ret_n, struct as_err *err);
+
+/* The count of completed trials after which the next bound of a sweep is due; 0: none is computed.
+ * AS_E_NOT_FOUND: the sweep was deleted. */
+AS_MUST_CHECK as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret,
+                                          struct as_err *err);
+
+/* Keep a bound; the next one is due after `next` completed trials. *ret_kept is false if this one
+ * is kept already. made_ms is not read. The caller holds the sweep's row. */
+AS_MUST_CHECK as_status store_regret_add(struct tx *t, int64_t sweep_key,
+                                         const struct regret_check *x, int64_t next, bool *ret_kept,
+                                         struct as_err *err);
+
+/* All bounds of a sweep. */
+AS_MUST_CHECK as_status store_regret_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                                          struct regret_check_list *ret, struct as_err *err);
+
+/* The latest one, and the limit that it is compared with (NaN: none). AS_E_NOT_FOUND. */
+struct regret_latest {
+    struct regret_check check;
+    double stop_regret, stop_relative;
+};
+AS_MUST_CHECK as_status store_regret_latest(struct tx *t, int64_t sweep_key,
+                                            struct regret_latest *ret, struct as_err *err);
+
+#endif

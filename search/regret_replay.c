@@ -1,0 +1,68 @@
+#include "search/regret_replay.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+
+/* As they are stored. */
+struct stored {
+    int64_t completed, seq;
+    bool is_enough;
+    double bound, relative; /* NaN: none */
+};
+
+static double number_or_nan(const json_t *j, const char *name)
+{
+    double v;
+    return json_number_get(json_object_get(j, name), &v) ? v : NAN;
+}
+
+static as_status read_stored(const json_t *items, size_t i, struct stored *ret, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    const json_t *j = json_array_get(items, i);
+    *ret = (struct stored){.completed = json_integer_value(json_object_get(j, "completed")),
+                           .seq = json_integer_value(json_object_get(j, "finish_seq")),
+                           .is_enough = json_is_true(json_object_get(j, "enough")),
+                           .bound = number_or_nan(j, "bound"),
+                           .relative = number_or_nan(j, "relative")};
+    if (ret->completed >= 1 && ret->seq >= ret->completed)
+        return AS_OK;
+    json_pointer_index("/regret", i, at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s: expected completed and a finish_seq from there on",
+                      at);
+}
+
+static bool is_same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
+                             struct regret_step *ret, struct as_err *err)
+{
+    struct stored s, before = {0};
+    struct regret_bound b;
+    size_t n = 0;
+    as_status st = i > 0 ? read_stored(items, i - 1, &before, err) : AS_OK;
+    if (st < 0 || (st = read_stored(items, i, &s, err)) < 0 ||
+        (st = replay_bound(r, s.seq, &n, &b, err)) < 0)
+        return st;
+    const double bound = b.is_known ? b.bound : NAN;
+    const double relative = b.is_known && isfinite(b.relative) ? b.relative : NAN;
+    struct regret_step step = {.completed = s.completed};
+    if (s.completed != (int64_t)regret_bound_next((size_t)before.completed))
+        (void)snprintf(step.why, sizeof step.why, "the one before is of %lld completed trials",
+                       (long long)before.completed);
+    else if (s.completed != (int64_t)n)
+        (void)snprintf(step.why, sizeof step.why, "%zu trials had completed", n);
+    else if (s.is_enough != b.is_enough)
+        (void)snprintf(step.why, sizeof step.why, "whether it says something differs");
+    else if (!is_same(s.bound, bound) || !is_same(s.relative, relative))
+        (void)snprintf(step.why, sizeof step.why, "stored %.17g (%.17g), again %.17g (%.17g)",
+                       s.bound, s.relative, bound, relative);
+    step.is_same = step.why[0] == '\0';
+    *ret = step;
+    return AS_OK;
+}

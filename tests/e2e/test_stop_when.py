@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""limits.stop_when: a sweep of real trials ends when little is left to gain, on one server or two, also when a server is
+killed meanwhile; what it could still gain is shown, and computed again, with the limit and without."""
+import json
+import os
+import signal
+import tempfile
+import time
+
+from harness import Assay, second_server
+
+SWEEP = """
+name: %s
+metric: {name: loss, goal: minimize}
+parameters: {x: {type: float, min: 0, max: 1}, y: {type: float, min: 0, max: 1}}
+search: {method: %s, seed: 3}
+limits: {%s}
+trial:
+  command: [sh, -c, 'echo "{\\"loss\\": $(awk -v x=$0 -v y=$1 "BEGIN { print (x - 0.3)^2 + (y - 0.6)^2 }")}" >> $ASSAY_REPORT', "${x}", "${y}"]
+"""
+LIMIT = 0.05
+
+
+def create(assay, folder, *of):
+    path = os.path.join(folder, "sweep.yaml")
+    with open(path, "w") as f:
+        f.write(SWEEP % of)
+    return assay.cli("run", path).stdout.strip()
+
+
+def checks(assay, sweep):
+    return assay.call("GET", f"/v1/sweeps/{sweep}/regret/checks")["items"]
+
+
+def scheduled(n):
+    """The counts up to n."""
+    counts, count = [], 4
+    while count <= n:
+        counts.append(count)
+        count += max(1, count // 16)
+    return counts
+
+
+def wait_bounds(assay, sweep):
+    """All bounds of a sweep that has ended, those of its last trials too: all sweeps are looked at once a minute, and
+    when a server starts."""
+    os.kill(assay.processes("assayd")[0], signal.SIGKILL)
+    n = assay.wait(lambda: assay.sweep(sweep), "the server")["counts"]["completed"]
+    wanted = scheduled(n)
+    items = assay.wait(lambda: (c := checks(assay, sweep)) and len(c) == len(wanted) and c, f"{len(wanted)} bounds")
+    assert [c["completed"] for c in items] == wanted, items
+    assert all(b["finish_seq"] > a["finish_seq"] for a, b in zip(items, items[1:])), items
+    return items
+
+
+def ending(items):
+    """The count at which the rule ends the sweep."""
+    within = [c["enough"] and c["relative"] is not None and c["relative"] <= LIMIT for c in items]
+    return next(c["completed"] for i, c in enumerate(items) if c["completed"] >= 20 and i >= 2 and all(within[i - 2:i + 1]))
+
+
+def check_end(assay, sweep):
+    s = assay.wait_ended(sweep)
+    assert s["state"] == "completed" and s["counts"]["completed"] < 60, s
+    items = wait_bounds(assay, sweep)
+    n = ending(items)
+    assert f"was left to gain after {n} completed trials" in s["reason"], (s["reason"], n)
+    assert s["reason"].endswith(f"(stop_when.relative is {LIMIT})"), s["reason"]
+    assert s["counts"]["queued"] == s["counts"]["running"] == 0, s["counts"]
+    for t in assay.trials(sweep):
+        assert t["state"] in ("completed", "cancelled"), t
+        assert t["state"] == "completed" or "left to gain" in t["reason"], t
+    return s, items
+
+
+def check_replay(assay, folder):
+    """What ended the sweep is shown and computed again, from the server and from an export; a changed bound is found."""
+    sweep = create(assay, folder, "bowl", "gp", f"max_trials: 60, stop_when: {{relative: {LIMIT}}}")
+    s, items = check_end(assay, sweep)
+    shown = assay.cli("show", sweep).stdout
+    assert f"reason\t{s['reason']}" in shown, shown
+    line = next(x for x in shown.splitlines() if x.startswith("left to gain\t"))
+    assert "at most " in line and f"by {items[-1]['completed']} completed trials" in line, line
+    latest = assay.sweep(sweep)["regret"]
+    assert latest == items[-1], (latest, items[-1])
+    said = assay.cli("replay", sweep).stdout
+    assert f"{len(items)} of {len(items)} bounds of what was left to gain are the same" in said, said
+    path = os.path.join(folder, "bowl.json")
+    assay.cli("export", sweep, "--json", "--output", path)
+    tree = json.load(open(path))
+    tree["sweep"]["regret_checks"][8]["bound"] *= 1 + 1e-15
+    tree["sweep"]["regret_checks"][8]["bound"] += 5e-324
+    del tree["sweep"]["regret_checks"][3]
+    json.dump(tree, open(path, "w"))
+    done = assay.cli("replay", "--file", path, check=False)
+    assert done.returncode == 1, done
+    assert f"{len(items) - 3} of {len(items) - 1} bounds" in done.stdout, (done.stdout, done.stderr)
+    assert "bound after 8 completed trials: the one before is of 6" in done.stderr, done.stderr
+    assert "bound after 12 completed trials: stored" in done.stderr, done.stderr
+    # it runs on with another limit, and its bounds go on
+    said = assay.cli("set", sweep, "stop_when=none", f"max_trials={s['counts']['total'] + 3}").stderr
+    assert "is running" in said, said
+    s = assay.wait_ended(sweep)
+    assert s["reason"] == "every trial has ended", s["reason"]
+    changed = assay.cli("show", sweep).stdout
+    assert f"stop_when {100 * LIMIT:g}% after 20 trials -> none" in changed, changed
+    done = assay.cli("set", sweep, "stop_when=soon", check=False)
+    assert done.returncode == 64 and "a share such as 1%" in done.stderr, done
+    assert "the sweep stays completed" in assay.cli("set", sweep, "stop_when=100%").stderr
+
+
+def check_kills(assay, folder):
+    """Two servers, of which one is killed in the middle: the sweep ends by the same rule on the same rows."""
+    with second_server(assay):
+        sweep = create(assay, folder, "killed", "gp", f"max_trials: 60, stop_when: {{relative: {LIMIT}}}")
+        assay.wait(lambda: len(checks(assay, sweep)) >= 5, "five bounds")
+        os.kill(assay.processes("assayd")[0], signal.SIGKILL)
+        assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 15, "15 trials")
+        os.kill(assay.processes("assayd")[0], signal.SIGKILL)
+        check_end(assay, sweep)
+    said = assay.cli("replay", sweep).stdout
+    assert "bounds of what was left to gain are the same" in said, said
+
+
+def check_without(assay, folder):
+    """A random search without the limit has its bounds, and runs to its last trial."""
+    sweep = create(assay, folder, "whole", "random", "max_trials: 24")
+    s = assay.wait_ended(sweep)
+    assert s["counts"]["completed"] == 24 and s["reason"] == "every trial has ended", s
+    items = wait_bounds(assay, sweep)
+    assert items[-1]["enough"] and items[-1]["bound"] > 0, items[-1]
+    assert f"{len(items)} of {len(items)} bounds" in assay.cli("replay", sweep).stdout
+
+
+def main():
+    with Assay(runners=2) as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        for check in (check_replay, check_kills, check_without):
+            start = time.monotonic()
+            check(assay, folder)
+            print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+main()

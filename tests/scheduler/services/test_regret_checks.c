@@ -1,0 +1,342 @@
+/* What is left to gain: bounds are kept at their counts whoever computes them and when, and end a
+ * sweep by limits.stop_when. */
+#include "scheduler/services/regret_checks.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "search/regret_bound.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
+
+static struct service s;
+static struct as_err err;
+
+/* Ask for n trials and complete them with a bowl over x and y. */
+static void run_trials(const char *sweep, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct suggestion_row t = ask_one(&s, sweep, "c");
+        json_t *params = json_plain(t.params);
+        double x = json_number_value(json_object_get(params, "x"));
+        double y = json_number_value(json_object_get(params, "y"));
+        json_decref(params);
+        tell(&s, sweep, t.number, "c", (x - 0.3) * (x - 0.3) + (y - 0.6) * (y - 0.6));
+    }
+}
+
+/* Rounds until nothing is due. */
+static struct regret_report check_all(struct store *db, bool ended)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(db);
+    struct regret_report sum = {0}, one;
+    ck_assert_ptr_nonnull(c);
+    do {
+        ck_ok(regret_checks_round(c, ended, NULL, &one, &err), err);
+        sum.kept += one.kept;
+        sum.sweeps_ended += one.sweeps_ended;
+    } while (one.kept > 0);
+    return sum;
+}
+
+static struct regret_check_list list_of(const char *sweep)
+{
+    struct regret_check_list l = {0};
+    ck_ok(regret_checks_list(s.db, &s.a, sweep, &l, &err), err);
+    return l;
+}
+
+/* Equal bits, and NaN is equal to itself. */
+static void check_same(const struct regret_check_list *a, const struct regret_check_list *b)
+{
+    ck_assert_uint_eq(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        ck_assert_int_eq(a->rows[i].completed, b->rows[i].completed);
+        ck_assert_int_eq(a->rows[i].seq, b->rows[i].seq);
+        ck_assert_int_eq(a->rows[i].enough, b->rows[i].enough);
+        ck_assert_msg(a->rows[i].bound == b->rows[i].bound ||
+                          (isnan(a->rows[i].bound) && isnan(b->rows[i].bound)),
+                      "%zu: %.17g and %.17g", i, a->rows[i].bound, b->rows[i].bound);
+        ck_assert(a->rows[i].relative == b->rows[i].relative ||
+                  (isnan(a->rows[i].relative) && isnan(b->rows[i].relative)));
+    }
+}
+
+/* Each count of the schedule up to the completed trials has a row, with the place of its trial. */
+START_TEST(bounds_are_kept_at_their_counts)
+{
+    make_learner(&s, "a", "'max_trials': 50", "");
+    run_trials("a", 3);
+    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+    ck_assert(!sweep_of_id(&s, "a").has_regret);
+    struct suggestion_row failing = ask_one(&s, "a", "c");
+    tell(&s, "a", failing.number, "c", NAN); /* a place of the order, and no completed trial */
+    run_trials("a", 11);
+    ck_assert_int_eq(check_all(s.db, false).kept, 11);
+    struct regret_check_list l = list_of("a");
+    ck_assert_uint_eq(l.n, 11);
+    for (size_t i = 0; i < l.n; i++) {
+        ck_assert_int_eq(l.rows[i].completed, (int64_t)i + 4);
+        ck_assert_int_eq(l.rows[i].seq, (int64_t)i + 5);
+        ck_assert_int_eq(l.rows[i].enough, l.rows[i].completed >= 12);
+        ck_assert(l.rows[i].bound >= 0);
+    }
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert(w.has_regret && w.regret.completed == 14 && w.regret.bound == l.rows[10].bound);
+    ck_assert_int_eq(w.state, SWEEP_RUNNING);
+    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+}
+END_TEST
+
+/* Computed after each trial, by one server that keeps its history, or at the end by another one. */
+START_TEST(bounds_do_not_depend_on_when_they_are_computed)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *warm = regret_checks_create(s.db);
+    struct regret_report one;
+    make_learner(&s, "a", "'max_trials': 50", "");
+    make_learner(&s, "b", "'max_trials': 50", "");
+    for (int i = 0; i < 21; i++) {
+        run_trials("a", 1);
+        ck_ok(regret_checks_round(warm, false, NULL, &one, &err), err);
+        ck_assert_int_eq(one.kept, i >= 3);
+    }
+    run_trials("b", 21);
+    ck_assert_int_eq(check_all(s.db, false).kept, 18);
+    struct regret_check_list a = list_of("a"), b = list_of("b");
+    check_same(&a, &b);
+}
+END_TEST
+
+#define STOP "'max_trials': 60, 'stop_when': {'regret': 1000, 'min_trials': 15}"
+
+START_TEST(a_bound_within_the_limit_ends_the_sweep)
+{
+    make_learner(&s, "a", STOP, "");
+    run_trials("a", 14);
+    ck_assert_int_eq(check_all(s.db, false).sweeps_ended, 0);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    struct suggestion_row open = ask_one(&s, "a", "other");
+    run_trials("a", 3);
+    struct regret_report r = check_all(s.db, false);
+    ck_assert_int_eq(r.sweeps_ended, 1);
+    ck_assert_int_eq(r.kept, 3); /* those after its end too */
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert_int_eq(w.state, SWEEP_FINISHING);
+    ck_assert_msg(strstr(w.reason, "of loss was left to gain after 15 completed trials "
+                                   "(stop_when.regret is 1000)") != NULL,
+                  "%s", w.reason);
+    struct trial_row t = trial_of(&s, "a", open.number);
+    ck_assert_int_eq(t.state, TRIAL_CANCELLED);
+    ck_assert_ptr_nonnull(strstr(t.reason, "left to gain"));
+    ck_assert_int_eq(reap(&s).ensembles, 1);
+    w = sweep_of_id(&s, "a");
+    ck_assert_int_eq(w.state, SWEEP_COMPLETED);
+    ck_assert_ptr_nonnull(strstr(w.reason, "left to gain")); /* it stays */
+}
+END_TEST
+
+static as_status change(const char *patch, struct sweep_changed *ret)
+{
+    struct sweep_patch p;
+    json_t *j = json_of(patch);
+    as_status st = sweep_patch_parse(j, &p, &err);
+    if (st == AS_OK)
+        st = sweep_change(s.db, &s.a, "a", &p, NULL, ret, &err);
+    json_decref(j);
+    return st;
+}
+
+START_TEST(the_limit_is_set_moved_and_removed)
+{
+    struct sweep_changed got;
+    make_learner(&s, "a", "'max_trials': 60", "");
+    run_trials("a", 20);
+    check_all(s.db, false);
+    /* too few trials by its own minimum; then the bound that is there already */
+    ck_ok(change("{'limits': {'stop_when': {'relative': 1, 'min_trials': 21}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    ck_ok(change("{'limits': {'stop_when': {'regret': 1000}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_FINISHING);
+    ck_fails(change("{'state': 'running'}", &got), AS_E_CONFLICT, err, "stop_when");
+    ck_ok(change("{'limits': {'stop_when': {'regret': 0}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    ck_ok(change("{'limits': {'stop_when': {'regret': 1000}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_FINISHING);
+    ck_ok(change("{'limits': {'stop_when': null}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    ck_assert_ptr_null(strstr(got.sweep.document, "stop_when"));
+    run_trials("a", 4); /* and its bounds go on where they were */
+    check_all(s.db, false);
+    ck_assert_int_eq(list_of("a").rows[list_of("a").n - 1].completed, 24);
+    ck_fails(change("{'limits': {'stop_when': 0.1}}", &got), AS_E_INVAL, err, "/limits/stop_when");
+    struct sweep_change_list changes;
+    ck_ok(sweep_changes(s.db, &s.a, "a", &changes, &err), err);
+    ck_assert_ptr_nonnull(strstr(changes.rows[0].changes, "stop_when"));
+}
+END_TEST
+
+/* A row that some server kept ends the sweep at the next round of any reaper, should the one that
+ * kept it have found it paused and changed since. */
+START_TEST(the_rule_reads_the_rows_alone)
+{
+    make_learner(&s, "a", STOP, "");
+    run_trials("a", 4);
+    ck_assert_int_eq(reap(&s).sweeps_ended, 0);
+    pg_fixture_exec(s.url, "insert into regret_check (sweep_key, completed, seq, bound, enough) "
+                           "select key, n, n, 1, true from sweep, generate_series(18, 20) n");
+    ck_assert_int_eq(reap(&s).sweeps_ended, 1);
+    ck_assert_ptr_nonnull(strstr(sweep_of_id(&s, "a").reason, "after 20 completed trials"));
+}
+END_TEST
+
+/* The latest three bounds count, not the lowest. */
+START_TEST(the_latest_three_bounds_count)
+{
+    struct sweep_changed got;
+    make_learner(&s, "a", "'max_trials': 60", "");
+    run_trials("a", 4);
+    pg_fixture_exec(s.url,
+                    "insert into regret_check (sweep_key, completed, seq, bound, enough) "
+                    "select key, n, n, abs(n - 23), true from sweep, generate_series(20, 25) n");
+    ck_ok(change("{'limits': {'stop_when': {'regret': 1}}}", &got), err); /* 3 2 1 0 1 2 */
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    pg_fixture_exec(s.url, "update regret_check set enough = false, bound = null where completed = "
+                           "24");
+    ck_ok(change("{'limits': {'stop_when': {'regret': 2}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    pg_fixture_exec(s.url, "update regret_check set enough = true, bound = 2 where completed = 24");
+    ck_ok(change("{'limits': {'stop_when': {'regret': 2}}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_FINISHING);
+}
+END_TEST
+
+static void *check_in_thread(void *db)
+{
+    struct regret_report *r = as_calloc(1, sizeof *r);
+    *r = check_all(db, false);
+    return r;
+}
+
+/* Two servers at once: one keeps each bound, and one ends the sweep, at the same bound as alone. */
+START_TEST(two_servers_agree)
+{
+    struct store *other = NULL;
+    const struct store_opts opts = {.url = s.url};
+    pthread_t threads[4];
+    struct regret_report sum = {0};
+    make_learner(&s, "a", STOP, "");
+    make_learner(&s, "b", STOP, "");
+    run_trials("a", 24);
+    check_all(s.db, false);
+    run_trials("b", 24);
+    ck_ok(store_open(&opts, &other, &err), err);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, check_in_thread, i % 2 ? other : s.db),
+                         0);
+    for (int i = 0; i < 4; i++) {
+        struct regret_report *r = NULL;
+        pthread_join(threads[i], (void **)&r);
+        sum.kept += r->kept;
+        sum.sweeps_ended += r->sweeps_ended;
+        free(r);
+    }
+    store_close(other);
+    ck_assert_int_eq(sum.kept, 21);
+    ck_assert_int_eq(sum.sweeps_ended, 1);
+    struct regret_check_list a = list_of("a"), b = list_of("b");
+    check_same(&a, &b);
+    ck_assert_str_eq(sweep_of_id(&s, "a").reason, sweep_of_id(&s, "b").reason);
+}
+END_TEST
+
+/* A sweep that ended before its bounds were computed gets them when all sweeps are looked at. */
+START_TEST(an_ended_sweep_gets_its_bounds)
+{
+    make_learner(&s, "a", "'max_trials': 10", "");
+    run_trials("a", 10);
+    reap(&s);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_int_eq(check_all(s.db, false).kept, 0);
+    ck_assert_int_eq(check_all(s.db, true).kept, 7);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+}
+END_TEST
+
+/* A grid is bounded as any other search. A round ends early when it is told to. */
+START_TEST(any_search_is_bounded)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db);
+    atomic_bool stopping = true;
+    struct regret_report r;
+    make_grid(&s, "g", 40, "'max_concurrent_trials': 40");
+    int64_t epoch = make_runner(&s, "r", 40);
+    struct claim_list l = claim(&s, "r", epoch, 40);
+    for (size_t i = 0; i < 30; i++)
+        finish(&s, ref_of(&l.rows[i]), fabs((double)i - 12));
+    ck_ok(regret_checks_round(c, false, &stopping, &r, &err), err);
+    ck_assert_int_eq(r.kept, 0);
+    check_all(s.db, false);
+    ck_assert_int_eq(sweep_of_id(&s, "g").regret.completed, 30);
+    ck_assert(sweep_of_id(&s, "g").regret.enough);
+}
+END_TEST
+
+/* Of several metrics there is no bound, and none is computed. */
+START_TEST(several_metrics_have_none)
+{
+    json_t *doc = json_of(
+        "{'name': 'm', 'metrics': [{'name': 'loss', 'goal': 'minimize'}, {'name': 'acc', 'goal': "
+        "'maximize'}], 'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+        "{'method': 'random', 'seed': 1}, 'limits': {'max_trials': 9}}");
+    struct sweep_row w;
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &w, &err), err);
+    json_decref(doc);
+    for (int64_t i = 0; i < 6; i++) {
+        struct trial_row row;
+        struct suggestion_row t = ask_one(&s, "m", "c");
+        const struct measurement m[] = {{-1, "loss", (double)i}, {-1, "acc", 1}};
+        const struct completion done = {.outcome = OUTCOME_COMPLETED, .metrics = m, .n_metrics = 2};
+        const struct ask_ref ref = {.sweep = "m", .number = t.number, .client = "c"};
+        ck_ok(ask_complete(s.db, &s.a, &ref, &done, &row, &err), err);
+    }
+    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+    ck_assert_uint_eq(list_of("m").n, 0);
+    struct regret_check_list l;
+    ck_fails(regret_checks_list(s.db, &s.a, "nothing", &l, &err), AS_E_NOT_FOUND, err, "nothing");
+}
+END_TEST
+
+/* All values are equal, so that nothing separates the median trial from the best one. */
+START_TEST(a_sweep_of_one_value_has_no_relative_bound)
+{
+    make_learner(&s, "a", "'max_trials': 60, 'stop_when': {'relative': 0.5, 'min_trials': 4}", "");
+    for (int i = 0; i < 16; i++)
+        tell(&s, "a", ask_one(&s, "a", "c").number, "c", 2);
+    check_all(s.db, false);
+    struct regret_check x = sweep_of_id(&s, "a").regret;
+    ck_assert_int_eq(x.completed, 16);
+    ck_assert(x.enough && isnan(x.relative)); /* there is nothing that it is a share of */
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("scheduler/services/regret_checks");
+    TCase *t = service_case(suite, "bounds", &s, 0);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, bounds_are_kept_at_their_counts);
+    tcase_add_test(t, bounds_do_not_depend_on_when_they_are_computed);
+    tcase_add_test(t, a_bound_within_the_limit_ends_the_sweep);
+    tcase_add_test(t, the_limit_is_set_moved_and_removed);
+    tcase_add_test(t, the_rule_reads_the_rows_alone);
+    tcase_add_test(t, the_latest_three_bounds_count);
+    tcase_add_test(t, two_servers_agree);
+    tcase_add_test(t, an_ended_sweep_gets_its_bounds);
+    tcase_add_test(t, any_search_is_bounded);
+    tcase_add_test(t, several_metrics_have_none);
+    tcase_add_test(t, a_sweep_of_one_value_has_no_relative_bound);
+    return suite;
+}

@@ -1,0 +1,363 @@
+/* Views that compare trials and sweeps, in Chromium with the fixture: curves of all trials, contour,
+ * timeline, comparisons, the editor of a sweep, data sets. Each is checked with hostile names, values
+ * that are no numbers, one trial and no trial, and by axe in both themes. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { addressMatches, DIST, leave, matches, openBrowser, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
+import { startFixture, TOKEN } from "./fixture.mjs";
+import { checker } from "./schema.mjs";
+import { viewsOf } from "./views.mjs";
+
+const browser = await openBrowser();
+const { page, errors } = browser;
+const fixture = await startFixture(DIST, 0, { twins: true });
+const axe = readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8");
+const { region, heading, text, attribute, loaded, ...open } = viewsOf(page, fixture);
+/** By way of an empty page, as another address of a view is the same view. */
+async function visit(hash) {
+  await page.goto("about:blank");
+  await open.visit(hash);
+}
+async function openSweep(id, query = "") {
+  await visit(`#/sweeps/${id}${query}`);
+  await loaded(id);
+}
+const inSight = (name, what, look, wanted) => untilInSight(page, what, region(name), look, wanted);
+const sweepOf = (id) => fixture.sweeps.get(id);
+
+/** The bytes of a download. */
+async function saved(panel, kind) {
+  const [file] = await Promise.all([page.waitForEvent("download"), panel.getByRole("button", { name: kind, exact: true }).first().click()]);
+  return readFileSync(await file.path());
+}
+
+/** All three downloads of a figure; the lines of its CSV. */
+async function downloads(panel, title) {
+  const svg = String(await saved(panel, "SVG"));
+  assert.match(svg, new RegExp(`^<svg [^]*<title>${title}[^]*</svg>\n$`));
+  assert.doesNotMatch(svg, /<img|<script/);
+  assert.equal((await saved(panel, "PNG")).subarray(1, 4).toString(), "PNG");
+  return String(await saved(panel, "CSV")).trim().split("\r\n");
+}
+
+const curvesOf = (id) => sweepOf(id).trials.filter((t) => t.step).length;
+
+const steps = {
+  "curves of all trials: all of them, stopped ones apart, by step and time, smoothed; in the address": async () => {
+    await openSweep("digits-mlp");
+    const panel = region("Curves of all trials");
+    await inSight("Curves of all trials", "the curves", attribute(panel, "data-curves"), (n) => n === String(curvesOf("digits-mlp")));
+    await matches(page, "what is stopped", text(panel), /40 curves, 2 stopped/);
+    await panel.getByRole("button", { name: "Relative time" }).click();
+    await addressMatches(page, /across=time/);
+    await matches(page, "the axis in words", attribute(panel.getByRole("img"), "aria-label"), /^val_error of 40 trials against the seconds since its attempt began; 2 of them were stopped/);
+    await panel.getByLabel("Smooth").fill("0.6");
+    await panel.getByLabel("Log y").check();
+    await addressMatches(page, /smooth=0\.6/);
+    await leave(page, () => page.reload());
+    await loaded("digits-mlp");
+    await inSight("Curves of all trials", "the same after a reload", attribute(panel.getByRole("img"), "aria-label"), (l) => /seconds/.test(l ?? ""));
+    assert.equal(await panel.getByLabel("Log y").isChecked(), true);
+    const csv = await downloads(panel, "val_error of 40 trials");
+    assert.equal(csv[0], "number,step,time,val_error,highlighted");
+    assert.equal(csv.length, 1 + 20 * curvesOf("digits-mlp"));
+    const lines = () => panel.getByRole("region", { name: "Ends of the curves" }).locator("tbody tr").count();
+    await panel.getByText("Ends of the curves").click();
+    assert.equal(await lines(), 20);
+  },
+
+  "curves of all trials: the filter and the selection hold, the nearest one is named, a click opens it": async () => {
+    await visit("#/sweeps/digits-mlp?filter=number%20%3C%2010&picked=3-5");
+    const panel = region("Curves of all trials");
+    await inSight("Curves of all trials", "the curves", attribute(panel, "data-curves"), (n) => n === "10");
+    await matches(page, "what is highlighted", text(panel), /10 curves, 3 highlighted/);
+    const canvas = panel.getByRole("img");
+    const box = await canvas.boundingBox();
+    let found = false;
+    for (let y = 20; y < 300 && !found; y += 6) {
+      await page.mouse.move(box.x + box.width / 2, box.y + y);
+      found = /#\d+ completed: step/.test(await panel.innerText());
+    }
+    assert.ok(found, "no curve under the pointer");
+    const at = await page.evaluate(() => document.querySelector(".all-curves .caption").innerText);
+    await leave(page, () => page.mouse.up({ button: "left" }).then(() => page.mouse.down()).then(() => page.mouse.up()));
+    await heading(`#${/#(\d+)/.exec(at)[1]}`).waitFor();
+  },
+
+  "curves of all trials: a new point is drawn without a reload": async () => {
+    await openSweep("live");
+    const panel = region("Curves of all trials");
+    await inSight("Curves of all trials", "the curves", attribute(panel, "data-curves"), (n) => n === String(curvesOf("live")));
+    const before = curvesOf("live");
+    sweepOf("live").add("completed");
+    fixture.emit("trial.changed", { sweep: "live", number: sweepOf("live").trials.length - 1, state: "completed", attempt: 1 });
+    await inSight("Curves of all trials", "one more", attribute(panel, "data-curves"), (n) => n === String(before + 1));
+  },
+
+  "curves of all trials: thousands are a picture of how many; hostile, one, none": async () => {
+    await openSweep("big");
+    const panel = region("Curves of all trials");
+    await inSight("Curves of all trials", "the curves", attribute(panel, "data-curves"), (n) => n === "5000");
+    await matches(page, "what is drawn", text(panel), /Many curves: the darker a place/);
+    assert.equal(await panel.getAttribute("data-lines"), "1");
+    await openSweep("nasty");
+    await inSight("Curves of all trials", "no curve of this metric", text(panel), (t) => /No trial has a curve of __proto__/.test(t));
+    await visit("#/sweeps/empty");
+    await inSight("Curves of all trials", "no trial", text(panel), (t) => /No trials yet/.test(t));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "contour: two parameters that the address names, the nearest trial, downloads": async () => {
+    await openSweep("tuned", "?explore=contour");
+    const panel = region("Parameters of all trials");
+    const done = sweepOf("tuned").trials.filter((t) => t.state === "completed").length;
+    await matches(page, "the chart in words", attribute(panel.getByRole("img"), "aria-label"), new RegExp(`^width against lr of ${done} completed trials; coloured by val_error`));
+    await inSight("Parameters of all trials", "the model's fields", () => panel.locator("figure").getAttribute("data-cells"), (n) => n === "144");
+    await matches(page, "what they are", text(panel), /other parameters are those of #\d+, the darker the better; means from/);
+    await panel.getByLabel("Up").selectOption("optimizer");
+    await addressMatches(page, /cy=optimizer/);
+    await inSight("Parameters of all trials", "fields of words", () => panel.locator("figure").getAttribute("data-cells"), (n) => n === "24");
+    await panel.getByRole("button", { name: "Slices" }).click();
+    await inSight("Parameters of all trials", "predictions along each", () => panel.locator(".slices").getAttribute("data-predicted"), (n) => n === "7");
+    await matches(page, "what the lines are", text(panel), /Lines are a model's mean[^]*R² 0\.87/);
+    await panel.getByRole("button", { name: "Contour" }).click();
+    await matches(page, "the chart in words", attribute(panel.getByRole("img"), "aria-label"), /^optimizer against lr/);
+    assert.equal((await downloads(panel, "optimizer against lr")).length, 1 + done);
+    await openSweep("nasty", "?explore=contour");
+    await panel.getByRole("img").waitFor();
+    await inSight("Parameters of all trials", "why there is no model", text(panel), (t) => /No prediction: 2 trials have a value/.test(t));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "timeline: lanes of runners, groups and seats; zoom in the address; downloads": async () => {
+    await openSweep("digits-mlp");
+    const panel = region("Timeline");
+    await inSight("Timeline", "the attempts", attribute(panel, "data-runs"), (n) => Number(n) === 46); // a lost attempt, and a gang whose six seats stand for it
+    await matches(page, "outcomes", text(panel), /completed[^]*failed[^]*lost/);
+    await panel.getByText("Runners", { exact: true }).click();
+    await matches(page, "its runners", text(panel.getByRole("region", { name: "Lanes of each runner" })), /box-1[^]*box-2[^]*gpu-0/);
+    const lanes = Number(await panel.getAttribute("data-lanes"));
+    assert.ok(lanes >= 6 && lanes < 46, String(lanes));
+    await panel.getByRole("button", { name: "Zoom in" }).click();
+    await addressMatches(page, /from=\d+&to=\d+/);
+    const part = attribute(panel.getByRole("img"), "aria-label");
+    const before = await part();
+    await panel.getByRole("button", { name: "Later" }).click();
+    await until(page, "another part", part, (l) => l !== before);
+    await panel.getByRole("button", { name: "Whole" }).click();
+    const canvas = panel.getByRole("img");
+    await canvas.scrollIntoViewIfNeeded();
+    const box = await canvas.boundingBox();
+    await page.mouse.move(box.x + 300, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 500, box.y + 40);
+    await page.mouse.up();
+    await addressMatches(page, /from=\d+&to=\d+/);
+    const csv = await downloads(panel, "46 attempts in ");
+    assert.equal(csv[0], "number,attempt,seat,runner,group,began_at,ended_at,outcome");
+    assert.equal(csv.length, 47);
+    await openSweep("big");
+    await inSight("Timeline", "5,000 attempts", attribute(panel, "data-runs"), (n) => n === "5000");
+    await openSweep("nasty");
+    await inSight("Timeline", "hostile runners", attribute(panel, "data-runs"), (n) => n === "3");
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "trials side by side, from the selection: what differs first, curves, outputs, files": async () => {
+    await openSweep("digits-mlp", "?picked=3-5");
+    await leave(page, () => region("All trials").getByRole("link", { name: "Compare 3" }).click());
+    await heading("Compare 3 trials").waitFor();
+    const values = region("Values");
+    const chosen = [3, 4, 5].map((n) => sweepOf("digits-mlp").trials[n]);
+    const names = Object.keys(sweepOf("digits-mlp").space);
+    const differs = (name) => new Set(chosen.map((t) => JSON.stringify(t.params[name]))).size > 1;
+    await shows(page, "how many differ", attribute(values, "data-differing"), String(names.filter(differs).length));
+    const rows = () => values.locator("tbody").nth(1).locator("tr:not(.part) th").allInnerTexts();
+    assert.deepEqual(await rows(), [...names.filter(differs), ...names.filter((n) => !differs(n))]);
+    await shows(page, "curves", attribute(region("Curves"), "data-curves"), "3");
+    await region("Curves").getByLabel("Metric").selectOption("train_loss");
+    await addressMatches(page, /metric=train_loss/);
+    assert.equal((await downloads(region("Curves"), "train_loss of 3 trials")).length, 61);
+    await shows(page, "outputs", () => region("Outputs").locator(".log").count(), 3);
+    await matches(page, "files, which are the same", text(region("Artifacts")), /model\.safetensors the same/);
+    await values.getByRole("button", { name: "Leave out #4" }).click();
+    await heading("Compare 2 trials").waitFor();
+    await addressMatches(page, /of=digits-mlp%3A3%2C5/);
+    await visit("#/compare/trials?of=nasty:0,2;digits-mlp:3;nope:1");
+    await matches(page, "what is not there", text(page.locator(".stale")), /#1 of nope/);
+    browser.expect(/status of 404/);
+    await shows(page, "those that are", () => values.locator("thead a").allInnerTexts(), ["nasty #0", "nasty #2", "digits-mlp #3"]);
+    await visit("#/compare/trials");
+    await page.getByText("No trial is chosen").waitFor();
+    await visit("#/compare/trials?of=digits-mlp:7");
+    await shows(page, "one trial", attribute(values, "data-differing"), "0");
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "sweeps side by side: seeds are one group with its interval; best so far and distribution": async () => {
+    await visit("#/sweeps");
+    for (const id of ["twin-1", "twin-2", "twin-3", "digits-mlp"]) await page.getByLabel(`Select sweep ${id}`, { exact: true }).check();
+    await leave(page, () => page.getByRole("link", { name: "Compare 4" }).click());
+    const best = region("Best so far");
+    await shows(page, "groups", attribute(best, "data-groups"), "2");
+    await matches(page, "the group", text(best), /twin-1 \(3 seeds\)/);
+    const bests = ["twin-1", "twin-2", "twin-3"].map((id) => sweepOf(id).view.best.value).sort((a, b) => a - b);
+    const median = Number(/at the end: twin-1 \(3 seeds\) ([\d.e-]+)/.exec(await best.getByRole("img").getAttribute("aria-label"))[1]);
+    assert.ok(Math.abs(median - bests[1]) < 1e-3 * bests[1], `${median}: ${bests}`);
+    await best.getByRole("button", { name: "Time" }).click();
+    await addressMatches(page, /across=seconds/);
+    await best.getByRole("button", { name: "Steps" }).click();
+    await matches(page, "steps", attribute(best.getByRole("img"), "aria-label"), /against steps of all trials/);
+    const csv = await downloads(best, "Best val_error so far against steps of all trials");
+    const ends = csv.filter((l) => l.startsWith("twin-1")).at(-1).split(",").slice(2).map(Number);
+    assert.ok(Math.abs(ends[1] - bests[1]) < 1e-12 && ends[0] >= bests[0] && ends[2] <= bests[2] && ends[0] < ends[1], String(ends));
+    await shows(page, "distributions", attribute(region("Distribution"), "data-sweeps"), "4");
+    assert.equal((await downloads(region("Distribution"), "Share of the completed trials")).length, 1 + 30 * 3 + sweepOf("digits-mlp").view.counts.completed);
+    await page.getByRole("button", { name: "Leave out digits-mlp" }).click();
+    await shows(page, "groups", attribute(best, "data-groups"), "1");
+    await page.getByLabel("Add").fill("nasty");
+    await shows(page, "the sweeps", attribute(region("Compared"), "data-sweeps"), "4");
+    await page.getByText(/Their first objectives differ/).waitFor();
+    await visit("#/compare?sweeps=empty");
+    await shows(page, "a sweep without trials", attribute(region("Compared"), "data-sweeps"), "1");
+    assert.equal(await best.count(), 0);
+    await visit("#/compare?sweeps=nope");
+    await page.getByText("Not there: nope.").waitFor();
+    await visit("#/compare");
+    await page.getByText("No sweep is chosen").waitFor();
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "a sweep is begun: faults with their lines as one types, a preview, then its page": async () => {
+    await visit("#/sweeps");
+    await leave(page, () => page.getByRole("link", { name: "New sweep" }).click());
+    const faults = region("Faults");
+    const area = page.getByLabel("Sweep document", { exact: true });
+    await shows(page, "no faults", attribute(faults, "data-faults"), "0");
+    await area.fill("name: mine\nmetric: {name: loss, goal: minimize}\nparameters:\n  lr:\n    type: float\n    min: 3\n    max: 1\nwhatever: 1\nlimits: {max_trials: 9}\n");
+    await shows(page, "faults", attribute(faults, "data-faults"), "2");
+    await matches(page, "the lines", text(faults), /line 8[^]*whatever is unknown[^]*line 7[^]*must be above min/);
+    assert.equal(await page.getByRole("button", { name: "Begin the sweep" }).isDisabled(), true);
+    await faults.getByRole("button", { name: "line 7" }).click();
+    assert.equal(await area.evaluate((a) => a.value.slice(a.selectionStart, a.selectionEnd)), "    max: 1");
+    await area.fill("name: mine\nmetric: {name: loss\n");
+    await matches(page, "a fault of YAML", text(faults), /line \d/);
+    await area.fill("name: mine\nmetric: {name: loss, goal: minimize}\nparameters: {lr: {type: float, min: 0, max: 1}}\nsearch: {method: grid, seed: 3}\nlimits: {max_trials: 9}\n");
+    const preview = region("Preview");
+    await matches(page, "the preview", text(preview), /Trials\s*9[^]*Cells of the grid\s*1,234[^]*point 0 of grid/);
+    await leave(page, () => page.getByRole("button", { name: "Begin the sweep" }).click());
+    await heading("mine").waitFor();
+    const sent = fixture.requests.filter((r) => r.method === "POST" && r.path === "/v1/sweeps").map((r) => r.body);
+    assert.deepEqual(sent, [{ name: "mine", metric: { name: "loss", goal: "minimize" }, parameters: { lr: { type: "float", min: 0, max: 1 } }, search: { method: "grid", seed: 3 }, limits: { max_trials: 9 } }]);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "a sweep is cloned, and deleted after a question": async () => {
+    await openSweep("twin-3");
+    await leave(page, () => page.getByRole("link", { name: "Clone" }).click());
+    await matches(page, "its document", () => page.getByLabel("Sweep document", { exact: true }).inputValue(), /^name: twin-3\n[^]*seed: 47/);
+    await shows(page, "no faults", attribute(region("Faults"), "data-faults"), "0");
+    await openSweep("twin-3");
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Keep it" }).click();
+    assert.ok(sweepOf("twin-3"));
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await leave(page, () => page.getByRole("button", { name: "Delete the sweep" }).click());
+    await heading("Sweeps").waitFor();
+    assert.equal(fixture.sweeps.has("twin-3"), false);
+    await openSweep("live");
+    assert.equal(await page.getByRole("button", { name: "Delete…" }).count(), 0, "it has not ended");
+  },
+
+  "a selection: cancelled, tried again, and enqueued with changes": async () => {
+    const live = sweepOf("live");
+    const running = live.trials.filter((t) => t.state === "running").map((t) => t.number);
+    const failed = live.trials.filter((t) => t.state === "failed").map((t) => t.number);
+    const selected = region("All trials").getByRole("group", { name: "Selected trials" });
+    await openSweep("live", `?picked=${[...running, ...failed].join()}`);
+    await selected.getByRole("button", { name: `Cancel ${running.length}…` }).click();
+    await page.getByRole("button", { name: "Cancel them" }).click();
+    await until(page, "cancelled trials", async () => running.filter((n) => live.trials[n].state === "cancelled").length, (n) => n === running.length);
+    await selected.getByRole("button", { name: `Retry ${running.length + failed.length}…` }).click();
+    await page.getByRole("button", { name: "Retry them" }).click();
+    await until(page, "queued trials", async () => [...running, ...failed].filter((n) => live.trials[n].state === "queued").length, (n) => n === running.length + failed.length);
+    await openSweep("live", "?picked=0-1");
+    const before = live.trials.length;
+    await selected.getByRole("button", { name: "Enqueue again…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Enqueue 2 configurations again" });
+    browser.expect(/status of 400/);
+    await dialog.getByLabel("dropout", { exact: true }).fill("7");
+    await dialog.getByRole("button", { name: "Enqueue" }).click();
+    await dialog.getByRole("alert").getByText("/0/params/dropout is out of range").waitFor();
+    await dialog.getByLabel("dropout", { exact: true }).fill("0.25");
+    await dialog.getByLabel("lr", { exact: true }).fill("/2");
+    await dialog.getByRole("button", { name: "Enqueue" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const made = live.trials.slice(before);
+    assert.deepEqual(made.map((t) => t.params), [0, 1].map((n) => ({ ...live.trials[n].params, dropout: 0.25, lr: live.trials[n].params.lr / 2 })));
+  },
+
+  "data sets: the list, and one with its columns": async () => {
+    await visit("#/runners");
+    await leave(page, () => page.getByRole("link", { name: "Data", exact: true }).click());
+    await shows(page, "the names", () => region("Data sets").locator("tbody a").allInnerTexts(), ["digits", "people"]);
+    await leave(page, () => page.getByRole("link", { name: "people" }).click());
+    await shows(page, "columns", attribute(region("Columns"), "data-columns"), "4");
+    await matches(page, "what is missing", text(region("Columns")), /categorical\s*25\.0 %/);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    await visit("#/data/nope");
+    browser.expect(/status of 404/);
+    await heading("There is no data set nope").waitFor();
+  },
+};
+
+const views = {
+  contour: async () => { await openSweep("tuned", "?explore=contour"); await region("Parameters of all trials").getByRole("img").waitFor(); },
+  timeline: async () => {
+    await openSweep("digits-mlp");
+    await inSight("Timeline", "the attempts", attribute(region("Timeline"), "data-runs"), (n) => n === "46");
+  },
+  "trials side by side": async () => { await visit("#/compare/trials?of=digits-mlp:3-6;nasty:0"); await shows(page, "curves", attribute(region("Curves"), "data-curves"), "5"); },
+  "sweeps side by side": async () => { await visit("#/compare?sweeps=twin-1,twin-2,digits-mlp,tuned"); await shows(page, "groups", attribute(region("Best so far"), "data-groups"), "3"); },
+  "new sweep": async () => { await visit("#/new"); await region("Preview").waitFor(); },
+  "new sweep with faults": async () => { await visit("#/new"); await page.getByLabel("Sweep document", { exact: true }).fill("name: mine\nwhatever: 1\n"); await shows(page, "faults", attribute(region("Faults"), "data-faults"), "2"); },
+  "enqueue again": async () => { await openSweep("digits-mlp", "?picked=3-5"); await page.getByRole("button", { name: "Enqueue again…" }).click(); await page.getByRole("dialog", { name: /Enqueue 3/ }).waitFor(); },
+  "data sets": async () => { await visit("#/data"); await page.getByRole("link", { name: "people" }).waitFor(); },
+  "a data set": async () => { await visit("#/data/people"); await region("Columns").waitFor(); },
+  "curves of all trials": async () => {
+    await openSweep("digits-mlp", "?picked=3-5");
+    await inSight("Curves of all trials", "the curves", attribute(region("Curves of all trials"), "data-curves"), (n) => n === "40");
+  },
+};
+
+const only = process.argv[2];
+try {
+  await open.visit(`#token=${TOKEN}`);
+  for (const [name, work] of Object.entries(steps)) if (!only || new RegExp(only).test(name)) await step(name, work);
+  for (const colorScheme of ["light", "dark"]) {
+    await step(`no violation of accessibility rules (${colorScheme})`, async () => {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.mouse.move(0, 0);
+      await shows(page, "the theme", attribute(page.locator("html"), "data-theme"), colorScheme);
+      for (const [name, open] of Object.entries(views)) {
+        if (only && !new RegExp(only).test(name)) continue;
+        await open();
+        await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(" ", "-")}-${colorScheme}.png`, fullPage: true });
+        await page.evaluate(axe);
+        const found = await browser.atFullSpeed(() => page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } })));
+        assert.deepEqual(found.violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`), []);
+      }
+    });
+  }
+  if (!only) await step("the fixture answered as the OpenAPI document says", async () => {
+    const check = checker(join(SOURCE, "api/openapi.yaml"), tools()("yaml").parse);
+    assert.deepEqual(fixture.seen.flatMap(([method, path, body]) => check(method, path, body)).slice(0, 10), []);
+    for (const path of ["/v1/preview", "/v1/sweeps/{sweep}/surface", "/v1/datasets"]) assert.ok(fixture.seen.some(([, at]) => at === path), path);
+  });
+  assert.deepEqual(errors, [], "the console stayed clean, and nothing broke the content security policy");
+} finally {
+  fixture.close();
+  await browser.close();
+}

@@ -1,0 +1,48 @@
+/* The frame of a drawing with two axes: where places between 0 and 1 lie on a surface; grid, ticks and
+ * names of the axes. */
+import { colour } from "../theme";
+import type { Axis } from "./scale_of";
+import type { Surface } from "./surface";
+
+export interface Pad {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+export const PAD: Pad = { left: 58, right: 14, top: 12, bottom: 36 };
+const LABEL_PX = 56; // room for the label of a tick
+
+export interface Frame {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+  px(place: number): number;
+  py(place: number): number;
+}
+
+/** The inner part of a surface of this size. */
+export function frameOf(width: number, height: number, pad: Pad = PAD): Frame {
+  const [left, right, top, bottom] = [pad.left, width - pad.right, pad.top, height - pad.bottom];
+  return { left, right, top, bottom, px: (p) => left + p * (right - left), py: (p) => bottom - p * (bottom - top) };
+}
+
+const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+/** Grid, ticks and names. */
+export function drawFrame(s: Surface, f: Frame, x: Axis, y: Axis): void {
+  const [grid, text] = [colour("--grid"), colour("--text-2")];
+  for (const t of y.ticks) {
+    s.line([f.left, f.right], [f.py(t.place), f.py(t.place)], grid, 1, 1);
+    s.text(f.left - 6, f.py(t.place), cut(t.label, 9), text, "end");
+  }
+  const every = Math.ceil(x.ticks.length / Math.max(1, Math.floor((f.right - f.left) / LABEL_PX)));
+  x.ticks.forEach((t, i) => {
+    s.line([f.px(t.place), f.px(t.place)], [f.top, f.bottom], grid, 1, 1);
+    if (i % every === 0) s.text(f.px(t.place), f.bottom + 10, cut(t.label, 10), text, "middle");
+  });
+  s.text((f.left + f.right) / 2, f.bottom + 26, `${cut(x.label, 40)}${x.log ? " (log)" : ""}`, text, "middle");
+  if (y.beyond) s.text(f.right, f.top, "far ones at the edge", text, "end");
+}

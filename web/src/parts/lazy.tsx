@@ -1,0 +1,22 @@
+/* A component whose code is loaded when it is shown for the first time, so that the first load of the
+ * page stays small. */
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { messageOf } from "../api/http";
+
+export function lazy<P extends object>(load: () => Promise<ComponentType<P>>) {
+  let loaded: ComponentType<P> | null = null;
+  return function Lazy(props: P) {
+    const [, setReady] = useState(loaded !== null);
+    const [error, setError] = useState<string | null>(null);
+    useEffect(() => {
+      if (loaded !== null) return undefined;
+      let here = true;
+      load().then((component) => { loaded = component; if (here) setReady(true); }, (e: unknown) => { if (here) setError(messageOf(e)); });
+      return () => { here = false; };
+    }, []);
+    const Loaded = loaded;
+    if (Loaded !== null) return <Loaded {...props} />;
+    return error === null ? null : <p class="stale" role="alert">A part of the page could not be loaded: {error}. Reload the page; the server may have a newer version.</p>;
+  };
+}

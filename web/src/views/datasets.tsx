@@ -1,0 +1,113 @@
+/* The data sets; one data set with its columns and files. */
+import type * as Api from "../api/types";
+import { bytes, count, NONE } from "../format";
+import { DatasetsModel, OneDataset } from "../live/datasets";
+import { useModel } from "../live/model";
+import { Empty, Loading, Since } from "../parts/small";
+import { Table, type Column } from "../parts/table";
+import { choose, go, href, route } from "../route";
+
+const sizeOf = (d: Api.Dataset) => d.files.reduce((sum, f) => sum + f.size, 0);
+
+const columns: Column<Api.Dataset>[] = [
+  { id: "name", label: "Data set", width: 28, least: 14, key: (d) => d.name, cell: (d) => <a href={href(["data", d.name])} title={d.name}>{d.name}</a> },
+  { id: "task", label: "Task", width: 18, least: 14, key: (d) => d.task, cell: (d) => d.task.replace("_", " ") },
+  { id: "input", label: "Input", width: 8, key: (d) => d.input, cell: (d) => d.input },
+  { id: "rows", label: "Rows", width: 11, numeric: true, key: (d) => d.rows, cell: (d) => count(d.rows) },
+  { id: "features", label: "Features", width: 10, numeric: true, key: (d) => d.features, cell: (d) => count(d.features) },
+  { id: "outputs", label: "Outputs", title: "Classes, columns of the target, or the vocabulary", width: 9, numeric: true, key: (d) => d.outputs, cell: (d) => count(d.outputs) },
+  { id: "test", label: "Test rows", width: 10, numeric: true, key: (d) => d.test?.rows ?? null, cell: (d) => (d.test ? count(d.test.rows) : "") },
+  { id: "format", label: "Format", width: 11, key: (d) => d.format, cell: (d) => d.format },
+  { id: "size", label: "Size", width: 10, numeric: true, key: sizeOf, cell: (d) => bytes(sizeOf(d)) },
+  { id: "created", label: "Added", width: 13, least: 10, key: (d) => Date.parse(d.created_at), cell: (d) => <Since time={d.created_at} /> },
+];
+
+export function DatasetsView() {
+  const model = useModel(() => new DatasetsModel(), "data sets");
+  const { query } = route.value;
+  const all = model.datasets.value;
+  const order = { column: query.get("sort") ?? "name", descending: query.get("order") === "desc" };
+  return (
+    <main>
+      <div class="head"><h1>Data sets</h1>{all !== null && all.length > 0 && <span class="faint">{count(all.length)}</span>}</div>
+      <Loading of={model.refresher} ready={all !== null}>
+        {all?.length === 0 ? <Empty title="No data sets yet"><p>A data set is what the built-in trainer learns from. Add one from a terminal:</p><pre>assay data add rows.csv --name rows --target column</pre></Empty> : (
+          <section class="panel flush">
+            <Table label="Data sets" columns={columns} rows={all ?? []} rowKey={(d) => d.name} order={order} open={(d) => go(["data", d.name])}
+              setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="" />
+          </section>
+        )}
+      </Loading>
+    </main>
+  );
+}
+
+export function DatasetView({ name }: { name: string }) {
+  const model = useModel(() => new OneDataset(name), `data set ${name}`);
+  const d = model.dataset.value;
+  return (
+    <main>
+      <Loading of={model.refresher} ready={d !== null} missing={<><h1>There is no data set <bdi>{name}</bdi></h1><p><a href={href(["data"])}>All data sets</a></p></>}>
+        {d && (
+          <>
+            <div class="head"><nav aria-label="Where this is"><a href={href(["data"])}>Data sets</a><span aria-hidden="true">/</span></nav><h1>{d.name}</h1></div>
+            {d.description && <p class="reason">{d.description}</p>}
+            <Facts d={d} />
+            {d.columns && <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} />}
+            {d.classes && <section class="panel" aria-label="Classes"><div class="bar"><h2>Classes <small>{count(d.classes.length)}</small></h2></div><p class="words">{d.classes.slice(0, MOST_WORDS).join(", ")}{d.classes.length > MOST_WORDS && ` and ${count(d.classes.length - MOST_WORDS)} more`}</p></section>}
+            <FilesPanel files={d.files} />
+          </>
+        )}
+      </Loading>
+    </main>
+  );
+}
+
+const MOST_WORDS = 200;
+
+function Facts({ d }: { d: Api.Dataset }) {
+  const facts: [string, preact.ComponentChildren][] = [
+    ["Rows", count(d.rows)], ...(d.test ? [["Test rows", count(d.test.rows)] as [string, string]] : []), ["Features", count(d.features)], ["Outputs", count(d.outputs)],
+    ["Task", d.task.replace("_", " ")], ["Target", d.target === null || d.target === undefined ? NONE : String(d.target)],
+    ...(d.image ? [["Image", `${d.image.height} × ${d.image.width} × ${d.image.channels}`] as [string, string]] : []), ["Format", d.format], ["Added", <Since time={d.created_at} />],
+    ...Object.entries(d.options ?? {}).map(([k, v]): [string, string] => [k, String(v)]),
+  ];
+  return <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>;
+}
+
+/** The schema: what each column is, and how much of it is missing. */
+function ColumnsPanel({ columns: all, rows, target }: { columns: readonly Api.DatasetColumn[]; rows: number; target: string | number | null }) {
+  const valuesOf = (c: Api.DatasetColumn) => {
+    if (c.values) return `${c.values.slice(0, 20).join(", ")}${c.values.length > 20 ? ` and ${count(c.values.length - 20)} more` : ""}`;
+    if (c.kind === "date") return (c.cycles ?? []).join(", ");
+    return c.buckets === undefined ? "" : `${count(c.buckets)} numbers`;
+  };
+  return (
+    <section class="panel" aria-label="Columns" data-columns={all.length}>
+      <div class="bar"><h2>Columns <small>{count(all.length)}</small></h2></div>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Schema">
+        <table class="compared">
+          <thead><tr><th scope="col">Column</th><th scope="col">Kind</th><th scope="col" class="num">Missing</th><th scope="col" class="num">Values</th><th scope="col">Which</th></tr></thead>
+          <tbody>
+            {all.map((c, i) => (
+              <tr key={i}>
+                <th scope="row" title={c.name}>{c.name}{c.name === target && <small> target</small>}</th><td>{c.kind}</td>
+                <td class="num" title={`${count(c.missing)} rows`}>{c.missing === 0 ? "" : `${((100 * c.missing) / Math.max(1, rows)).toFixed(1)} %`}</td>
+                <td class="num">{c.values ? count(c.values.length + (c.other ?? 0)) : ""}</td><td title={valuesOf(c)}>{valuesOf(c)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function FilesPanel({ files }: { files: Api.Dataset["files"] }) {
+  return (
+    <section class="panel" aria-label="Files">
+      <div class="bar"><h2>Files</h2></div>
+      <table class="compared"><thead><tr><th scope="col">Role</th><th scope="col" class="num">Size</th><th scope="col">SHA-256</th></tr></thead><tbody>{files.map((f) => <tr key={f.role}><th scope="row">{f.role.replace("_", " ")}</th><td class="num">{bytes(f.size)}</td><td title={f.sha256}><code>{f.sha256.slice(0, 16)}</code></td></tr>)}</tbody></table>
+    </section>
+  );
+}
