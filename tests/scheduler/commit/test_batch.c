@@ -669,9 +669,11 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, equal_with_several_of_a_trial, 0, 2);
     tcase_add_loop_test(t, equal_with_objectives_and_bounds, 0, 2);
     tcase_add_loop_test(t, equal_with_a_target_and_few_failures, 0, 2);
-    tcase_add_loop_test(t, equal_with_forks, 0, 4);
     tcase_add_loop_test(t, equal_with_early_stopping, 0, 6);
     tcase_add_loop_test(t, equal_for_clients, 0, 3);
     tcase_add_test(t, a_batch_has_a_fixed_number_of_transactions);
+    TCase *forks = service_case(suite, "forks", &s, 0);
+    tcase_add_checked_fixture(forks, begin, end_committer);
+    tcase_add_loop_test(forks, equal_with_forks, 0, 2);
     return suite;
 }
