@@ -27,7 +27,7 @@ struct record {
     const json_t *reason;      /* borrowed; NULL: it was not stored */
     struct observation result; /* as it is after the trial has ended */
     trial_end end;
-    bool is_suggested;
+    bool is_suggested, is_forked;
     int64_t index, seen, finish_seq; /* finish_seq 0: it has not ended */
     struct past_end *past;           /* owned: its earlier ends */
     size_t n_past;
@@ -42,7 +42,7 @@ struct replay {
     struct warm_start *earlier;
     struct record *records;
     size_t n;
-    size_t n_suggested;
+    size_t n_suggested, n_forked;
     size_t next;                      /* the record that replay_next() looks at first */
     struct observation *observations; /* room for n */
     struct search_cache *cache;
@@ -277,6 +277,7 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
         .reason = json_object_get(trial, "suggestion"),
         .end = end_of(json_string_value(json_object_get(trial, "state"))),
         .is_suggested = as_streq(json_string_value(json_object_get(trial, "origin")), "suggested"),
+        .is_forked = as_streq(json_string_value(json_object_get(trial, "origin")), "forked"),
         .index = json_is_integer(index) ? json_integer_value(index) : -1,
         .seen = json_integer_value(json_object_get(trial, "seen")),
         .finish_seq = json_integer_value(json_object_get(trial, "finish_seq")),
@@ -330,6 +331,7 @@ static as_status read_trials(struct replay *r, const json_t *items, struct as_er
         if (st < 0)
             return st;
         r->n_suggested += r->records[at].is_suggested;
+        r->n_forked += r->records[at].is_forked;
     }
     return AS_OK;
 }
@@ -445,7 +447,12 @@ size_t replay_suggested(const struct replay *r)
 
 size_t replay_added(const struct replay *r)
 {
-    return r->n - r->n_suggested;
+    return r->n - r->n_suggested - r->n_forked;
+}
+
+size_t replay_forked(const struct replay *r)
+{
+    return r->n_forked;
 }
 
 /* ---- one step ---- */

@@ -37,9 +37,11 @@ AS_MUST_CHECK as_status replay_create(const json_t *sweep, const json_t *items, 
 void replay_free(struct replay *r);
 AS_DEFINE_FREEP(struct replay, replay_free)
 
-/* How many trials were suggested (these are replayed), and how many were added by users. */
+/* How many trials were suggested (these are replayed), were added by users, and are forks (whose
+ * decisions are replayed, stop_replay.h). */
 size_t replay_suggested(const struct replay *r);
 size_t replay_added(const struct replay *r);
+size_t replay_forked(const struct replay *r);
 
 struct replay_step {
     uint64_t number;

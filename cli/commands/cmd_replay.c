@@ -191,16 +191,18 @@ static void say_what_is_promised(const struct replay_run *run)
         name);
 }
 
-static as_status print_summary(const struct replay_run *run, size_t added, struct as_err *err)
+static as_status print_summary(const struct replay_run *run, const struct replay *r,
+                               struct as_err *err)
 {
+    size_t added = replay_added(r), forked = replay_forked(r);
     if (run->session.json) {
         JSON_AUTO j =
-            json_pack("{s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "sweep",
+            json_pack("{s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "sweep",
                       json_object_get(run->sweep, "id"), "suggested", (json_int_t)run->done, "same",
-                      (json_int_t)run->same, "added", (json_int_t)added, "decisions",
-                      (json_int_t)run->decided, "decisions_same", (json_int_t)run->decided_same,
-                      "bounds", (json_int_t)run->bounds, "bounds_same",
-                      (json_int_t)run->bounds_same, "differences", run->differences);
+                      (json_int_t)run->same, "added", (json_int_t)added, "forked",
+                      (json_int_t)forked, "decisions", (json_int_t)run->decided, "decisions_same",
+                      (json_int_t)run->decided_same, "bounds", (json_int_t)run->bounds,
+                      "bounds_same", (json_int_t)run->bounds_same, "differences", run->differences);
         return session_print_json(j, err);
     }
     if (json_array_size(run->differences) > MAX_SHOWN)
@@ -209,6 +211,8 @@ static as_status print_summary(const struct replay_run *run, size_t added, struc
     if (printf("%zu of %zu suggestions are the same", run->same, run->done) < 0 ||
         (added > 0 &&
          printf("; %zu trial%s added by people", added, added == 1 ? " was" : "s were") < 0) ||
+        (forked > 0 &&
+         printf("; %zu trial%s forked", forked, forked == 1 ? " was" : "s were") < 0) ||
         putchar('\n') == EOF ||
         (run->has_decisions && printf("%zu of %zu decisions of early stopping are the same\n",
                                       run->decided_same, run->decided) < 0) ||
@@ -247,7 +251,7 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
         st = replay_bounds(run, r, err);
     if (st < 0)
         return st;
-    return interrupt_seen() ? AS_OK : print_summary(run, replay_added(r), err);
+    return interrupt_seen() ? AS_OK : print_summary(run, r, err);
 }
 
 static int run_replay(struct replay_run *run, const char *name)
