@@ -13,6 +13,7 @@ KEPT = {
     "columnar_parse": "reads what browsers get: tests and the fuzzer hold the writer to the format by it",
     "columnar_find": "of the same reader",
     "table_cache_bytes": "the limit of memory is tested by it",
+    "trial_orders_bytes": "as table_cache_bytes",
     "as_mem_fail_nth": "makes an allocation fail, for tests",
     "backend_freep": "for the cleanup attribute of its users",
     "clock_slowest": "the oracle of what a parameter server computes step by step",
