@@ -44,7 +44,7 @@ export function CurvesPanel({ model, sweep }: { model: SweepModel; sweep: Api.Sw
   const element = useSight<HTMLElement>(resource);
   const version = resource.value.value;
   const failed = resource.refresher.error.value;
-  const { done, error } = useJob(model.trials, "curves", { metric, version: version ?? "", ...choices(), goal: sweep.metrics.find((m) => m.name === metric)?.goal ?? null, filter: filterText.value, brush: brushText.value, picked: pickedText.value });
+  const { done, error } = useJob(model.trials, "curves", { metric, version: version ?? "", ...choices(), goal: sweep.metrics.find((m) => m.name === metric)?.goal ?? null, filter: filterText.value, brush: brushText.value, picked: pickedText.value }, resource.inSight.value);
   const curves = version === null ? null : done?.output ?? null;
   const { across, logX, logY, smooth } = choices();
   return (
