@@ -633,7 +633,7 @@ try {
     assert.match(csv, /^number,"param:<img [^]*__proto__,highlighted\r\n0,"<img /);
     assert.equal(csv.trim().split("\r\n").length, 3);
     await openSweep("big", "?explore=slices");
-    await shows(page, "5,000 trials", attribute(region("Parameters of all trials"), "data-drawn"), String(pointsIn("big")));
+    await untilInSight(page, "5,000 trials", page.locator(".in-sight"), attribute(region("Parameters of all trials"), "data-drawn"), (n) => n === String(pointsIn("big")));
     await matches(page, "how many of them are drawn", text(region("Parameters of all trials")), /of [\d,]+ trials are drawn in each, evenly by/);
   });
 

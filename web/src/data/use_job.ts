@@ -1,6 +1,10 @@
 /* The result of a job for a component. Of few trials it is computed at once, so that it changes in
  * the same frame as everything else; of more the worker computes it, and the last result is shown
- * until then. */
+ * until then.
+ *
+ * While trials arrive, the table changes four times a second. A job that nothing but the table or the
+ * version of a file causes rests nine times as long as it took, so that none keeps the worker busy. What
+ * the user changes is computed at once. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { messageOf, isAbort } from "../api/http";
 import type { Table } from "./columns";
@@ -8,6 +12,7 @@ import { IN_WORKER, JOBS, type JobInput, type JobName, type JobOutput } from "./
 import type { SweepTable } from "./sweep_table";
 
 const AT_ONCE = 3000;
+const REST = 9;
 
 export interface Done<K extends JobName> {
   output: JobOutput<K>;
@@ -15,33 +20,75 @@ export interface Done<K extends JobName> {
   table: Table;
 }
 
-export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInput<K>): { done: Done<K> | null; error: string | null } {
+export interface Result<K extends JobName> {
+  done: Done<K> | null;
+  error: string | null;
+}
+
+/** `wanted`: whether the result is looked at; while it is not, the worker computes nothing. */
+export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInput<K>, wanted = true): Result<K> {
   const table = of.table.value;
   const key = JSON.stringify(input);
   const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
   const now = useMemo(() => (small ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : null), [table, key, small]);
-  const [late, setLate] = useState<{ done: Done<K> | null; error: string | null }>({ done: null, error: null });
-  const running = useRef(false);
-  const wanted = useRef(0);
+  const [late, setLate] = useState<Result<K>>({ done: null, error: null });
+  const latest = useRef(input);
+  latest.current = input;
+  const runs = useMemo(() => new Runs(), [of]);
+  useEffect(() => () => runs.stop(), [runs]);
   useEffect(() => {
-    if (small) return;
-    wanted.current++;
-    const next = async () => { // one at a time: what changes meanwhile is computed once, afterwards
-      if (running.current) return;
-      running.current = true;
-      const which = wanted.current;
+    if (small || !wanted) return undefined;
+    runs.ask(choiceOf(input), async () => {
       try {
         const output = await of.run(job, latest.current);
         setLate({ done: { output, table: of.table.peek() }, error: null });
       } catch (error) {
         if (!isAbort(error)) setLate((l) => ({ ...l, error: messageOf(error) }));
       }
-      running.current = false;
-      if (which !== wanted.current) void next();
-    };
-    void next();
-  }, [table, key, small]);
-  const latest = useRef(input);
-  latest.current = input;
+    });
+    return undefined;
+  }, [table, key, small, wanted]);
   return small ? { done: now, error: null } : late;
+}
+
+/** What the user chose of an input: all but the version of a file. */
+const choiceOf = (input: unknown): string => JSON.stringify({ ...(input as object | null), version: undefined });
+
+/** One run at a time; what is asked for meanwhile is run once, afterwards. */
+class Runs {
+  #wanted: { choice: string; work: () => Promise<void> } | null = null;
+  #running = false;
+  #stopped = false;
+  #choice = "";
+  #restsUntil = -Infinity;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  ask(choice: string, work: () => Promise<void>): void {
+    this.#wanted = { choice, work };
+    this.#plan();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #plan(): void {
+    clearTimeout(this.#timer);
+    if (this.#wanted === null || this.#running || this.#stopped) return;
+    const rest = this.#wanted.choice === this.#choice ? this.#restsUntil - performance.now() : 0;
+    if (rest > 0) this.#timer = setTimeout(() => void this.#run(), rest);
+    else void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const next = this.#wanted;
+    if (next === null) return;
+    [this.#wanted, this.#running, this.#choice] = [null, true, next.choice];
+    const began = performance.now();
+    await next.work();
+    this.#running = false;
+    this.#restsUntil = performance.now() + REST * (performance.now() - began);
+    this.#plan();
+  }
 }

@@ -2,7 +2,7 @@
  * when it may have changed or was out of date when it arrived: at most every few seconds, and only
  * while the panel is visible. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Refresher } from "./refresher";
 
 const EVERY_MS = 3000;
@@ -52,13 +52,26 @@ export class LazyResource<T> {
 export function useSight<E extends Element>(resource: LazyResource<unknown>) {
   const element = useRef<E>(null);
   useEffect(() => {
-    if (!element.current) return undefined;
-    const observer = new IntersectionObserver((entries) => resource.seen(entries.at(-1)?.isIntersecting ?? false), { rootMargin: "100px" });
-    observer.observe(element.current);
+    const stop = watch(element.current, (inSight) => resource.seen(inSight));
     return () => {
-      observer.disconnect();
+      stop();
       resource.seen(false);
     };
   }, [resource]);
   return element;
+}
+
+/** An element, and whether it is visible. */
+export function useVisible<E extends Element>() {
+  const element = useRef<E>(null);
+  const [visible, setVisible] = useState(false);
+  useEffect(() => watch(element.current, setVisible), []);
+  return { element, visible };
+}
+
+function watch(element: Element | null, tell: (inSight: boolean) => void): () => void {
+  if (!element) return () => undefined;
+  const observer = new IntersectionObserver((entries) => tell(entries.at(-1)?.isIntersecting ?? false), { rootMargin: "100px" });
+  observer.observe(element);
+  return () => observer.disconnect();
 }

@@ -44,8 +44,8 @@ export function CurvesPanel({ model, sweep }: { model: SweepModel; sweep: Api.Sw
   const element = useSight<HTMLElement>(resource);
   const version = resource.value.value;
   const failed = resource.refresher.error.value;
-  const { done, error } = useJob(model.trials, "curves", { metric, version: version ?? "", ...choices(), goal: sweep.metrics.find((m) => m.name === metric)?.goal ?? null, filter: filterText.value, brush: brushText.value, picked: pickedText.value });
-  const curves = version === null ? null : done?.output ?? null;
+  const { done, error } = useJob(model.trials, "curves", { metric, version: version ?? "", ...choices(), goal: sweep.metrics.find((m) => m.name === metric)?.goal ?? null, filter: filterText.value, brush: brushText.value, picked: pickedText.value }, resource.inSight.value && version !== null);
+  const curves = version === null || done?.output.y.label !== metric ? null : done.output; // not those of the metric before
   const { across, logX, logY, smooth } = choices();
   return (
     <section class="panel all-curves" aria-label="Curves of all trials" ref={element} data-curves={curves?.count ?? 0} data-lines={curves?.curves.length ?? 0}>

@@ -9,6 +9,7 @@ import { brush, brushes, brushText, clearSelection, colourColumn, filterText, pi
 import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, sig } from "../format";
+import { useVisible } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
 import { judgedBy } from "../parts/objectives";
 import type { Goal } from "../parts/scale_of";
@@ -53,8 +54,23 @@ export function ExplorePanel({ model, sweep }: { model: SweepModel; sweep: Api.S
   const chosen = route.value.query.get("explore");
   const view = VIEWS.find((v) => v.id === chosen)?.id ?? "parallel";
   const names = Object.keys(sweep.document.parameters ?? {});
-  const { done, error } = useJob(trials, "explore", inputOf(sweep, view, names, metric));
-  if (names.length === 0 || done === null || done.output.count === 0) return null;
+  const { element, visible } = useVisible<HTMLDivElement>();
+  const { done, error } = useJob(trials, "explore", inputOf(sweep, view, names, metric), visible);
+  return <div class="in-sight" ref={element}>{names.length > 0 && done !== null && done.output.count > 0 && <Panel model={model} sweep={sweep} done={done} error={error} view={view} names={names} metric={metric} />}</div>;
+}
+
+interface PanelProps {
+  model: SweepModel;
+  sweep: Api.Sweep;
+  done: { output: Explored; table: Table };
+  error: string | null;
+  view: View;
+  names: readonly string[];
+  metric: Exploring["metric"];
+}
+
+function Panel({ model, sweep, done, error, view, names, metric }: PanelProps) {
+  const { trials } = model;
   const explored = done.output;
   const data: Exploring = { model, sweep, trials, table: done.table, explored, metric, names };
   const metrics = judgedBy(sweep);

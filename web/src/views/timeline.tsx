@@ -31,7 +31,7 @@ export function TimelinePanel({ model, sweep }: { model: SweepModel; sweep: Api.
   const version = model.attempts.value.value;
   const failed = model.attempts.refresher.error.value;
   const [from, to] = [numberOf("from"), numberOf("to")];
-  const { done, error } = useJob(model.trials, "timeline", { version: version ?? "", from, to, filter: filterText.value, brush: brushText.value, picked: pickedText.value });
+  const { done, error } = useJob(model.trials, "timeline", { version: version ?? "", from, to, filter: filterText.value, brush: brushText.value, picked: pickedText.value }, model.attempts.inSight.value && version !== null);
   const timeline = version === null ? null : done?.output ?? null;
   return (
     <section class="panel timeline" aria-label="Timeline" ref={element} data-runs={timeline?.runs ?? 0} data-lanes={timeline?.lanes ?? 0}>
