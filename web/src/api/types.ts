@@ -855,7 +855,7 @@ export type UserAttrsNow = {
   user_attrs: UserAttrs;
 };
 
-/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one. */
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one, and {method: pbt, parent, replaces, step} for forks. */
 export type SuggestionReason = {
   method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
   /** The sweep's method is auto, which chose this one */
