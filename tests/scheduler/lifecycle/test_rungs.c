@@ -385,7 +385,7 @@ static size_t results_at_9(const char *trial, const char *metric, double best_st
     ck_ok(sweep_doc_parse(tree, 0, &doc, &err), err);
     ck_ok(rung_board_create(doc, &board, &err), err);
     const struct measurement points[] = {{9, metric, 0.5}, {9, "best_step", best_step}};
-    const struct sweep_head sweep = {.id = "a"};
+    struct sweep_head sweep = {.id = "a"};
     const struct trial_head head = {.attempt = 1};
     const struct rung_report r = {.sweep = &sweep,
                                   .trial = &head,
