@@ -1,0 +1,176 @@
+/* Every view at three sizes and in both themes, as it looked when its picture was taken: with the
+ * fixture, in Chromium, compared by coarse cells, so that other fonts and texts that follow the clock do
+ * not matter, but a panel that is missing, empty, moved or in the wrong colours does.
+ *
+ *   node tests/web/shots.mjs             compares; the pictures of a run that differs are in build/tests/web/shots/
+ *   node tests/web/shots.mjs models      compares one view
+ *   node tests/web/shots.mjs --update    takes the pictures of tests/web/looks/ anew: look at them
+ *
+ * A file has the views of one size and theme above each other, 72 cells wide. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUILD, DIST, frames, openBrowser, rowsOf, shows, SOURCE, step, until, untilInSight } from "./browser.mjs";
+import { startFixture, TOKEN } from "./fixture.mjs";
+import { viewsOf } from "./views.mjs";
+
+const SIZES = { wide: { width: 1440, height: 900 }, medium: { width: 1024, height: 768 }, phone: { width: 390, height: 844 } };
+const ACROSS = 72;
+const MEAN_MOST = 3;    // mean difference of a view, of 255
+const CELL_FAR = 36;    // a cell that differs so much …
+const FAR_MOST = 0.025; // … may be this share of a view
+
+const FILES = join(SOURCE, "tests/web/looks");
+const MADE = join(BUILD, "tests/web/shots");
+const update = process.argv.includes("--update");
+const only = update ? undefined : process.argv[2];
+const browser = await openBrowser();
+const { page, errors } = browser;
+const fixture = await startFixture(DIST, 0, { twins: true });
+const { region, heading, attribute, loaded, ...open } = viewsOf(page, fixture);
+
+async function visit(hash) {
+  await page.goto("about:blank");
+  await open.visit(hash);
+}
+
+const toTop = () => page.evaluate(() => scrollTo(0, 0));
+
+/** A panel of a sweep, to the upper edge of the window. */
+const panel = (name, attr, wanted, query = "", sweep = "twin-1") => ({
+  open: async () => { await visit(`#/sweeps/${sweep}${query}`); await loaded(sweep); },
+  place: async () => {
+    await untilInSight(page, name, region(name), attribute(region(name), attr), wanted);
+    await region(name).evaluate((r) => r.scrollIntoView({ block: "start" }));
+  },
+});
+const view = (work) => ({ open: work, place: toTop });
+const is = (value) => (seen) => seen === value;
+
+/** How each view is opened, and brought to its place after the size of the window has changed. */
+const views = {
+  sweeps: view(async () => { await visit("#/sweeps"); await shows(page, "rows", () => rowsOf(page, "Sweeps"), fixture.sweeps.size); }),
+  sweep: view(async () => { await visit("#/sweeps/twin-1"); await loaded("twin-1"); }),
+  front: panel("Pareto", "data-front", (n) => n !== "0", "", "two"),
+  curves: panel("Curves of all trials", "data-curves", is("30")),
+  parallel: panel("Parameters of all trials", "data-drawn", is("30")),
+  slices: panel("Parameters of all trials", "data-marked", is("3"), "?explore=slices&picked=3-5"),
+  contour: panel("Parameters of all trials", "data-drawn", is("30"), "?explore=contour"),
+  timeline: panel("Timeline", "data-runs", is("30")),
+  trials: panel("All trials", "aria-label", is("All trials")),
+  trial: view(() => open.openTrial("digits-mlp", 17)),
+  "sweeps side by side": view(async () => { await visit("#/compare?sweeps=twin-1,twin-2,twin-3,digits-mlp"); await shows(page, "groups", attribute(region("Best so far"), "data-groups"), "2"); }),
+  "trials side by side": view(async () => { await visit("#/compare/trials?of=twin-1:3-6"); await shows(page, "curves", attribute(region("Curves"), "data-curves"), "4"); }),
+  "new sweep": view(async () => { await visit("#/new?from=twin-1"); await region("Preview").waitFor(); }),
+  "data set": view(async () => { await visit("#/data/people"); await region("Columns").waitFor(); }),
+  models: view(async () => { await visit("#/models"); await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size); }),
+};
+
+/** Pictures as cells: mean colours, row by row, three numbers each. */
+const cellsOf = (pngs) => page.evaluate(async ([list, across]) => {
+  const all = [];
+  for (const text of list) {
+    const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
+    const down = Math.round((across * image.height) / image.width);
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const ctx = canvas.getContext("2d", { willReadFrequently: true });
+    ctx.drawImage(image, 0, 0);
+    const { data } = ctx.getImageData(0, 0, image.width, image.height);
+    const sums = new Float64Array(across * down * 3);
+    const count = new Float64Array(across * down);
+    for (let y = 0; y < image.height; y++) {
+      for (let x = 0; x < image.width; x++) {
+        const cell = Math.floor((y * down) / image.height) * across + Math.floor((x * across) / image.width);
+        for (let c = 0; c < 3; c++) sums[3 * cell + c] += data[4 * (y * image.width + x) + c];
+        count[cell]++;
+      }
+    }
+    all.push({ down, cells: Array.from(sums, (s, i) => Math.round(s / count[Math.floor(i / 3)])) });
+  }
+  return all;
+}, [pngs.map((p) => p.toString("base64")), ACROSS]);
+
+/** The cells of all views as one picture. */
+const sheetOf = (tiles) => page.evaluate(async ([list, across]) => {
+  const canvas = new OffscreenCanvas(across, list.reduce((n, t) => n + t.down, 0));
+  const ctx = canvas.getContext("2d");
+  let top = 0;
+  for (const { down, cells } of list) {
+    const data = new ImageData(across, down);
+    for (let i = 0; i < across * down; i++) data.data.set([...cells.slice(3 * i, 3 * i + 3), 255], 4 * i);
+    ctx.putImageData(data, 0, top);
+    top += down;
+  }
+  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
+  return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(""));
+}, [tiles, ACROSS]).then((text) => Buffer.from(text, "base64"));
+
+/** How a view differs from its picture; null: it does not. */
+function difference(now, then) {
+  let [sum, far] = [0, 0];
+  for (let i = 0; i < now.length; i += 3) {
+    const off = Math.max(...[0, 1, 2].map((c) => Math.abs(now[i + c] - then[i + c])));
+    sum += off;
+    if (off > CELL_FAR) far++;
+  }
+  const [mean, share] = [sum / (now.length / 3), far / (now.length / 3)];
+  return mean > MEAN_MOST || share > FAR_MOST ? `mean ${mean.toFixed(1)} (at most ${MEAN_MOST}), ${(100 * share).toFixed(1)} % of the cells far off (at most ${100 * FAR_MOST} %)` : null;
+}
+
+/** All sizes and themes of a view, by the name of their file. */
+async function picturesOf({ open: begin, place }) {
+  const pngs = new Map();
+  await begin();
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.mouse.move(0, 0);
+      await frames(page); // the page has taken its new size
+      await place();
+      await until(page, "what is loading", () => page.getByText(/^(Loading|Checking)…$/).count(), is(0));
+      for (let i = 0; i < 4; i++) await frames(page); // drawings of several frames
+      pngs.set(`${size}-${colorScheme}.png`, await page.screenshot({ animations: "disabled", caret: "hide" }));
+    }
+  }
+  return pngs;
+}
+
+try {
+  await open.visit(`#token=${TOKEN}`);
+  mkdirSync(update ? FILES : MADE, { recursive: true });
+  const pictures = new Map(); // by file: the pictures of all views
+  const names = Object.keys(views);
+  const chosen = names.filter((name) => only === undefined || name === only);
+  assert.ok(chosen.length > 0, `there is no view '${only}': ${names.join(", ")}`);
+  for (const name of chosen) {
+    const how = views[name];
+    await step(name, async () => {
+      for (const [file, png] of await picturesOf(how)) pictures.set(file, [...(pictures.get(file) ?? []), png]);
+    });
+  }
+  const differ = [];
+  for (const [file, pngs] of pictures) {
+    const tiles = await cellsOf(pngs);
+    if (update) {
+      writeFileSync(join(FILES, file), await sheetOf(tiles));
+      continue;
+    }
+    assert.ok(existsSync(join(FILES, file)), `there is no ${file}: node tests/web/shots.mjs --update`);
+    const [known] = await cellsOf([readFileSync(join(FILES, file))]);
+    assert.equal(known.down, names.length * tiles[0].down, `${file} has other views: node tests/web/shots.mjs --update`);
+    for (const [i, name] of chosen.entries()) {
+      const { cells } = tiles[i];
+      const at = names.indexOf(name) * cells.length; // all views of a file have one size
+      const found = difference(cells, known.cells.slice(at, at + cells.length));
+      if (found === null) continue;
+      differ.push(`${name}, ${file}: ${found}`);
+      writeFileSync(join(MADE, `${name.replaceAll(" ", "-")}-${file}`), pngs[i]);
+    }
+  }
+  assert.deepEqual(differ, [], `views look different; their pictures are in ${MADE}`);
+  assert.deepEqual(errors, [], "the console stayed clean");
+} finally {
+  fixture.close();
+  await browser.close();
+}
