@@ -27,11 +27,6 @@ static const char *const fields[] = {"/optimizer/lr",
                                      "/augment/cutout",
                                      NULL};
 
-const char *const *train_vary_fields(void)
-{
-    return fields;
-}
-
 bool train_may_vary(const char *pointer)
 {
     for (size_t i = 0; fields[i]; i++)

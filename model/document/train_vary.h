@@ -13,9 +13,6 @@
 /* May the field with this JSON pointer below `train` differ, such as "/optimizer/lr"? */
 bool train_may_vary(const char *pointer);
 
-/* The pointers that may differ, NULL-terminated, for messages. */
-const char *const *train_vary_fields(void);
-
 /* A copy of the document without the fields of these pointers, a list: what two documents have in
  * common that differ in them alone. New reference. AS_E_INVAL: one of them may not vary, or is no
  * text; AS_E_NOMEM. */
