@@ -356,6 +356,12 @@ def reading(c, sweep):
     c.getTrial(sweep=sweep, number=999, expect=404)
     c.streamSweepEvents(sweep=sweep, after=0)
     c.streamEvents(after=0)
+    c.listRegretChecks(sweep=sweep)
+    c.changeSweepAttrs({"team": "a", "budget": [1, None]}, sweep=sweep)
+    assert c.changeSweepAttrs({"team": None}, sweep=sweep)["user_attrs"] == {"budget": [1, None]}
+    c.changeTrialAttrs({"commit": "8a5632ad"}, sweep=sweep, number=seen[0])
+    assert c.getTrial(sweep=sweep, number=seen[0])["user_attrs"] == {"commit": "8a5632ad"}
+    c.changeTrialAttrs({"": 1}, sweep=sweep, number=seen[0], expect=400)
     c.getEnsemble(sweep=sweep)
     c.askEnsemble({}, sweep=sweep, expect=409)  # it has not ended
 

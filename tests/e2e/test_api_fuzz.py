@@ -227,7 +227,8 @@ class Fuzz:
         elif op.name == "changeSweep":
             body["state"] = self.rng.choice(["running", "paused"])  # cancelled, it could be deleted under the others
             for name, values in {"max_trials": [5000, 9000], "max_failed_trials": [None, 5000], "trial_timeout": ["1h", None],
-                                 "wall_time": [7200, "1d", None], "grace": ["5s", 1.5, None], "target": [-1e9, None]}.items():
+                                 "wall_time": [7200, "1d", None], "grace": ["5s", 1.5, None], "target": [-1e9, None],
+                                 "stop_when": [{"regret": 0, "min_trials": 1000000}, None]}.items():
                 if name in body.get("limits", {}):
                     body["limits"][name] = self.rng.choice(values)  # nor may its limits end it
             if body.get("limits", {}).get("on_timeout") == "keep":  # it needs a trial_timeout, which others take away

@@ -53,7 +53,7 @@ BAD = [
     (change(["parameters", "x", "max"], "one"), "/parameters/x/max", ""),
     (change(["metric", "goal"], "small"), "/metric/goal", "minimize"),
     (change(["search", "method"], "anneal"), "/search/method", "gp"),
-    (change(["early_stopping"], {"method": "pbt", "max_steps": 9}), "/early_stopping/method", ""),
+    (change(["early_stopping"], {"method": "pbt", "max_steps": 9}), "/early_stopping/period", "missing"),
     (change(["metrics"], []), "/metrics", ""),
     (change(["constraints"], [{"metric": "ms"}]), "/constraints/0", "max"),
     (change(["parameter_constraints"], ["x < 1", "z < 1"]), "/parameter_constraints/1", "column 1"),

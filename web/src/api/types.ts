@@ -662,9 +662,9 @@ export type SweepChange = {
   /** By the name of a limit (durations in seconds), priority, tags (with commas between them), remarks or state: the value before and after; of long texts the beginning */
   changes: Record<string, {
     /** null: there was no limit */
-    from: number | string | null;
+    from: number | string | null | StopWhen;
     /** null: the limit was removed */
-    to: number | string | null;
+    to: number | string | null | StopWhen;
   }>;
 };
 
