@@ -294,6 +294,9 @@ class Fuzz:
             elif op.name == "getSurface" and p["name"] in ("x", "y", "metric"):  # as above
                 if self.rng.random() < 0.4 and p["name"] == "x":
                     query["x"] = next(iter((TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["parameters"]))
+            elif op.name == "listTrials" and p["name"] == "sort":  # names of the sweep's metrics and parameters
+                params = (TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["parameters"]
+                query["sort"] = self.rng.choice(["number", "value", "state", "metric:loss", f"param:{next(iter(params))}"])
             elif op.name == "getTable" and p["name"] == "columns":  # as above
                 if self.rng.random() < 0.4:
                     query["columns"] = "state,value,metric:loss"
