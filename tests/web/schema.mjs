@@ -39,7 +39,7 @@ export function checker(path, parse) {
     const template = templates.find(([t, pattern]) => t === path || pattern.test(path))?.[0];
     const operation = template && doc.paths[template][method.toLowerCase()];
     if (!operation) return [`${method} ${path} is not in the document`];
-    const schema = resolve(operation.responses["200"])?.content?.["application/json"]?.schema;
+    const schema = resolve(operation.responses["200"] ?? operation.responses["201"] ?? {}).content?.["application/json"]?.schema;
     return schema ? check(schema, value, `${method} ${path}`) : [];
   };
 }

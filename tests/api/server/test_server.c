@@ -144,16 +144,16 @@ END_TEST
 START_TEST(test_bad_documents)
 {
     struct rest user = as_user(), viewer = as_viewer();
-    REPLY_AUTO later = rest_call(
-        &user, "POST", "/v1/sweeps",
-        "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"
-        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"pbt\",\"max_"
-        "steps\":9},"
-        "\"limits\":{\"max_trials\":3},"
-        "\"trial\":{\"command\":[\"true\"]}}");
+    REPLY_AUTO later =
+        rest_call(&user, "POST", "/v1/sweeps",
+                  "{\"name\":\"g\",\"metric\":{\"name\":\"val_loss\",\"goal\":\"minimize\"},"
+                  "\"parameters\":{\"x\":"
+                  "{\"type\":\"float\",\"min\":0,\"max\":1}},\"resources\":{\"gpus\":2},"
+                  "\"limits\":{\"max_trials\":3},"
+                  "\"trial\":{\"train\":{\"dataset\":\"digits\",\"epochs\":1}}}");
     ck_status(later, 400);
     ck_assert_str_eq(reply_str(&later, "code"), "unsupported");
-    ck_assert_str_eq(reply_str(&later, "errors.0.pointer"), "/early_stopping/method");
+    ck_assert_str_eq(reply_str(&later, "errors.0.pointer"), "/resources/gpus");
     REPLY_AUTO bounds = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"
