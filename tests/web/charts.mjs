@@ -184,9 +184,9 @@ const steps = {
     await values.getByRole("button", { name: "Leave out #4" }).click();
     await heading("Compare 2 trials").waitFor();
     await addressMatches(page, /of=digits-mlp%3A3%2C5/);
+    browser.expect(/status of 404/);
     await visit("#/compare/trials?of=nasty:0,2;digits-mlp:3;nope:1");
     await matches(page, "what is not there", text(page.locator(".stale")), /#1 of nope/);
-    browser.expect(/status of 404/);
     await shows(page, "those that are", () => values.locator("thead a").allInnerTexts(), ["nasty #0", "nasty #2", "digits-mlp #3"]);
     await visit("#/compare/trials");
     await page.getByText("No trial is chosen").waitFor();
