@@ -9,8 +9,8 @@
  * Events are kept for days. A table that nobody asked for in half that time is read again, because
  * an event after `seen` may be gone.
  *
- * Locks: the cache's guards its list and is never held during a query; a table's own is held while
- * it is brought up to date and read. Nobody takes the first while he holds the second. */
+ * Locks: that of the list of tables is never held during a query (kept_list.h); a table's own is
+ * held while it is brought up to date and read. */
 #include "scheduler/services/table_export.h"
 
 #include <pthread.h>
@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "scheduler/services/kept_list.h"
 #include "scheduler/store/table_store.h"
 #include "scheduler/sweep/stored_doc.h"
 
@@ -40,12 +41,10 @@ struct made_file {
 };
 
 struct kept_table {
-    struct kept_table *next;
+    struct kept kept;
     int64_t key;
     const struct table_kind *kind;
-    char *subject;       /* owned; NULL: none */
-    size_t users, bytes; /* guarded by the cache's lock, as used_ns */
-    int64_t used_ns;
+    char *subject; /* owned; NULL: none */
 
     pthread_mutex_t mu; /* guards all below */
     void *t;            /* owned; NULL: not read yet */
@@ -55,23 +54,18 @@ struct kept_table {
     size_t next_made; /* the one to replace next */
 };
 
+/* Which table a request needs. */
+struct wanted_table {
+    const struct table_kind *kind;
+    int64_t key;
+    const char *subject; /* NULL: none */
+};
+
 struct table_cache {
-    pthread_mutex_t mu; /* guards the list */
-    struct kept_table *list;
-    size_t bytes, max_bytes;
+    struct kept_list tables;
 };
 
 /* ---- what is kept ---- */
-
-struct table_cache *table_cache_create(size_t max_bytes)
-{
-    struct table_cache *x = as_calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    (void)pthread_mutex_init(&x->mu, NULL); /* cannot fail on Linux */
-    x->max_bytes = max_bytes;
-    return x;
-}
 
 static void forget_files(struct kept_table *k)
 {
@@ -90,107 +84,61 @@ static void forget_table(struct kept_table *k)
     forget_files(k);
 }
 
-static void kept_free(struct kept_table *k)
+static void kept_free(struct kept *x)
 {
+    struct kept_table *k = (struct kept_table *)x;
     forget_table(k);
     free(k->subject);
     (void)pthread_mutex_destroy(&k->mu);
     free(k);
 }
 
+static struct kept *kept_create(const void *ask)
+{
+    const struct wanted_table *w = ask;
+    struct kept_table *k = as_calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->key = w->key;
+    k->kind = w->kind;
+    k->subject = as_strdup(w->subject);
+    if (w->subject && !k->subject) {
+        free(k);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&k->mu, NULL); /* cannot fail on Linux */
+    return &k->kept;
+}
+
+static bool is_wanted(const struct kept *x, const void *ask)
+{
+    const struct kept_table *k = (const struct kept_table *)x;
+    const struct wanted_table *w = ask;
+    return k->key == w->key && k->kind == w->kind && as_streq(k->subject, w->subject);
+}
+
+static const struct kept_kind kept_tables = {
+    .is = is_wanted, .create = kept_create, .free = kept_free};
+
+struct table_cache *table_cache_create(size_t max_bytes)
+{
+    struct table_cache *x = as_calloc(1, sizeof *x);
+    if (x)
+        kept_list_init(&x->tables, &kept_tables, max_bytes);
+    return x;
+}
+
 void table_cache_free(struct table_cache *x)
 {
     if (!x)
         return;
-    while (x->list) {
-        struct kept_table *k = x->list;
-        x->list = k->next;
-        kept_free(k);
-    }
-    (void)pthread_mutex_destroy(&x->mu);
+    kept_list_done(&x->tables);
     free(x);
 }
 
 size_t table_cache_bytes(struct table_cache *x)
 {
-    pthread_mutex_lock(&x->mu);
-    size_t n = x->bytes;
-    pthread_mutex_unlock(&x->mu);
-    return n;
-}
-
-static struct kept_table *kept_create(const struct table_kind *kind, int64_t key,
-                                      const char *subject)
-{
-    struct kept_table *k = as_calloc(1, sizeof *k);
-    if (!k)
-        return NULL;
-    k->key = key;
-    k->kind = kind;
-    k->subject = as_strdup(subject);
-    if (subject && !k->subject) {
-        free(k);
-        return NULL;
-    }
-    (void)pthread_mutex_init(&k->mu, NULL); /* cannot fail on Linux */
-    return k;
-}
-
-/* The table of that kind and sweep, empty if it is not kept; give it back. NULL when memory is
- * out. */
-static struct kept_table *kept_take(struct table_cache *x, const struct table_kind *kind,
-                                    int64_t key, const char *subject)
-{
-    pthread_mutex_lock(&x->mu);
-    struct kept_table *k = x->list;
-    while (k && !(k->key == key && k->kind == kind && as_streq(k->subject, subject)))
-        k = k->next;
-    if (!k && (k = kept_create(kind, key, subject))) {
-        k->next = x->list;
-        x->list = k;
-    }
-    if (k)
-        k->users++;
-    pthread_mutex_unlock(&x->mu);
-    return k;
-}
-
-/* Remove the table that was used longest ago and that nobody uses. */
-static struct kept_table *oldest_unused_locked(struct table_cache *x)
-{
-    struct kept_table **oldest = NULL;
-    for (struct kept_table **at = &x->list; *at; at = &(*at)->next)
-        if ((*at)->users == 0 && (!oldest || (*at)->used_ns < (*oldest)->used_ns))
-            oldest = at;
-    if (!oldest)
-        return NULL;
-    struct kept_table *k = *oldest;
-    *oldest = k->next;
-    x->bytes -= k->bytes;
-    return k;
-}
-
-static void kept_give_back(struct table_cache *x, struct kept_table *k, size_t bytes)
-{
-    struct kept_table *gone = NULL;
-    pthread_mutex_lock(&x->mu);
-    x->bytes += bytes - k->bytes;
-    k->bytes = bytes;
-    k->used_ns = clock_mono_ns();
-    k->users--;
-    while (x->bytes > x->max_bytes) {
-        struct kept_table *out = oldest_unused_locked(x);
-        if (!out)
-            break;
-        out->next = gone;
-        gone = out;
-    }
-    pthread_mutex_unlock(&x->mu);
-    while (gone) {
-        struct kept_table *out = gone;
-        gone = out->next;
-        kept_free(out);
-    }
+    return kept_list_bytes(&x->tables);
 }
 
 static size_t kept_bytes(const struct kept_table *k)
@@ -481,15 +429,16 @@ as_status table_export(struct store *db, struct table_cache *cache, struct arena
         subject = NULL;
     else if (q->metric)
         subject = q->metric;
-    struct kept_table *k = kept_take(cache, q->kind, key, subject);
+    const struct wanted_table wanted = {q->kind, key, subject};
+    struct kept_table *k = (struct kept_table *)kept_list_take(&cache->tables, &wanted);
     if (!k)
         return as_fail_nomem(err);
     pthread_mutex_lock(&k->mu);
     st = answer_locked(db, k, a, q, ret, err);
-    if (kept_bytes(k) > cache->max_bytes)
+    if (kept_bytes(k) > cache->tables.max_bytes)
         forget_files(k); /* they cost less than to read the table again */
     size_t bytes = kept_bytes(k);
     pthread_mutex_unlock(&k->mu);
-    kept_give_back(cache, k, bytes);
+    kept_list_give_back(&cache->tables, &k->kept, bytes);
     return st;
 }

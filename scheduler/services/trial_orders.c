@@ -7,8 +7,8 @@
  * New keys are sorted and merged into the array, which costs its length once, without a comparison
  * for most of it.
  *
- * Locks: that of the list is never held during a query; an order's own is held while it is brought
- * up to date and read. Nobody takes the first while he holds the second. */
+ * Locks: that of the list of orders is never held during a query (kept_list.h); an order's own is
+ * held while it is brought up to date and read. */
 #include "scheduler/services/trial_orders.h"
 
 #include <pthread.h>
@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/rows/order_row.h"
+#include "scheduler/services/kept_list.h"
 #include "scheduler/store/order_store.h"
 #include "scheduler/store/table_store.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -26,13 +27,11 @@
 #define READ_ROWS 20000 /* keys of one statement */
 
 struct order {
-    struct order *next;
+    struct kept kept;
     int64_t sweep_key;
     trial_sort sort;
     char *name; /* owned; NULL: none */
     bool descending;
-    size_t users, bytes; /* guarded by the list's lock, as used_ns */
-    int64_t used_ns;
 
     pthread_mutex_t mu;     /* guards all below */
     struct order_row *rows; /* owned, in order; all trials with numbers below `known` */
@@ -43,23 +42,17 @@ struct order {
     int64_t seen, seen_ns;
 };
 
+/* Which order a request needs. */
+struct wanted_order {
+    int64_t sweep_key;
+    const struct trial_query *q;
+};
+
 struct trial_orders {
-    pthread_mutex_t mu; /* guards the list */
-    struct order *list;
-    size_t bytes, max_bytes;
+    struct kept_list orders;
 };
 
 /* ---- what is kept ---- */
-
-struct trial_orders *trial_orders_create(size_t max_bytes)
-{
-    struct trial_orders *x = as_calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    (void)pthread_mutex_init(&x->mu, NULL); /* cannot fail on Linux */
-    x->max_bytes = max_bytes;
-    return x;
-}
 
 static void forget_rows(struct order *o)
 {
@@ -83,27 +76,6 @@ static void order_free(struct order *o)
 }
 AS_DEFINE_FREEP(struct order, order_free)
 
-void trial_orders_free(struct trial_orders *x)
-{
-    if (!x)
-        return;
-    while (x->list) {
-        struct order *o = x->list;
-        x->list = o->next;
-        order_free(o);
-    }
-    (void)pthread_mutex_destroy(&x->mu);
-    free(x);
-}
-
-size_t trial_orders_bytes(struct trial_orders *x)
-{
-    pthread_mutex_lock(&x->mu);
-    size_t n = x->bytes;
-    pthread_mutex_unlock(&x->mu);
-    return n;
-}
-
 static struct order *order_create(int64_t sweep_key, const struct trial_query *q)
 {
     struct order *o = as_calloc(1, sizeof *o);
@@ -120,66 +92,48 @@ static struct order *order_create(int64_t sweep_key, const struct trial_query *q
     return NULL;
 }
 
-static bool is_of(const struct order *o, int64_t sweep_key, const struct trial_query *q)
+static struct kept *create_wanted(const void *ask)
 {
-    return o->sweep_key == sweep_key && o->sort == q->sort && o->descending == q->descending &&
-           as_streq(o->name, q->name);
+    const struct wanted_order *w = ask;
+    struct order *o = order_create(w->sweep_key, w->q);
+    return o ? &o->kept : NULL;
 }
 
-/* The order of that query, empty if it is not kept; give it back. NULL when memory is out. */
-static struct order *order_take(struct trial_orders *x, int64_t sweep_key,
-                                const struct trial_query *q)
+static bool is_wanted(const struct kept *x, const void *ask)
 {
-    pthread_mutex_lock(&x->mu);
-    struct order *o = x->list;
-    while (o && !is_of(o, sweep_key, q))
-        o = o->next;
-    if (!o && (o = order_create(sweep_key, q))) {
-        o->next = x->list;
-        x->list = o;
-    }
-    if (o)
-        o->users++;
-    pthread_mutex_unlock(&x->mu);
-    return o;
+    const struct order *o = (const struct order *)x;
+    const struct wanted_order *w = ask;
+    return o->sweep_key == w->sweep_key && o->sort == w->q->sort &&
+           o->descending == w->q->descending && as_streq(o->name, w->q->name);
 }
 
-static struct order *oldest_unused_locked(struct trial_orders *x)
+static void free_kept(struct kept *x)
 {
-    struct order **oldest = NULL;
-    for (struct order **at = &x->list; *at; at = &(*at)->next)
-        if ((*at)->users == 0 && (!oldest || (*at)->used_ns < (*oldest)->used_ns))
-            oldest = at;
-    if (!oldest)
-        return NULL;
-    struct order *o = *oldest;
-    *oldest = o->next;
-    x->bytes -= o->bytes;
-    return o;
+    order_free((struct order *)x);
 }
 
-/* `bytes`: what it holds now. */
-static void order_give_back(struct trial_orders *x, struct order *o, size_t bytes)
+static const struct kept_kind kept_orders = {
+    .is = is_wanted, .create = create_wanted, .free = free_kept};
+
+struct trial_orders *trial_orders_create(size_t max_bytes)
 {
-    struct order *gone = NULL;
-    pthread_mutex_lock(&x->mu);
-    x->bytes += bytes - o->bytes;
-    o->bytes = bytes;
-    o->used_ns = clock_mono_ns();
-    o->users--;
-    while (x->bytes > x->max_bytes) {
-        struct order *out = oldest_unused_locked(x);
-        if (!out)
-            break;
-        out->next = gone;
-        gone = out;
-    }
-    pthread_mutex_unlock(&x->mu);
-    while (gone) {
-        struct order *out = gone;
-        gone = out->next;
-        order_free(out);
-    }
+    struct trial_orders *x = as_calloc(1, sizeof *x);
+    if (x)
+        kept_list_init(&x->orders, &kept_orders, max_bytes);
+    return x;
+}
+
+void trial_orders_free(struct trial_orders *x)
+{
+    if (!x)
+        return;
+    kept_list_done(&x->orders);
+    free(x);
+}
+
+size_t trial_orders_bytes(struct trial_orders *x)
+{
+    return kept_list_bytes(&x->orders);
 }
 
 /* ---- the array ---- */
@@ -405,7 +359,8 @@ as_status trial_orders_page(struct store *db, struct trial_orders *x, int64_t sw
 {
     if (q->group)
         return page_of_group(db, sweep_key, q, after, n, ret, ret_n, err);
-    struct order *o = order_take(x, sweep_key, q);
+    const struct wanted_order wanted = {sweep_key, q};
+    struct order *o = (struct order *)kept_list_take(&x->orders, &wanted);
     if (!o)
         return as_fail_nomem(err);
     pthread_mutex_lock(&o->mu);
@@ -414,6 +369,6 @@ as_status trial_orders_page(struct store *db, struct trial_orders *x, int64_t sw
         *ret_n = places_after(o, q, after, n, ret);
     size_t bytes = sizeof *o + o->n * sizeof *o->rows;
     pthread_mutex_unlock(&o->mu);
-    order_give_back(x, o, bytes);
+    kept_list_give_back(&x->orders, &o->kept, bytes);
     return st;
 }
