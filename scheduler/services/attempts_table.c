@@ -261,10 +261,7 @@ static as_status read_attempts(void *table, struct store *db, const struct table
                                struct as_err *err)
 {
     struct attempts_table *t = table;
-    size_t n_known = 0;
-    while (n_known < news->n_changes && news->changes[n_known].number < (int64_t)t->n_trials)
-        n_known++;
-    as_status st = read_changed(t, db, news->key, news->changes, n_known, err);
+    as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
     while ((int64_t)t->n_trials < news->n_trials && st == AS_OK) {
         size_t left = (size_t)news->n_trials - t->n_trials;
         st = read_new(t, db, news->key, t->n_trials + (left < READ_TRIALS ? left : READ_TRIALS),

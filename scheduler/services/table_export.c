@@ -204,15 +204,19 @@ static as_status begin_table(struct kept_table *k, const struct table_head *head
 static as_status extend_table(struct store *db, struct arena *a, struct kept_table *k,
                               const struct table_head *head, struct as_err *err)
 {
+    const int64_t known = (int64_t)k->kind->trials(k->t);
     struct table_news news = {.key = k->key, .n_trials = head->n_trials};
     struct table_change *changes = NULL;
-    as_status st = list_changes(db, a, k, k->seen, head->horizon, &changes, &news.n_changes, err);
-    news.changes = changes;
-    if (st == AS_OK)
-        st = k->kind->read(k->t, db, &news, err);
+    size_t n = 0;
+    as_status st = list_changes(db, a, k, k->seen, head->horizon, &changes, &n, err);
     if (st != AS_OK)
         return st;
-    mark_changes(k, changes, news.n_changes);
+    news.changes = changes;
+    while (news.n_changes < n && changes[news.n_changes].number < known)
+        news.n_changes++;
+    if ((st = k->kind->read(k->t, db, &news, err)) != AS_OK)
+        return st;
+    mark_changes(k, changes, n);
     if (head->last_event > k->version)
         k->version = head->last_event;
     return AS_OK;

@@ -26,7 +26,7 @@ struct table_part {
 /* What is new in the database since a table was read. */
 struct table_news {
     int64_t key;                        /* of the sweep */
-    const struct table_change *changes; /* ascending by number; also of trials that are new */
+    const struct table_change *changes; /* of trials that it has read; ascending by number */
     size_t n_changes;
     int64_t n_trials;
 };

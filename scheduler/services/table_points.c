@@ -82,12 +82,11 @@ static as_status read_changed(struct points_table *t, struct store *db,
                               struct as_err *err)
 {
     as_status st = AS_OK;
-    size_t i = 0, known = points_table_trials(t);
+    size_t i = 0;
     while (i < news->n_changes && st == AS_OK) {
         size_t n = 0;
-        for (; i < news->n_changes && n < READ_TRIALS; i++)
-            if (news->changes[i].number < (int64_t)known)
-                wants[n++] = points_table_want(t, &news->changes[i]);
+        while (i < news->n_changes && n < READ_TRIALS)
+            wants[n++] = points_table_want(t, &news->changes[i++]);
         st = read_wanted(t, db, news->key, wants, n, err);
     }
     return st;

@@ -59,11 +59,7 @@ static as_status read_trials(void *table, struct store *db, const struct table_n
                              struct as_err *err)
 {
     struct sweep_table *t = table;
-    size_t n_known = 0;
-    while (n_known < news->n_changes &&
-           news->changes[n_known].number < (int64_t)sweep_table_rows(t))
-        n_known++;
-    as_status st = read_changed(t, db, news->key, news->changes, n_known, err);
+    as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
     return st == AS_OK ? read_more(t, db, news->key, news->n_trials, err) : st;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "search/trial_past.h"
@@ -305,8 +306,7 @@ as_status sweep_history_load(struct store *db, struct sweep_history *h, struct a
 
 static int by_place(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return as_compare_i64(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 as_status sweep_history_completion(const struct sweep_history *h, int64_t n, int64_t *ret_seq,
