@@ -25,9 +25,12 @@ failed=
 # run_test NAME PATH: PATH is what convolutions go by (ASSAY_CUDA_CONV)
 run_test() {
     status=0
-    ASSAY_CUDA_CONV=$2 ASSAY_TEST_BACKEND=cuda CK_FORK=no "$build/tests/kernels/test_kernels_$1" >&2 || status=$?
+    begin=$(date +%s)
+    ASSAY_CUDA_CONV=$2 ASSAY_TEST_BACKEND=cuda CK_FORK=no \
+        timeout 120 "$build/tests/kernels/test_kernels_$1" >&2 || status=$?
+    echo "gpu suite: kernels_$1 ($2) took $(($(date +%s) - begin)) s" >&2
     if [ "$status" -ne 0 ]; then
-        echo "gpu suite: kernels_$1 ($2) ended with $status (77: it was skipped)" >&2
+        echo "gpu suite: kernels_$1 ($2) ended with $status (77: it was skipped, 124: it took too long)" >&2
         failed="$failed $1:$2"
     fi
 }
