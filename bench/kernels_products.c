@@ -77,7 +77,7 @@ static double rate_of(const struct shape *s)
 
 static void time_shape(const struct shape *s, bool bf16)
 {
-    static const char *const ways[] = {"gemm", "lt", "small"};
+    static const char *const ways[] = {"gemm", "lt", "auto", "small"};
     double gemm = NAN;
     for (size_t i = 0; i < AS_ARRAY_LEN(ways) - bf16;
          i++) { /* our small products are float32 only */

@@ -11,7 +11,7 @@ file=$2
 to=$(mktemp -d)
 trap 'rm -rf "$to"' EXIT
 mkdir "$to/lib"
-programs=$(cd "$build" && find kernels tests/kernels bench trial-runner scheduler cli serve -maxdepth 2 \
+programs=$(cd "$build" && find kernels tests/kernels bench trial-runner api cli serve -maxdepth 2 \
     -type f -perm -u+x -exec sh -c 'head -c 4 "$1" | grep -q ELF && echo "$1"' _ {} \;)
 for program in $programs; do
     mkdir -p "$to/$(dirname "$program")"

@@ -6,7 +6,7 @@
  * order by strides, but then asks for the workspace of [O, KH, KW, C], so it may confuse the two.
  *
  * Workspace: one piece of DNN_WORKSPACE_BYTES, which a plan cuts into the reordered weight, x and y
- * if they must be aligned, and the engine's own workspace. Members run one after another on the
+ * (used where a member's own are not aligned), and the engine's own workspace. Members run one after another on the
  * stream, so that they can share it. */
 #include "kernels/cuda/conv.cuh"
 #include "kernels/cuda/cudnn.cuh"
@@ -141,8 +141,8 @@ static as_status plan_path(const struct conv_cudnn *d, struct conv_plan *p, stru
     const struct dnn_conv *c = &p->conv;
     p->path = PATH_OWN;
     p->w_at = take(&used, taps(c) * (size_t)c->out);
-    p->x_at = take(&used, c->tensor_cores ? x_floats(c) : 0);
-    p->y_at = take(&used, c->tensor_cores ? y_floats(c) : 0);
+    p->x_at = take(&used, x_floats(c));
+    p->y_at = take(&used, y_floats(c));
     p->work_at = used;
     if (used > DNN_WORKSPACE_BYTES)
         return AS_OK;
@@ -244,9 +244,9 @@ static as_status turn_matrix(struct cuda_backend *c, const float *from, float *t
 }
 
 /* The address of a tensor that the plan can use: its own, or its place in the workspace. */
-static float *placed(const struct conv_cudnn *d, const struct conv_plan *p, float *t, size_t at)
+static float *placed(const struct conv_cudnn *d, float *t, size_t at)
 {
-    bool fits = !p->conv.tensor_cores || (uintptr_t)t % DNN_ALIGNMENT == 0;
+    bool fits = (uintptr_t)t % DNN_ALIGNMENT == 0;
     return fits ? t : (float *)(d->workspace + at);
 }
 
@@ -266,7 +266,7 @@ static as_status run_member(struct cuda_backend *c, const struct conv_plan *p, f
     struct conv_cudnn *d = c->conv_cudnn;
     const struct dnn_conv *conv = &p->conv;
     size_t out = (size_t)conv->out;
-    float *px = placed(d, p, x, p->x_at), *py = placed(d, p, y, p->y_at);
+    float *px = placed(d, x, p->x_at), *py = placed(d, y, p->y_at);
     float *turned = (float *)(d->workspace + p->w_at);
     as_status st = AS_OK;
     if (conv->op != CONV_DW)

@@ -52,6 +52,7 @@ struct cuda_backend {
     void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
     struct lt *lt;               /* NULL: no product goes through cublasLt */
     size_t small_products;       /* multiply-adds of the largest small product */
+    float *split_room;           /* for the parts of long sums (split.cu); NULL: none is split */
     struct products_count count;
     struct pair *room;                 /* [ROOM_PAIRS], on the device */
     size_t shared_bytes;               /* bytes of shared memory that a block may use */

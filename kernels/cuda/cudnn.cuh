@@ -14,7 +14,7 @@
 
 /* Device memory that a convolution may use besides its tensors: one such piece for each back end,
  * for all members and layers in turn. An engine that needs more is not used. */
-#define DNN_WORKSPACE_BYTES ((size_t)256 << 20)
+#define DNN_WORKSPACE_BYTES ((size_t)512 << 20)
 
 /* The functions that we call, with the types of the header. */
 struct dnn_api {
@@ -52,13 +52,12 @@ struct dnn_conv {
     conv_op op;
     int64_t batch, height, width, channels, out, out_h, out_w;
     int64_t kernel_h, kernel_w, stride, pad;
-    /* Products on tensor cores: the factors are rounded to TF32 (10 bits), and tensors begin at
-     * multiples of DNN_ALIGNMENT. Otherwise everything is float32, and multiples of 4 bytes are
-     * enough. */
-    bool tensor_cores;
+    bool tensor_cores; /* the factors are rounded to TF32 (10 bits); otherwise all is float32 */
     bool operator==(const dnn_conv &) const = default;
 };
 
+/* Tensors begin at multiples of this. cuDNN 9.19 also plans float32 for multiples of 4 bytes, but on
+ * an H200 such a plan failed with a misaligned address. */
 #define DNN_ALIGNMENT ((size_t)16)
 #define DNN_PLAN_PARTS 16
 

@@ -78,8 +78,8 @@ static void set_where(struct maker *m, desc d, cudnnBackendAttributeName_t handl
 /* ---- the graph: one operation ---- */
 
 /* Dimensions are in cuDNN's order [n, c, h, w] for any layout; in memory c is innermost. */
-static desc make_tensor(struct maker *m, const struct dnn_conv *c, int64_t uid, int64_t n,
-                        int64_t channels, int64_t h, int64_t w)
+static desc make_tensor(struct maker *m, int64_t uid, int64_t n, int64_t channels, int64_t h,
+                        int64_t w)
 {
     desc d = make(m, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -89,8 +89,7 @@ static desc make_tensor(struct maker *m, const struct dnn_conv *c, int64_t uid, 
     set(m, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
     set(m, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
     set_int(m, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
-    set_int(m, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
-            c->tensor_cores ? (int64_t)DNN_ALIGNMENT : (int64_t)sizeof(float));
+    set_int(m, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, (int64_t)DNN_ALIGNMENT);
     finalize(m, d);
     return d;
 }
@@ -139,9 +138,9 @@ static desc make_graph(struct maker *m, const struct dnn_conv *c)
 {
     const struct names *n = &names[c->op];
     const float one = 1.0f, none = 0.0f;
-    desc x = make_tensor(m, c, UID_X, c->batch, c->channels, c->height, c->width);
-    desc w = make_tensor(m, c, UID_W, c->out, c->channels, c->kernel_h, c->kernel_w);
-    desc y = make_tensor(m, c, UID_Y, c->batch, c->out, c->out_h, c->out_w);
+    desc x = make_tensor(m, UID_X, c->batch, c->channels, c->height, c->width);
+    desc w = make_tensor(m, UID_W, c->out, c->channels, c->kernel_h, c->kernel_w);
+    desc y = make_tensor(m, UID_Y, c->batch, c->out, c->out_h, c->out_w);
     desc window = make_window(m, c), op = make(m, n->type);
     set_desc(m, op, n->window, window);
     set_desc(m, op, n->x, x);

@@ -30,6 +30,9 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 as_status fused_product(struct backend *be, const struct product *p, unsigned fused, bool *ret_done,
                         struct as_err *err)
 {
+    *ret_done = false;
+    if (is_split(cuda_of(be), p))
+        return AS_OK;
     as_status st = small_product(be, p, fused, ret_done, err);
     return st < 0 || *ret_done ? st : lt_product(be, p, fused, ret_done, err);
 }
@@ -48,6 +51,15 @@ static as_status blas_product(struct cuda_backend *c, const struct product *p, s
     return blas_status(s, "product", err);
 }
 
+as_status whole_product(struct backend *be, const struct product *p, struct as_err *err)
+{
+    bool done = false;
+    as_status st = small_product(be, p, 0, &done, err);
+    if (st == AS_OK && !done)
+        st = lt_product(be, p, 0, &done, err);
+    return st < 0 || done ? st : blas_product(cuda_of(be), p, err);
+}
+
 as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size_t inner,
                     struct factor a, struct factor b, float beta, struct tensor c,
                     struct as_err *err)
@@ -57,9 +69,7 @@ as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size
     if (inner == 0) /* an empty sum: do not rely on cuBLAS for it */
         return beta == 0.0f ? cuda_zero(be, c, members, m * n, err) : AS_OK;
     struct product p = {members, m, n, inner, a, b, beta, c, tensor_none()};
-    bool done = false;
-    as_status st = fused_product(be, &p, 0, &done, err);
-    return st < 0 || done ? st : blas_product(cuda_of(be), &p, err);
+    return is_split(cuda_of(be), &p) ? split_product(be, &p, err) : whole_product(be, &p, err);
 }
 
 /* Try the product with the bias, and with ReLU if z is absent, in one launch; *done says

@@ -12,8 +12,7 @@
 #include <cublasLt.h>
 
 #define CANDIDATES 8
-#define ALIGNED 16 /* bytes; a larger alignment gains nothing */
-#define PROBE 16   /* rows and columns of the product that tests ReLU */
+#define PROBE 16 /* rows and columns of the product that tests ReLU */
 
 /* All fields have one type, so there is no padding and two keys are compared as bytes. */
 struct lt_key {
@@ -222,13 +221,10 @@ static bool probe(struct cuda_backend *c, const struct lt_plan *p)
     return kept;
 }
 
-/* The alignment in bytes that holds for every member; 0: absent. */
-static size_t alignment(struct tensor t)
+static size_t alignment(struct tensor t, size_t most)
 {
-    if (t.buf == NULL)
-        return 0;
-    size_t bits = (size_t)(uintptr_t)tensor_f32(t, 0) | t.stride * sizeof(float) | ALIGNED;
-    return bits & (~bits + 1);
+    size_t own = tensor_alignment(t);
+    return most > 0 && most < own ? most : own;
 }
 
 static struct lt_key key_of(const struct product *p, unsigned fused)
@@ -242,15 +238,15 @@ static struct lt_key key_of(const struct product *p, unsigned fused)
             p->a.transposed,
             p->a.row,
             p->a.t.stride,
-            alignment(p->a.t),
+            alignment(p->a.t, p->a_align),
             p->b.transposed,
             p->b.row,
             p->b.t.stride,
-            alignment(p->b.t),
+            alignment(p->b.t, p->b_align),
             p->c.stride,
-            alignment(p->c),
+            tensor_alignment(p->c),
             bias ? p->bias.stride : 0,
-            bias ? alignment(p->bias) : 0};
+            bias ? tensor_alignment(p->bias) : 0};
 }
 
 /* ---- plans ---- */
@@ -429,18 +425,19 @@ as_status lt_open(struct cuda_backend *c, struct as_err *err)
     static const struct {
         const char *name;
         size_t small_products;
-        bool lt;
-    } ways[] = {{"auto", SMALL_PRODUCTS, true},
-                {"small", SIZE_MAX, false},
-                {"lt", 0, true},
-                {"gemm", 0, false}};
+        bool lt, split;
+    } ways[] = {{"auto", SMALL_PRODUCTS, true, true},
+                {"small", SIZE_MAX, false, false},
+                {"lt", 0, true, false},
+                {"gemm", 0, false, false}};
     const char *name = getenv(CUDA_PRODUCTS_ENV);
     if (name == NULL || name[0] == '\0')
         name = "auto";
     for (const auto &way : ways)
         if (strcmp(name, way.name) == 0) {
             c->count.small_at_most = c->small_products = way.small_products;
-            return way.lt ? open_lt(c, err) : AS_OK;
+            as_status st = way.split ? split_open(c, err) : AS_OK;
+            return st == AS_OK && way.lt ? open_lt(c, err) : st;
         }
     return as_fail(
         err, AS_E_INVAL,
@@ -449,6 +446,7 @@ as_status lt_open(struct cuda_backend *c, struct as_err *err)
 
 void lt_close(struct cuda_backend *c)
 {
+    split_close(c);
     if (c->lt == NULL)
         return;
     for (size_t i = 0; i < c->lt->n; i++)

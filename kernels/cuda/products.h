@@ -3,7 +3,7 @@
  *
  * ASSAY_CUDA_PRODUCTS, read when a back end is opened:
  *   auto    (the default) a kernel of ours for small products, else cublasLt if it has an algorithm
- *           (product.cuh), else cuBLAS
+ *           (product.cuh), else cuBLAS; long sums in parts
  *   small   the kernel of ours for any size, to measure where it becomes slower
  *   lt      cublasLt for any size, else cuBLAS
  *   gemm    cuBLAS alone, with separate kernels for bias, activation and sums: the way that the
@@ -35,6 +35,8 @@ struct products_count {
     uint64_t small;         /* products by our own kernel, bias and activation included */
     uint64_t small_at_most; /* not a counter: multiply-adds of the largest small product */
     uint64_t gemm;          /* products by cuBLAS */
+    uint64_t split;         /* products in parts; each part or row of parts also counts by its way */
+    uint64_t split_from;    /* not a counter: the shortest sum that is split; 0: none is */
 };
 
 /* The counters of a back end that the plugin opened: a view of be. The plugin exports it under the

@@ -156,7 +156,8 @@ START_TEST(graph_refusals)
 }
 END_TEST
 
-/* Factors of 8 bits: errors far above float32's, and well below a hundredth of the sums. */
+/* Factors of 8 bits: errors far above float32's, and well below a hundredth of the sums. A matrix of
+ * some size, because libraries compute a single row without tensor cores, in float32. */
 START_TEST(bf16_products)
 {
     struct as_err err;
@@ -167,22 +168,25 @@ START_TEST(bf16_products)
         ck_fails(backend_open(name, &opts, &be, &err), AS_E_UNSUPPORTED, err, "bf16");
         return;
     }
-    enum { N = 64 };
-    float x[N], w[N], exact = 0, y = 0;
-    for (int i = 0; i < N; i++) {
-        x[i] = 1 + (float)i / 777;
-        w[i] = 1 + (float)i / 555;
-        exact += x[i] * w[i];
+    enum { N = 256, ALL = N * N };
+    static float x[ALL], w[ALL];
+    float exact = 0, y = 0;
+    for (int i = 0; i < ALL; i++) {
+        x[i] = 1 + (float)(i % N) / 777;
+        w[i] = 1 + (float)(i / N) / 555;
     }
+    for (int i = 0; i < N; i++) /* each element of y is the same sum */
+        exact += x[i] * w[i * N];
     struct buf *b = NULL;
     ck_ok(backend_open(name, &opts, &be, &err), err);
-    ck_ok(buf_create(be, BUF_F32, 2 * N + 1, &b, &err), err);
-    ck_ok(buf_upload(b, 0, x, N, &err), err);
-    ck_ok(buf_upload(b, N, w, N, &err), err);
-    struct linear_args a = {1, 1, N, 1, tensor_at(b, 0, N), tensor_at(b, N, N), tensor_none()};
-    ck_ok(backend_linear_forward(be, &a, ACT_NONE, tensor_at(b, 2 * N, 1), tensor_none(), &err),
+    ck_ok(buf_create(be, BUF_F32, 3 * ALL, &b, &err), err);
+    ck_ok(buf_upload(b, 0, x, ALL, &err), err);
+    ck_ok(buf_upload(b, ALL, w, ALL, &err), err);
+    struct linear_args a = {
+        1, N, N, N, tensor_at(b, 0, ALL), tensor_at(b, ALL, ALL), tensor_none()};
+    ck_ok(backend_linear_forward(be, &a, ACT_NONE, tensor_at(b, 2 * ALL, ALL), tensor_none(), &err),
           err);
-    ck_ok(buf_download(b, 2 * N, &y, 1, &err), err);
+    ck_ok(buf_download(b, 2 * ALL, &y, 1, &err), err);
     ck_assert_msg(fabsf(y - exact) < 0.01f * exact, "%g, in float32 %g", (double)y, (double)exact);
     ck_assert_msg(fabsf(y - exact) > 1e-6f * exact, "%g: float32 factors", (double)y);
     buf_free(b);

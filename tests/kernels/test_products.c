@@ -215,16 +215,17 @@ START_TEST(through_gemm)
 END_TEST
 
 /* Our own kernel computes products up to the limit, and none above it. All three products of a
- * layer have one size. */
+ * layer have one size, and no sum is long. */
 START_TEST(up_to_the_limit)
 {
-    const size_t most = counts_of(twin_backend(1)).small_at_most, rows = most / 32;
+    enum { SIDE = 32 };
+    const size_t most = counts_of(twin_backend(1)).small_at_most, rows = most / (SIDE * SIDE);
     ck_assert_uint_gt(most, 0);
-    ck_assert_uint_eq(most % 32, 0);
+    ck_assert_uint_eq(most % (SIDE * SIDE), 0);
     for (int above = 0; above < 2; above++) {
-        struct layer l = {rows + (size_t)above, 4, 8, ACT_TANH, true, false, false, false};
+        struct layer l = {rows + (size_t)above, SIDE, SIDE, ACT_TANH, true, false, false, false};
         struct case_op op = op_of(&l, forward);
-        op.atol = 1e-2f; /* dw sums all rows: 16,384 on a device */
+        op.atol = 1e-3f; /* dw sums all rows: 512 on a device */
         lay(&l);
         struct case_run r = case_make(&op, 2, false);
         struct products_count a = counts_of(twin_backend(1));
@@ -235,6 +236,73 @@ START_TEST(up_to_the_limit)
         ck_assert_uint_eq(b.small - a.small, above ? 0 : 3);
         ck_assert_uint_eq(b.lt + b.gemm - a.lt - a.gemm, above ? 3 : 0);
     }
+}
+END_TEST
+
+/* ---- long sums, in parts ---- */
+
+/* The gradient of a weight sums all rows: `beyond` more than the shortest sum that is split. */
+static const struct long_sum {
+    const char *what;
+    size_t beyond;
+    struct layer layer; /* its batch is the sum's length */
+} long_sums[] = {
+    {"parts of one length", 0, {0, 12, 8, ACT_NONE, false, false, false, true}},
+    {"a rest", 5, {0, 12, 8, ACT_NONE, false, false, false, true}},
+    {"at any place", 3, {0, 13, 7, ACT_NONE, false, false, false, false}},
+    {"added to", 0, {0, 12, 8, ACT_NONE, false, false, true, true}},
+    {"added to, with a rest", 7, {0, 5, 3, ACT_NONE, false, false, true, false}},
+    {"several tiles", 1, {0, 70, 66, ACT_NONE, false, false, false, false}},
+};
+
+static struct case_op long_sum_op(const struct long_sum *l, struct layer *ret)
+{
+    *ret = l->layer;
+    ret->batch = (size_t)counts_of(twin_backend(1)).split_from + l->beyond;
+    struct case_op op = op_of(ret, backward);
+    op.places[DW].lo = -1; /* what is added to is as large as a factor */
+    op.places[DW].hi = 1;
+    op.atol = 2e-4f; /* sums of 2,048 products on a device */
+    return op;
+}
+
+START_TEST(long_sum)
+{
+    const struct long_sum *l = &long_sums[_i];
+    struct layer layer;
+    struct case_op op = long_sum_op(l, &layer);
+    lay(&layer);
+    struct case_run r = case_make(&op, 3, false);
+    struct products_count before = counts_of(twin_backend(1));
+    case_do(&r, backward);
+    case_same(&r);
+    ck_assert_msg(counts_of(twin_backend(1)).split == before.split + 1, "%s: not in parts",
+                  l->what);
+}
+END_TEST
+
+START_TEST(long_sum_alone)
+{
+    struct layer layer;
+    struct case_op op = long_sum_op(&long_sums[_i], &layer);
+    lay(&layer);
+    case_slots(&op);
+}
+END_TEST
+
+/* One row less is not split. */
+START_TEST(short_sum)
+{
+    struct layer layer;
+    struct case_op op = long_sum_op(&long_sums[0], &layer);
+    layer.batch--;
+    op = op_of(&layer, backward);
+    op.atol = 2e-4f;
+    lay(&layer);
+    struct case_run r = case_make(&op, 2, false);
+    case_do(&r, backward);
+    case_same(&r);
+    ck_assert_uint_eq(counts_of(twin_backend(1)).split, 0);
 }
 END_TEST
 
@@ -485,6 +553,9 @@ Suite *test_suite(void)
     c = tcase_create("auto");
     tcase_add_checked_fixture(c, open_auto, close_any);
     tcase_add_test(c, up_to_the_limit);
+    tcase_add_loop_test(c, long_sum, 0, AS_ARRAY_LEN(long_sums));
+    tcase_add_loop_test(c, long_sum_alone, 0, AS_ARRAY_LEN(long_sums));
+    tcase_add_test(c, short_sum);
     tcase_add_test(c, unknown_way);
     tcase_add_test(c, bf16);
     suite_add_tcase(s, c);
