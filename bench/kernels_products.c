@@ -17,7 +17,7 @@ struct shape {
     size_t members, batch, in, out;
 };
 
-/* Around the limit of small products, MLPs, a transformer's projection; odd widths. */
+/* Small layers, MLPs, a transformer's projection; odd widths. */
 static const struct shape shapes[] = {{1, 32, 64, 32},     {32, 32, 64, 64},    {64, 128, 64, 64},
                                       {64, 128, 96, 96},   {64, 128, 128, 10},  {1, 128, 784, 128},
                                       {64, 128, 784, 128}, {64, 128, 783, 127}, {1, 128, 784, 512},
@@ -77,10 +77,9 @@ static double rate_of(const struct shape *s)
 
 static void time_shape(const struct shape *s, bool bf16)
 {
-    static const char *const ways[] = {"gemm", "lt", "auto", "small"};
+    static const char *const ways[] = {"gemm", "lt", "auto"};
     double gemm = NAN;
-    for (size_t i = 0; i < AS_ARRAY_LEN(ways) - bf16;
-         i++) { /* our small products are float32 only */
+    for (size_t i = 0; i < AS_ARRAY_LEN(ways); i++) {
         struct as_err err;
         char name[96];
         if (setenv(CUDA_PRODUCTS_ENV, ways[i], 1) != 0)

@@ -26,4 +26,4 @@ done
     while read -r library; do
         cp -L "$library" "$to/lib/"
     done
-tar -C "$to" -cJf "$file" .
+tar -C "$to" -cf - . | xz -1 > "$file"

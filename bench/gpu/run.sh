@@ -16,7 +16,8 @@ if [ -z "$build" ]; then
     targets=
     for t in $tests conv_path cudnn_plans; do targets="$targets tests/kernels/test_kernels_$t"; done
     # shellcheck disable=SC2086 # a list of words
-    ninja -C "$build" kernels/libassay-cuda.so bench/kernels bench/train bench/device_ranks trial-runner/train/assay-train $targets >&2
+    ninja -C "$build" kernels/libassay-cuda.so bench/kernels bench/train bench/device_ranks trial-runner/train/assay-train \
+        trial-runner/agent/assay-runner api/server/assayd cli/assay $targets >&2
 fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >&2 || true
 ASSAY_PLUGIN_DIR=$PWD/$build/kernels
@@ -87,6 +88,13 @@ ASSAY_BACKEND=cuda CUDA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000000
 result=1
 [ "$status" -eq 75 ] && grep -q '^back end cuda: no device' "$scratch/fault" && result=0
 check absent $result
+
+# ---- a whole installation, where PostgreSQL's programs are ----
+if ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1; then
+    status=0
+    ASSAY_SOURCE_ROOT=$PWD ASSAY_BUILD_ROOT=$PWD/$build python3 bench/gpu/service.py || status=$?
+    check service $status
+fi
 
 ASSAY_BACKEND=cuda "$build/bench/kernels" --json
 "$build/bench/train" --json --case gpu

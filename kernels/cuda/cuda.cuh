@@ -51,7 +51,6 @@ struct cuda_backend {
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
     void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
     struct lt *lt;               /* NULL: no product goes through cublasLt */
-    size_t small_products;       /* multiply-adds of the largest small product */
     float *split_room;           /* for the parts of long sums (split.cu); NULL: none is split */
     struct products_count count;
     struct pair *room;                 /* [ROOM_PAIRS], on the device */

@@ -33,8 +33,7 @@ as_status fused_product(struct backend *be, const struct product *p, unsigned fu
     *ret_done = false;
     if (is_split(cuda_of(be), p))
         return AS_OK;
-    as_status st = small_product(be, p, fused, ret_done, err);
-    return st < 0 || *ret_done ? st : lt_product(be, p, fused, ret_done, err);
+    return lt_product(be, p, fused, ret_done, err);
 }
 
 static as_status blas_product(struct cuda_backend *c, const struct product *p, struct as_err *err)
@@ -54,9 +53,7 @@ static as_status blas_product(struct cuda_backend *c, const struct product *p, s
 as_status whole_product(struct backend *be, const struct product *p, struct as_err *err)
 {
     bool done = false;
-    as_status st = small_product(be, p, 0, &done, err);
-    if (st == AS_OK && !done)
-        st = lt_product(be, p, 0, &done, err);
+    as_status st = lt_product(be, p, 0, &done, err);
     return st < 0 || done ? st : blas_product(cuda_of(be), p, err);
 }
 

@@ -424,24 +424,19 @@ as_status lt_open(struct cuda_backend *c, struct as_err *err)
 {
     static const struct {
         const char *name;
-        size_t small_products;
         bool lt, split;
-    } ways[] = {{"auto", SMALL_PRODUCTS, true, true},
-                {"small", SIZE_MAX, false, false},
-                {"lt", 0, true, false},
-                {"gemm", 0, false, false}};
+    } ways[] = {{"auto", true, true}, {"lt", true, false}, {"gemm", false, false}};
     const char *name = getenv(CUDA_PRODUCTS_ENV);
     if (name == NULL || name[0] == '\0')
         name = "auto";
     for (const auto &way : ways)
         if (strcmp(name, way.name) == 0) {
-            c->count.small_at_most = c->small_products = way.small_products;
             as_status st = way.split ? split_open(c, err) : AS_OK;
             return st == AS_OK && way.lt ? open_lt(c, err) : st;
         }
-    return as_fail(
-        err, AS_E_INVAL,
-        "back end cuda: " CUDA_PRODUCTS_ENV " is '%.40s', must be auto, small, lt or gemm", name);
+    return as_fail(err, AS_E_INVAL,
+                   "back end cuda: " CUDA_PRODUCTS_ENV " is '%.40s', must be auto, lt or gemm",
+                   name);
 }
 
 void lt_close(struct cuda_backend *c)

@@ -1,7 +1,7 @@
-/* Matrix products with bias, ReLU or bias gradient in the same launch: a kernel of ours for small
- * products (small.cu), cublasLt where it has an algorithm (lt.cu). Each computes a product
- * completely or not at all. The caller's last way is cuBLAS with kernels of its own (linear.cu).
- * Products with few elements and long sums are cut into parts (split.cu).
+/* Matrix products, with bias, ReLU or bias gradient in the same launch, through cublasLt where it
+ * has an algorithm (lt.cu): a product completely or not at all. The caller's last way is cuBLAS
+ * with kernels of its own (linear.cu). Products with few elements and long sums are cut into parts
+ * (split.cu).
  *
  * The way depends on sizes, row lengths, the precision and the alignment that holds for any member
  * (of a tensor's place and its stride), never on the number of members. A member has the same bits
@@ -38,14 +38,12 @@ enum {
     FUSE_BIAS_GRAD = 4, /* bias = the sums of b over the inner size; alone, and b not transposed */
 };
 
-/* Compute the product with `fused` (an OR of the above), all of it or nothing: *ret_done says
- * which. If a size is 0, or the product is to be split, it does nothing. It tries small_product()
- * first, then lt_product(). */
+/* lt_product(), but nothing if the product is to be split. */
 as_status fused_product(struct backend *be, const struct product *p, unsigned fused, bool *ret_done,
                         struct as_err *err);
 
-/* Compute the product without fused steps, not split: by small_product(), lt_product(), else cuBLAS.
- * No size is 0. */
+/* Compute the product without fused steps, not split: by lt_product(), else by cuBLAS. No size is
+ * 0. */
 as_status whole_product(struct backend *be, const struct product *p, struct as_err *err);
 
 /* In parts (split.cu): sums of at least SPLIT_FROM elements, where m and n leave most of a device
@@ -60,17 +58,8 @@ as_status split_product(struct backend *be, const struct product *p, struct as_e
 as_status split_open(struct cuda_backend *c, struct as_err *err);
 void split_close(struct cuda_backend *c);
 
-/* One launch of our own: up to SMALL_PRODUCTS multiply-adds of each member, in float32 only. Each
- * element is one chain of fused multiply-adds along the inner size; a bias gradient is summed in
- * double. The limit is a layer of 64 x 64 with 128 rows: below about 64 columns a library's
- * launch should cost more than its arithmetic. This is not measured on a device yet. */
-#ifndef SMALL_PRODUCTS /* the emulated build has less: its small shapes must reach cublasLt */
-#define SMALL_PRODUCTS ((size_t)1 << 19)
-#endif
-as_status small_product(struct backend *be, const struct product *p, unsigned fused, bool *ret_done,
-                        struct as_err *err);
-
-/* Through cublasLt.
+/* Through cublasLt: compute the product with `fused` (an OR of the above), all of it or nothing:
+ * *ret_done says which. If a size is 0, it does nothing.
  *
  * Plans. A plan holds cublasLt's descriptors and the algorithm of a product. It is made at the
  * first call of its shape and kept for the back end's life; the heuristics run then and never

@@ -2,10 +2,9 @@
  * benchmarks, in C.
  *
  * ASSAY_CUDA_PRODUCTS, read when a back end is opened:
- *   auto    (the default) a kernel of ours for small products, else cublasLt if it has an algorithm
- *           (product.cuh), else cuBLAS; long sums in parts
- *   small   the kernel of ours for any size, to measure where it becomes slower
- *   lt      cublasLt for any size, else cuBLAS
+ *   auto    (the default) cublasLt if it has an algorithm (product.cuh), else cuBLAS; long sums in
+ *           parts (split.cu)
+ *   lt      the same, with all sums whole
  *   gemm    cuBLAS alone, with separate kernels for bias, activation and sums: the way that the
  *           others are compared with
  * Any other value is AS_E_INVAL. */
@@ -32,8 +31,6 @@ struct products_count {
     uint64_t relu;          /* of `lt`, those with ReLU in the same launch */
     uint64_t bias_grad;     /* of `lt`, those with the bias gradient in the same launch */
     uint64_t one_by_one;    /* of `lt`, those with a launch per member */
-    uint64_t small;         /* products by our own kernel, bias and activation included */
-    uint64_t small_at_most; /* not a counter: multiply-adds of the largest small product */
     uint64_t gemm;          /* products by cuBLAS */
     uint64_t split;         /* products in parts; each part or row of parts also counts by its way */
     uint64_t split_from;    /* not a counter: the shortest sum that is split; 0: none is */

@@ -156,8 +156,8 @@ START_TEST(graph_refusals)
 }
 END_TEST
 
-/* Factors of 8 bits: errors far above float32's, and well below a hundredth of the sums. A matrix of
- * some size, because libraries compute a single row without tensor cores, in float32. */
+/* Factors of 8 bits: errors far above float32's, and well below a hundredth of the sums. A matrix
+ * of some size, because libraries compute a single row without tensor cores, in float32. */
 START_TEST(bf16_products)
 {
     struct as_err err;

@@ -1,6 +1,6 @@
-/* Products on a device: which way is chosen (our own kernel, cublasLt with fused steps, cublasLt
- * alone, cuBLAS), and that each way gives the oracle's values and a member the same bits alone and
- * in a group. The choices of cublasLt are known for the emulated library only: a real one may
+/* Products on a device: which way is chosen (cublasLt with fused steps, cublasLt alone, cuBLAS,
+ * long sums in parts), and that each way gives the oracle's values and a member the same bits alone
+ * and in a group. The choices of cublasLt are known for the emulated library only: a real one may
  * differ. */
 #include <dlfcn.h>
 #include <math.h>
@@ -40,11 +40,6 @@ static void open_with(const char *way)
 static void open_auto(void)
 {
     open_with("auto");
-}
-
-static void open_small(void)
-{
-    open_with("small");
 }
 
 static void open_lt(void)
@@ -192,16 +187,6 @@ START_TEST(through_lt)
     same_count(w, "with bias gradient", n.bias_grad, w->bias_grad);
     same_count(w, "member by member", n.one_by_one, w->one_by_one);
     ck_assert_uint_eq(n.lt + n.gemm, w->lt);
-    ck_assert_uint_eq(n.small, 0);
-}
-END_TEST
-
-START_TEST(through_small)
-{
-    const struct way *w = &ways[_i];
-    struct products_count n = counted(w);
-    ck_assert_uint_eq(n.small, w->lt);
-    ck_assert_uint_eq(n.lt + n.gemm + n.planned, 0);
 }
 END_TEST
 
@@ -210,32 +195,7 @@ START_TEST(through_gemm)
     const struct way *w = &ways[_i];
     struct products_count n = counted(w);
     ck_assert_uint_eq(n.gemm, w->lt);
-    ck_assert_uint_eq(n.lt + n.small + n.planned, 0);
-}
-END_TEST
-
-/* Our own kernel computes products up to the limit, and none above it. All three products of a
- * layer have one size, and no sum is long. */
-START_TEST(up_to_the_limit)
-{
-    enum { SIDE = 32 };
-    const size_t most = counts_of(twin_backend(1)).small_at_most, rows = most / (SIDE * SIDE);
-    ck_assert_uint_gt(most, 0);
-    ck_assert_uint_eq(most % (SIDE * SIDE), 0);
-    for (int above = 0; above < 2; above++) {
-        struct layer l = {rows + (size_t)above, SIDE, SIDE, ACT_TANH, true, false, false, false};
-        struct case_op op = op_of(&l, forward);
-        op.atol = 1e-3f; /* dw sums all rows: 512 on a device */
-        lay(&l);
-        struct case_run r = case_make(&op, 2, false);
-        struct products_count a = counts_of(twin_backend(1));
-        case_do(&r, forward);
-        case_do(&r, backward);
-        case_same(&r);
-        struct products_count b = counts_of(twin_backend(1));
-        ck_assert_uint_eq(b.small - a.small, above ? 0 : 3);
-        ck_assert_uint_eq(b.lt + b.gemm - a.lt - a.gemm, above ? 3 : 0);
-    }
+    ck_assert_uint_eq(n.lt + n.planned, 0);
 }
 END_TEST
 
@@ -447,7 +407,7 @@ START_TEST(unknown_way)
     ck_fails(backend_open("cuda", NULL, &be, &err), AS_E_INVAL, err, "is 'cutlass', must be");
     ck_assert_int_eq(setenv(CUDA_PRODUCTS_ENV, "", 1), 0); /* as if it were not set */
     ck_ok(backend_open("cuda", NULL, &be, &err), err);
-    ck_assert_uint_gt(counts_of(be).small_at_most, 0);
+    ck_assert_uint_gt(counts_of(be).split_from, 0);
     backend_free(be);
 }
 END_TEST
@@ -541,9 +501,7 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_products");
     (void)add_way(s, "gemm", open_gemm, through_gemm);
-    TCase *c = add_way(s, "small", open_small, through_small);
-    tcase_add_loop_test(c, same_bits_alone, 0, AS_ARRAY_LEN(ways));
-    c = add_way(s, "lt", open_lt, through_lt);
+    TCase *c = add_way(s, "lt", open_lt, through_lt);
     tcase_add_loop_test(c, same_bits_alone, 0, AS_ARRAY_LEN(ways));
     tcase_add_test(c, planned_once);
     tcase_add_test(c, recorded_first);
@@ -552,7 +510,6 @@ Suite *test_suite(void)
     tcase_add_test(c, bf16);
     c = tcase_create("auto");
     tcase_add_checked_fixture(c, open_auto, close_any);
-    tcase_add_test(c, up_to_the_limit);
     tcase_add_loop_test(c, long_sum, 0, AS_ARRAY_LEN(long_sums));
     tcase_add_loop_test(c, long_sum_alone, 0, AS_ARRAY_LEN(long_sums));
     tcase_add_test(c, short_sum);
