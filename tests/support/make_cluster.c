@@ -1,5 +1,6 @@
-/* make_cluster FILE: makes the cluster that tests start with copies of. The build runs it; it must not fail where there is no
- * PostgreSQL, or no user to run it: then FILE is empty, and the tests skip, or fail, with their own words. */
+/* make_cluster FILE: makes the cluster that tests start with copies of, for the build. It must not
+ * fail where there is no PostgreSQL, or no user to run it. FILE is empty then, and the tests skip,
+ * or fail with their own words. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
