@@ -286,7 +286,7 @@ def check_secrets(assay, log):
 
 def check_trial_user(folder, args, env, uid, said):
     """The user of the trials of an `assay up` that root started; they do not reach its tokens."""
-    with Assay(runners=1, args=args, env={**env, **SECRETS}, installed=folder) as assay:
+    with Assay(runners=1, args=args, env={**env, **SECRETS}, installed=folder, bare=True) as assay:
         with open(assay.log_path) as log:
             assert said in log.read(), said
         del assay.env["ASSAY_TOKEN"]  # of another server

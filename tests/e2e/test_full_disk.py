@@ -24,7 +24,7 @@ class OnSmallDisk(Assay):
     """Its data folder is a disk of its own; the output of `assay up` is elsewhere."""
 
     def __init__(self, log):
-        super().__init__(runners=0, args=LONG_LEASE)
+        super().__init__(runners=0, args=LONG_LEASE, bare=True)
         self.log, self.filler, self.is_full = log, os.path.join(self.data, "filler"), False
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0755", "none", self.data],
                                  capture_output=True)

@@ -1,5 +1,6 @@
 /* A private PostgreSQL cluster for a test program. It starts at the first call, in its own folder
- * under /tmp, and listens on a socket only. It ends when the program ends, even if that crashes.
+ * in /dev/shm where there is room, else in /tmp, and listens on a socket only. It ends when the
+ * program ends, even if that crashes.
  *
  * The cluster belongs to the process that starts it, so call pg_fixture_start() in test_suite(),
  * before Check forks. As root the server runs as the user postgres. fsync is off (the programs need
@@ -15,9 +16,14 @@
 
 #define PG_URL_SIZE 256
 
-/* Start the cluster and create a migrated database, which later databases are copied from. */
+/* Start the cluster. Its database `assay` is migrated; later databases are copied from it. */
 void pg_fixture_start(void);
 void pg_fixture_start_with_fsync(void);
+
+/* Make such a cluster, end it, and store its folder `data` in a file for tar at `path`. */
+void pg_fixture_make(const char *path);
+/* Where the build does so. An empty file: it could not. */
+#define PG_FIXTURE_MADE "tests/scheduler/cluster.tar"
 
 /* Create a migrated database. Returns its libpq connection text. */
 void pg_fixture_database(char ret_url[PG_URL_SIZE]);

@@ -3,6 +3,7 @@
  * difference in how a cell is read shows as well as one in a layer. */
 #include "tests/model/onnx/onnx_case.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,39 +33,66 @@ static struct as_err err;
 
 /* ---- programs ---- */
 
-int onnx_case_program(const char *const *argv)
+/* A program that answers each line of its input with one. It starts once, before Check forks, and
+ * ends when the last process that holds its input has ended. */
+struct tool {
+    bool was_tried;
+    FILE *to, *from; /* NULL: it is not there */
+};
+
+static struct tool check, runtime;
+
+static void start_tool(struct tool *t, const char *program, const char *script)
 {
+    char path[512];
+    int to[2], from[2];
+    (void)snprintf(path, sizeof path, "%s/tests/model/onnx/%s", source_root(), script);
+    ck_assert(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        if (dup2(to[0], STDIN_FILENO) >= 0 && dup2(from[1], STDOUT_FILENO) >= 0)
+            (void)execlp(program, program, path, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(to[0]);
+    (void)close(from[1]);
+    t->to = fdopen(to[1], "w");
+    t->from = fdopen(from[0], "r");
+    ck_assert(t->to && t->from);
+}
+
+static void ask_tool(struct tool *t, const char *what, const char *a, const char *b)
+{
+    char answer[2000] = "";
+    ck_assert(fprintf(t->to, "%s%s%s\n", a, b ? "\t" : "", b ? b : "") > 0 && fflush(t->to) == 0);
+    ck_assert_msg(fgets(answer, sizeof answer, t->from) != NULL, "%s ended with %s", what, a);
+    ck_assert_msg(strcmp(answer, "\n") == 0, "%s says of %s: %s", what, a, answer);
+}
+
+/* Debian's packages are for Debian's own Python. */
+static bool has_package(const char *python)
+{
+    static const char import[] = "try:\n import onnx\nexcept ImportError:\n raise SystemExit(1)";
     int status = 0;
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        (void)execvp(argv[0], (char *const *)argv);
+        (void)execlp(python, python, "-c", import, (char *)NULL);
         _exit(127);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-/* The Python that has the package: Debian's packages are for Debian's own. NULL: none. */
-static const char *checker(void)
-{
-    static const char *const pythons[] = {"/usr/bin/python3", "python3"};
-    static const char import[] = "try:\n import onnx\nexcept ImportError:\n raise SystemExit(1)";
-    for (size_t i = 0; i < AS_ARRAY_LEN(pythons); i++)
-        if (onnx_case_program((const char *const[]){pythons[i], "-c", import, NULL}) == 0)
-            return pythons[i];
-    return NULL;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 bool onnx_case_has_checker(void)
 {
-    return checker() != NULL;
-}
-
-bool onnx_case_has_trees(void)
-{
-    const struct xgboost *x;
-    return xgboost_open(&x, &err) == AS_OK;
+    static const char *const pythons[] = {"/usr/bin/python3", "python3"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !check.was_tried && !check.to; i++)
+        if (has_package(pythons[i]))
+            start_tool(&check, pythons[i], "check.py");
+    check.was_tried = true;
+    return check.to != NULL;
 }
 
 bool onnx_case_has_runtime(void)
@@ -72,15 +100,16 @@ bool onnx_case_has_runtime(void)
     const char *folder = getenv("ASSAY_ONNX_RUNTIME");
     AS_AUTO(as_freep)
     char *path = folder ? file_join(folder, "node_modules/onnxruntime-node") : NULL;
-    return path && access(path, F_OK) == 0;
+    if (!runtime.was_tried && path && access(path, F_OK) == 0)
+        start_tool(&runtime, "node", "run.mjs");
+    runtime.was_tried = true;
+    return runtime.to != NULL;
 }
 
-static void run_tool(const char *program, const char *script, const char *a, const char *b)
+bool onnx_case_has_trees(void)
 {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/tests/model/onnx/%s", source_root(), script);
-    const char *const argv[] = {program, path, a, b, NULL};
-    ck_assert_msg(onnx_case_program(argv) == 0, "%s failed for %s", script, a);
+    const struct xgboost *x;
+    return xgboost_open(&x, &err) == AS_OK;
 }
 
 /* ---- training ---- */
@@ -327,11 +356,10 @@ void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool 
     AS_AUTO(as_freep) char *text = json_format(test);
     ck_assert_ptr_nonnull(text);
     child_write(c, "case.json", text, strlen(text));
-    const char *python = checker();
-    if (python)
-        run_tool(python, "check.py", graph, NULL);
+    if (onnx_case_has_checker())
+        ask_tool(&check, "the checker", graph, NULL);
     if (onnx_case_has_runtime())
-        run_tool("node", "run.mjs", graph, plan);
+        ask_tool(&runtime, "ONNX Runtime", graph, plan);
 }
 
 /* Export, check, and run the graph. */

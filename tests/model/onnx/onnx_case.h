@@ -10,9 +10,9 @@
 #include "model/file/model_file.h"
 #include "tests/support/child.h"
 
-/* Is there python3 with the package onnx? */
+/* Is there python3 with the package onnx? It is started, for all tests: ask before Check forks. */
 bool onnx_case_has_checker(void);
-/* Is there node, and ONNX Runtime below ASSAY_ONNX_RUNTIME? */
+/* Is there node, and ONNX Runtime below ASSAY_ONNX_RUNTIME? Started as well. */
 bool onnx_case_has_runtime(void);
 
 /* Is there XGBoost's library? */
@@ -48,8 +48,5 @@ void onnx_case_refuses(const struct child *c, const char *name, size_t column, f
  * both.
  *   refused  all numbers of the outputs are NaN */
 void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool refused);
-
-/* Run a program and wait for it: its exit status. */
-int onnx_case_program(const char *const *argv);
 
 #endif
