@@ -1,19 +1,20 @@
 /* All-reduce between processes of this machine, against MPI and against bare memory and sockets.
  *
- * For each size and number of ranks: our fastest algorithm over shared memory, and over TCP. Every
- * figure is the median over repeats of the slowest rank's time, in rounds that alternate with the
- * peers, because the machine is shared; the best round of each counts.
+ * For each size and number of ranks: our fastest algorithm over shared memory, and over TCP. A
+ * figure of a round is the median over repeats of the slowest rank's time; what is reported is the
+ * median over the rounds. Ours and the floors take turns from repeat to repeat, ours and the MPIs
+ * from round to round, because the machine is shared. A ratio in a note is the median over the
+ * rounds of each round's own ratio.
  *
  * Floors, in the same run: for shared memory, P processes that each add as many bytes as they must
- * (2 (P-1)/P N) from memory of their own; for TCP, processes that send each other as many bytes
- * through plain sockets, without looking at them. They do it twice: from and to one buffer of
- * 256 KiB, which stays in the cache (the floor), and from the vector to another one, as a program
- * must whose bytes mean something (the note). */
+ * (2 (P-1)/P N) from memory of their own; for TCP, the same all-reduce by hand over plain sockets
+ * (distributed/plain.h): it sends, receives and adds as much as ours, and does nothing else. The
+ * note says what sockets take that pass as many bytes and add nothing, from and to one buffer in
+ * the cache, and from vector to vector. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +26,29 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "bench/bench.h"
+#include "bench/distributed/plain.h"
 #include "trial-runner/collective/collective.h"
 
 #define RANKS_MAX 16
 #define REPEATS_MAX 400
+#define ROUNDS_MAX 99
 
 static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
 #define N_SIZES AS_ARRAY_LEN(sizes)
 
-static int64_t rounds = 3;
-static int64_t only_ranks; /* 0: 2 and 4 */
+static int64_t rounds = 5;
+static int64_t only_ranks; /* 0: 2, 3 and 4 */
 static int64_t only_kib;   /* 0: all sizes */
-static bool no_peers, only_tcp;
+static bool no_peers, only_tcp, only_shm;
 
 static int repeats_of(size_t bytes)
 {
     double n = 2e8 / (double)bytes;
     return n > REPEATS_MAX ? REPEATS_MAX : n < 3 ? 3 : (int)n;
 }
+
+/* What is timed, in turn: the disturbances of a shared machine meet all of them alike. */
+typedef enum race { RING, HALVING, FLOOR, FLOOR_WHOLE, PASS_CACHED, PASS_VECTORS, RACES } race;
 
 /* What the processes of a measurement share. */
 struct lab {
@@ -52,7 +58,7 @@ struct lab {
     struct listener *listeners[RANKS_MAX];
     struct endpoint peers[RANKS_MAX];
     int ring[RANKS_MAX][2]; /* sockets from each rank to the next */
-    double seconds[4];      /* of the races; rank 0 writes them */
+    double seconds[RACES];  /* rank 0 writes them; NaN: not run */
 };
 
 typedef int rank_fn(struct lab *lab, int32_t rank);
@@ -75,97 +81,93 @@ static bool in_processes(struct lab *lab, rank_fn *f)
 
 /* --- a rank --- */
 
-/* What is timed, in turn: the disturbances of a shared machine meet all of them alike. */
 struct racer {
     struct lab *lab;
     int32_t rank;
     struct coll *coll;
     float *in, *out;   /* of lab->bytes */
     float *a, *b, *to; /* of half of what a rank sends */
-    char *buffer;      /* of BUFFER_BYTES */
+    char *buffer;      /* of PLAIN_PIECE_BYTES */
 };
 
-#define BUFFER_BYTES (1 << 18)
-
-typedef bool race_fn(struct racer *r);
-
-static bool race_ring(struct racer *r)
+static size_t items_of(const struct lab *lab)
 {
-    return coll_allreduce(r->coll, (struct coll_id){.tag = 1}, COLL_RING, &reduce_f32_sum, r->in,
-                          r->out, r->lab->bytes / sizeof(float), NULL) == AS_OK;
+    return lab->bytes / sizeof(float);
 }
 
-static bool race_halving(struct racer *r)
+static bool run_ours(struct racer *r, coll_algorithm algorithm)
 {
-    return coll_allreduce(r->coll, (struct coll_id){.tag = 2}, COLL_HALVING, &reduce_f32_sum, r->in,
-                          r->out, r->lab->bytes / sizeof(float), NULL) == AS_OK;
+    return coll_allreduce(r->coll, (struct coll_id){.tag = 1}, algorithm, &reduce_f32_sum, r->in,
+                          r->out, items_of(r->lab), NULL) == AS_OK;
 }
 
-/* What a rank sends in a ring, and receives. */
-static size_t bytes_of_a_rank(const struct lab *lab)
+static struct plain plain_of(const struct racer *r)
 {
-    return 2 * lab->bytes / (size_t)lab->n * (size_t)(lab->n - 1);
+    const struct lab *lab = r->lab;
+    return (struct plain){.rank = r->rank,
+                          .n = lab->n,
+                          .next = lab->ring[r->rank][0],
+                          .before = lab->ring[(r->rank + lab->n - 1) % lab->n][1],
+                          .from = r->in,
+                          .to = r->out,
+                          .items = items_of(lab),
+                          .buffer = r->buffer};
+}
+
+static size_t half_of_a_rank(const struct lab *lab)
+{
+    struct plain p = {.n = lab->n, .items = items_of(lab)};
+    return plain_bytes(&p) / 2;
 }
 
 /* Half of the bytes are added, half are copied. */
-static bool race_memory(struct racer *r)
+static bool run_memory(struct racer *r)
 {
-    size_t half = bytes_of_a_rank(r->lab) / 2;
+    size_t half = half_of_a_rank(r->lab);
     reduce_f32_sum.combine(r->to, r->a, r->b, half / sizeof(float));
     memcpy(r->b, r->to, half);
     __asm__ volatile("" : : "r"(r->to), "r"(r->b) : "memory");
     return true;
 }
 
-/* The next piece of a vector that is passed again and again. */
-static char *piece(char *from, size_t span, size_t at, size_t left, size_t *ret_bytes)
+static bool run(struct racer *r, race which)
 {
-    size_t to_end = span - at % span;
-    *ret_bytes = left < BUFFER_BYTES ? left : BUFFER_BYTES;
-    *ret_bytes = *ret_bytes < to_end ? *ret_bytes : to_end;
-    return from + at % span;
+    struct plain p = plain_of(r);
+    switch (which) {
+    case RING:
+        return run_ours(r, COLL_RING);
+    case HALVING:
+        return run_ours(r, COLL_HALVING);
+    case FLOOR:
+        return r->lab->tcp ? plain_allreduce(&p, false) : run_memory(r);
+    case FLOOR_WHOLE:
+        return plain_allreduce(&p, true);
+    default:
+        return plain_pass(&p, which == PASS_CACHED);
+    }
 }
 
-/* A ring of plain sockets: what a rank sends goes to the next, what it receives comes from the one
- * before, both at once. `from` and `to`: of `span` bytes. */
-static bool pass_through_sockets(struct racer *r, char *from, char *to, size_t span)
+static bool is_run(const struct lab *lab, race which)
 {
-    const struct lab *lab = r->lab;
-    int out = lab->ring[r->rank][0], in = lab->ring[(r->rank + lab->n - 1) % lab->n][1];
-    size_t all = bytes_of_a_rank(lab), sent = 0, received = 0, most;
-    while (sent < all || received < all) {
-        struct pollfd p[2] = {{.fd = sent < all ? out : -1, .events = POLLOUT},
-                              {.fd = received < all ? in : -1, .events = POLLIN}};
-        if (poll(p, 2, -1) < 0)
+    return which <= FLOOR || (lab->tcp && (which != FLOOR_WHOLE || lab->n == 2));
+}
+
+/* Does `out` hold the sum of what all ranks have in `in`? A floor that does not add is none. A
+ * ring over plain sockets leaves out what does not divide by the ranks. */
+static bool is_sum(const struct racer *r)
+{
+    size_t n = (size_t)r->lab->n, items = items_of(r->lab) / n * n;
+    for (size_t i = 0; i < items; i++)
+        if (fabsf(r->out[i] - (float)n * r->in[i]) > 1e-5F * fabsf(r->out[i]))
             return false;
-        char *at = piece(from, span, sent, all - sent, &most);
-        ssize_t n = p[0].revents ? send(out, at, most, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
-        sent += n > 0 ? (size_t)n : 0;
-        at = piece(to, span, received, all - received, &most);
-        n = p[1].revents ? recv(in, at, most, MSG_DONTWAIT) : 0;
-        received += n > 0 ? (size_t)n : 0;
-    }
     return true;
 }
-
-static bool race_sockets(struct racer *r)
-{
-    return pass_through_sockets(r, r->buffer, r->buffer, BUFFER_BYTES);
-}
-
-static bool race_vectors(struct racer *r)
-{
-    return pass_through_sockets(r, (char *)r->in, (char *)r->out, r->lab->bytes);
-}
-
-/* ring, halving, the floors */
-#define RACES 4
 
 static bool racer_init(struct racer *r, struct lab *lab, int32_t rank)
 {
     struct world w = {.attempt = 1, .epoch = 1, .rank = rank, .n = lab->n, .peers = lab->peers};
     struct mesh_opts opts = {.tcp_only = lab->tcp};
-    size_t half = bytes_of_a_rank(lab) / 2;
+    size_t half = half_of_a_rank(lab);
     *r = (struct racer){.lab = lab,
                         .rank = rank,
                         .in = calloc(1, lab->bytes),
@@ -173,7 +175,7 @@ static bool racer_init(struct racer *r, struct lab *lab, int32_t rank)
                         .a = calloc(1, half),
                         .b = calloc(1, half),
                         .to = calloc(1, half),
-                        .buffer = calloc(1, BUFFER_BYTES)};
+                        .buffer = calloc(1, PLAIN_PIECE_BYTES)};
     if (!r->in || !r->out || !r->a || !r->b || !r->to || !r->buffer)
         return false;
     for (size_t i = 0; i < lab->bytes / sizeof(float); i++)
@@ -193,15 +195,24 @@ static void racer_done(struct racer *r)
     free(r->buffer);
 }
 
-static bool race(struct racer *r, race_fn *const races[RACES], double own[RACES][REPEATS_MAX])
+static bool run_checked(struct racer *r, race which)
+{
+    bool adds = which < PASS_CACHED && (which < FLOOR || r->lab->tcp);
+    memset(r->out, 0, r->lab->bytes);
+    return run(r, which) && (!adds || is_sum(r));
+}
+
+static bool take_turns(struct racer *r, double own[RACES][REPEATS_MAX])
 {
     int repeats = repeats_of(r->lab->bytes);
     for (int k = -1; k < repeats; k++) /* the first one warms up */
-        for (int i = 0; i < RACES; i++) {
+        for (race i = 0; i < RACES; i++) {
+            if (!is_run(r->lab, i))
+                continue;
             if (coll_barrier(r->coll, (struct coll_id){0}, NULL) < 0)
                 return false;
             int64_t start_ns = clock_mono_ns();
-            if (!races[i](r))
+            if (!(k < 0 ? run_checked(r, i) : run(r, i)))
                 return false;
             if (k >= 0)
                 own[i][k] = (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S;
@@ -214,23 +225,22 @@ static bool judge(struct racer *r, double own[RACES][REPEATS_MAX])
 {
     double all[REPEATS_MAX];
     int repeats = repeats_of(r->lab->bytes);
-    for (int i = 0; i < RACES; i++) {
-        if (coll_allreduce(r->coll, (struct coll_id){.tag = 3}, COLL_RING, &reduce_f64_max, own[i],
-                           all, (size_t)repeats, NULL) < 0)
+    for (race i = 0; i < RACES; i++) {
+        bool ran = is_run(r->lab, i);
+        if (ran && coll_allreduce(r->coll, (struct coll_id){.tag = 3}, COLL_RING, &reduce_f64_max,
+                                  own[i], all, (size_t)repeats, NULL) < 0)
             return false;
         if (r->rank == 0)
-            r->lab->seconds[i] = bench_median(all, (size_t)repeats);
+            r->lab->seconds[i] = ran ? bench_median(all, (size_t)repeats) : NAN;
     }
     return true;
 }
 
 static int race_rank(struct lab *lab, int32_t rank)
 {
-    race_fn *const races[RACES] = {race_ring, race_halving, lab->tcp ? race_sockets : race_memory,
-                                   lab->tcp ? race_vectors : race_memory};
     double own[RACES][REPEATS_MAX];
     struct racer r;
-    bool well = racer_init(&r, lab, rank) && race(&r, races, own) && judge(&r, own);
+    bool well = racer_init(&r, lab, rank) && take_turns(&r, own) && judge(&r, own);
     racer_done(&r);
     return well ? 0 : 1;
 }
@@ -272,16 +282,14 @@ static void close_lab(struct lab *lab)
     }
 }
 
-/* Our faster algorithm, and the floors. */
-static void ours(struct lab *lab, bool tcp, double *value, double *floor, double *second)
+/* One round of ours and the floors; ret: NaN where a rank failed. */
+static void race_once(struct lab *lab, bool tcp, double ret[RACES])
 {
     lab->tcp = tcp;
-    if (open_lab(lab) && in_processes(lab, race_rank)) {
-        *value = fmin(*value, fmin(lab->seconds[0], lab->seconds[1]));
-        *floor = fmin(*floor, lab->seconds[2]);
-        *second = fmin(*second, lab->seconds[3]);
-    }
+    bool well = open_lab(lab) && in_processes(lab, race_rank);
     close_lab(lab);
+    for (race i = 0; i < RACES; i++)
+        ret[i] = well ? lab->seconds[i] : NAN;
 }
 
 /* --- peers: MPI, if it is installed --- */
@@ -344,35 +352,76 @@ static double peer(const struct lab *lab, size_t which)
 
 /* --- rounds --- */
 
+/* By round; NaN where a round failed, or the case is not run. */
 struct figures {
-    double shm, tcp, memory, socket, vectors, mpi[N_MPIS];
+    double shm[ROUNDS_MAX][RACES], tcp[ROUNDS_MAX][RACES], mpi[ROUNDS_MAX][N_MPIS];
 };
 
-/* The least of all rounds; fmin ignores NaN. */
 static void measure(struct lab *lab, struct figures *f)
 {
-    *f = (struct figures){NAN, NAN, NAN, NAN, NAN, {NAN, NAN}};
     for (int64_t k = 0; k < rounds; k++) {
         if (!only_tcp)
-            ours(lab, false, &f->shm, &f->memory, &f->memory);
+            race_once(lab, false, f->shm[k]);
         for (size_t i = 0; i < N_MPIS; i++)
-            f->mpi[i] = fmin(f->mpi[i], peer(lab, i));
-        ours(lab, true, &f->tcp, &f->socket, &f->vectors);
+            f->mpi[k][i] = peer(lab, i);
+        if (!only_shm)
+            race_once(lab, true, f->tcp[k]);
     }
 }
 
-static void report(const struct lab *lab, const struct figures *f)
+/* The median over the rounds of column `a`, divided by column `b` of the same round if that is not
+ * NULL. Rounds without a figure do not count. The columns' rows are `stride` apart. */
+static double middle(const double *a, const double *b, size_t stride_a, size_t stride_b)
 {
-    char name[64], note[64];
-    size_t best = isnan(f->mpi[1]) || f->mpi[0] <= f->mpi[1] ? 0 : 1;
-    const char *peer_name = isnan(f->mpi[best]) ? NULL : mpis[best].name;
+    double v[ROUNDS_MAX];
+    size_t n = 0;
+    for (size_t k = 0; k < (size_t)rounds; k++) {
+        double x = a[k * stride_a] / (b ? b[k * stride_b] : 1);
+        if (!isnan(x))
+            v[n++] = x;
+    }
+    return bench_median(v, n);
+}
+
+static double middle_of(const double rows[][RACES], race i)
+{
+    return middle(&rows[0][i], NULL, RACES, 0);
+}
+
+/* The one whose median is the least; one that was not run is never it. */
+static race faster(const double rows[][RACES], race a, race b)
+{
+    return middle_of(rows, b) < middle_of(rows, a) ? b : a;
+}
+
+static void report_shm(const struct lab *lab, const struct figures *f)
+{
+    char name[64], note[64] = "";
+    double mpi[N_MPIS];
+    for (size_t i = 0; i < N_MPIS; i++)
+        mpi[i] = middle(&f->mpi[0][i], NULL, N_MPIS, 0);
+    size_t best = isnan(mpi[1]) || mpi[0] <= mpi[1] ? 0 : 1;
+    race own = faster(f->shm, RING, HALVING);
+    if (!isnan(mpi[best]))
+        (void)snprintf(note, sizeof note, "%.2f times the peer's speed",
+                       middle(&f->mpi[0][best], &f->shm[0][own], N_MPIS, RACES));
     (void)snprintf(name, sizeof name, "all-reduce shm P=%d %zu KiB", (int)lab->n, lab->bytes >> 10);
-    if (!only_tcp)
-        bench_report(name, f->shm * 1e6, "us", f->memory * 1e6, f->mpi[best] * 1e6, peer_name,
-                     NULL);
+    bench_report(name, middle_of(f->shm, own) * 1e6, "us", middle_of(f->shm, FLOOR) * 1e6,
+                 mpi[best] * 1e6, isnan(mpi[best]) ? NULL : mpis[best].name, note);
+}
+
+static void report_tcp(const struct lab *lab, const struct figures *f)
+{
+    char name[64], note[160];
+    race own = faster(f->tcp, RING, HALVING), floor = faster(f->tcp, FLOOR, FLOOR_WHOLE);
     (void)snprintf(name, sizeof name, "all-reduce tcp P=%d %zu KiB", (int)lab->n, lab->bytes >> 10);
-    (void)snprintf(note, sizeof note, "sockets from vector to vector: %.3g us", f->vectors * 1e6);
-    bench_report(name, f->tcp * 1e6, "us", f->socket * 1e6, NAN, NULL, note);
+    (void)snprintf(note, sizeof note,
+                   "%.2f of the floor's speed; sockets that add nothing: %.3g us in the cache, "
+                   "%.3g us from vector to vector",
+                   middle(&f->tcp[0][floor], &f->tcp[0][own], RACES, RACES),
+                   middle_of(f->tcp, PASS_CACHED) * 1e6, middle_of(f->tcp, PASS_VECTORS) * 1e6);
+    bench_report(name, middle_of(f->tcp, own) * 1e6, "us", middle_of(f->tcp, floor) * 1e6, NAN,
+                 NULL, note);
 }
 
 static void measure_sizes(struct lab *lab, int32_t n)
@@ -382,18 +431,23 @@ static void measure_sizes(struct lab *lab, int32_t n)
         struct figures f;
         lab->bytes = only_kib ? (size_t)only_kib << 10 : sizes[i];
         measure(lab, &f);
-        report(lab, &f);
+        if (!only_tcp)
+            report_shm(lab, &f);
+        if (!only_shm)
+            report_tcp(lab, &f);
     }
 }
 
 int main(int argc, char **argv)
 {
     static const struct opt more[] = {
-        {"rounds", 0, OPT_I64, &rounds, "N", NULL, "rounds of each case; the best counts"},
+        {"rounds", 0, OPT_I64, &rounds, "N", NULL,
+         "rounds of each case (1 to 99); their median counts"},
         {"ranks", 0, OPT_I64, &only_ranks, "P", NULL, "this number of ranks alone (2 to 16)"},
         {"kib", 0, OPT_I64, &only_kib, "N", NULL, "this size alone, in KiB (1 to 1048576)"},
         {"no-peers", 0, OPT_FLAG, &no_peers, NULL, NULL, "without MPI"},
         {"tcp", 0, OPT_FLAG, &only_tcp, NULL, NULL, "over TCP alone, without MPI"},
+        {"shm", 0, OPT_FLAG, &only_shm, NULL, NULL, "through shared memory alone, beside MPI"},
         {0},
     };
     if (!bench_start_with("distributed", "all-reduce between processes", more, argc, argv))
@@ -407,6 +461,11 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "--kib is %lld; expected 1 to %d\n", (long long)only_kib, 1 << 20);
         return EXIT_FAILURE;
     }
+    if (rounds < 1 || rounds > ROUNDS_MAX) {
+        (void)fprintf(stderr, "--rounds is %lld; expected 1 to %d\n", (long long)rounds,
+                      ROUNDS_MAX);
+        return EXIT_FAILURE;
+    }
     no_peers = no_peers || only_tcp;
     struct lab *lab =
         mmap(NULL, sizeof *lab, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -416,7 +475,7 @@ int main(int argc, char **argv)
         compile_peers();
     if (only_ranks)
         measure_sizes(lab, (int32_t)only_ranks);
-    for (int32_t n = 2; !only_ranks && n <= 4; n += 2)
+    for (int32_t n = 2; !only_ranks && n <= 4; n++)
         measure_sizes(lab, n);
     if (!no_peers)
         remove_peers();

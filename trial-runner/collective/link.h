@@ -13,6 +13,7 @@ struct link;
 
 struct link_ops {
     const char *name;
+    bool asks_epoll; /* it reads only if `readable` says so */
     /* Move what can be moved without waiting; *moved is set if anything did.
      * AS_E_UNAVAILABLE: the connection has ended. Others: the peer sends what it must not. */
     as_status (*progress)(struct link *l, bool *moved, struct as_err *err);
@@ -44,6 +45,9 @@ struct link {
     bool ended;              /* the connection is over */
     bool lost;               /* and the mesh goes on without it */
     bool stirred;            /* something happened on the connection: move it */
+    bool readable;           /* it may have unread bytes: set when epoll says so, reset by the
+                              * transport that has found none */
+    bool closing;            /* epoll has said that it ends, and will say nothing more */
     struct transfer_queue sends, receives;
 };
 

@@ -1,7 +1,9 @@
 /* One loop moves all bytes: it tries every link that has something to do, spins for a short time
  * when nothing moved, and then sleeps in epoll until a peer rings the bell, a socket has something,
- * or a peer's process ends. It spins only if this host has a processor for each of its ranks:
- * otherwise the peer that it waits for may need this processor.
+ * or a peer's process ends. The peer that it waits for may need this processor: because this host
+ * has fewer of them than ranks, or because others compute here. So it yields the processor while it
+ * spins, if it has one for each rank after the first microseconds. That costs less than a sleep and
+ * a wake-up (3 KiB on 3 ranks of 2 processors: 37 us with sleeps, 8 us with yields).
  *
  * Loss of a peer: its process ends (pidfd, or the end of the connection) at once; its host is
  * silent or its process is stopped: no sign of life for silence_ms. A slow peer is not lost: its
@@ -23,6 +25,7 @@
 
 #define HEARTBEAT_EVERY_NS (100 * NS_PER_MS)
 #define DRAIN_TURNS 64               /* a peer without a connection may still write: not for ever */
+#define PAUSE_NS (5 * INT64_C(1000)) /* a peer that has a processor answers so soon */
 #define SPIN_NS (50 * INT64_C(1000)) /* about what a sleep and a wake-up cost */
 #define EVENTS_MAX 64
 
@@ -36,6 +39,7 @@ struct mesh {
     int epoll_fd, bell;
     bool has_processors; /* for each rank of this host */
     bool spins;
+    bool asks_epoll; /* what a link has to read is known from epoll */
     struct mesh_opts opts;
     int64_t beaten_ns;    /* when this rank last showed life */
     int32_t lost;         /* peer, or -1 */
@@ -62,7 +66,7 @@ int32_t mesh_size(const struct mesh *m)
 
 void mesh_may_spin(struct mesh *m, bool may)
 {
-    m->spins = may && m->has_processors;
+    m->spins = may;
 }
 
 int32_t mesh_lost(const struct mesh *m)
@@ -149,6 +153,7 @@ static void hear_all(struct mesh *m)
             continue;
         m->links[r]->heard_ns = now_ns;
         m->links[r]->stirred = true;
+        m->asks_epoll = m->asks_epoll || m->links[r]->ops->asks_epoll;
     }
 }
 
@@ -200,7 +205,8 @@ as_status mesh_create(const struct listener *listener, const struct world *world
     m->opts.over_fd = m->opts.over_fd ? m->opts.over_fd : -1;
     if ((st = open_all(m, listener, world, ret_missing, err)) < 0)
         return st;
-    m->spins = m->has_processors = has_processor_for_each(m);
+    m->has_processors = has_processor_for_each(m);
+    m->spins = true;
     *ret = as_steal(m);
     return AS_OK;
 }
@@ -400,7 +406,9 @@ static as_status take_event(struct mesh *m, const struct epoll_event *e, struct 
     }
     struct link *l = m->links[(int32_t)(e->data.u64 & UINT32_MAX)];
     l->stirred = true;
+    l->readable = true;
     bool over = e->data.u64 & EVENT_PROCESS || e->events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
+    l->closing = l->closing || over;
     bool shared_memory = l->process_fd >= 0 || strcmp(l->ops->name, "shm") == 0;
     if (!over || !shared_memory || l->ended) /* TCP learns it when it has read what came before */
         return AS_OK;
@@ -481,7 +489,10 @@ static as_status wait_longer(struct mesh *m, const struct transfer *t, size_t n,
         return st;
     report_stall(m, t, n, p, now_ns);
     if (m->spins && now_ns - p->moved_ns < SPIN_NS) {
-        __builtin_ia32_pause();
+        if (m->has_processors && now_ns - p->moved_ns < PAUSE_NS)
+            __builtin_ia32_pause();
+        else
+            (void)sched_yield();
         return AS_OK;
     }
     return sleep_once(m, err);
@@ -491,13 +502,15 @@ as_status mesh_wait(struct mesh *m, const struct transfer *t, size_t n, struct a
 {
     struct patience p = {0};
     unsigned rounds = 0;
-    for (;;) {
+    for (bool first = true;; first = false) {
         bool moved = false;
         while (n > 0 && transfer_is_done(t))
             t++, n--;
         if (n == 0)
             return AS_OK;
-        as_status st = move_all(m, &moved, err);
+        as_status st = m->asks_epoll && !first ? take_events(m, 0, err) : AS_OK;
+        if (st == AS_OK)
+            st = move_all(m, &moved, err);
         if (st < 0)
             return st;
         if (!moved)

@@ -91,7 +91,7 @@ void mesh_interrupt(struct mesh *m);
 bool mesh_is_interrupted(const struct mesh *m);
 
 /* Whether a wait may spin for a short time before it sleeps: not while another thread of this
- * process computes. It may at first. It never does if this host has fewer processors than ranks. */
+ * process computes. It may at first. It yields its processor meanwhile, to a peer that has none. */
 void mesh_may_spin(struct mesh *m, bool may);
 
 /* The peer whose loss broke the mesh, or -1: none, or one that has left the epoch by itself and

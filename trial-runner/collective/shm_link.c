@@ -149,7 +149,8 @@ static void free_link(struct link *l)
     free(s);
 }
 
-static const struct link_ops ops = {"shm", progress, rest, wake, heartbeat, goodbye, free_link};
+static const struct link_ops ops = {"shm", false,     progress, rest,
+                                    wake,  heartbeat, goodbye,  free_link};
 
 as_status shm_link_create(int fd, int process_fd, struct shm_segment *segment, bool dialled,
                           int peer_bell, struct link **ret, struct as_err *err)

@@ -2,7 +2,9 @@
  *
  * What a connection over loopback costs is calls and segments, not only bytes. So frames that are
  * ready leave in one call (a batch), and one call reads what has arrived of several frames, into a
- * buffer that stays in the cache. A frame counts, and its bytes reach their destination, when it is
+ * buffer that stays in the cache. A socket that was read empty is read again when epoll has said
+ * that there is something: a read in vain takes the socket's lock from the kernel, which puts what
+ * arrives there. A frame counts, and its bytes reach their destination, when it is
  * there as a whole and its checksum is right; so no rank passes on what was damaged. */
 #include "trial-runner/collective/link.h"
 
@@ -139,18 +141,23 @@ static size_t received(const struct tcp_link *t)
     return t->end - t->from;
 }
 
-/* One read, as far as the buffer goes. AS_E_EXHAUSTED: the socket has no more now. */
+/* One read, as far as the buffer goes. AS_E_EXHAUSTED: the socket has no more now. A read that is
+ * not filled has emptied it; what comes later epoll reports. */
 static as_status read_some(struct tcp_link *t, bool *moved, struct as_err *err)
 {
+    if (!t->link.readable)
+        return AS_E_EXHAUSTED;
     if (t->from > 0) { /* mostly nothing is left: a frame that was cut */
         memmove(t->buffer, t->buffer + t->from, received(t));
         t->end -= t->from;
         t->from = 0;
     }
     ssize_t got;
+    size_t most = sizeof t->buffer - t->end;
     do
-        got = recv(t->link.fd, t->buffer + t->end, sizeof t->buffer - t->end, MSG_DONTWAIT);
+        got = recv(t->link.fd, t->buffer + t->end, most, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
+    t->link.readable = got == (ssize_t)most || t->link.closing;
     if (got < 0 && errno == EAGAIN)
         return AS_E_EXHAUSTED;
     if (got <= 0)
@@ -236,6 +243,8 @@ static as_status progress(struct link *l, bool *moved, struct as_err *err)
 {
     struct tcp_link *t = of(l);
     as_status sent = send_some(t, moved, err), st;
+    /* Where all has left, the answer is mostly there already: it is tried without asking epoll. */
+    l->readable = l->readable || sent < 0 || (*moved && !l->sends.head);
     do
         st = receive_some(t, moved, sent < 0 ? NULL : err);
     while (sent < 0 && st == AS_OK);
@@ -260,7 +269,10 @@ static as_status heartbeat(struct link *l, int64_t now_ns, struct as_err *err)
         return AS_OK;
     begin_control(t, FRAME_HEARTBEAT);
     as_status st = write_batch(t, &moved, err);
-    return st < 0 ? progress(l, &moved, err) : st;
+    if (st == AS_OK)
+        return AS_OK;
+    l->readable = true;
+    return progress(l, &moved, err);
 }
 
 static void goodbye(struct link *l)
@@ -286,7 +298,8 @@ static void free_link(struct link *l)
     free(t);
 }
 
-static const struct link_ops ops = {"tcp", progress, rest, rest, heartbeat, goodbye, free_link};
+static const struct link_ops ops = {"tcp", true,      progress, rest,
+                                    rest,  heartbeat, goodbye,  free_link};
 
 as_status tcp_link_create(int fd, struct link **ret, struct as_err *err)
 {
@@ -300,6 +313,7 @@ as_status tcp_link_create(int fd, struct link **ret, struct as_err *err)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms, sizeof unacked_ms);
     t->link.ops = &ops;
     t->link.fd = fd;
+    t->link.readable = true;
     t->link.process_fd = -1;
     t->link.heard_ns = t->sent_ns = clock_mono_ns();
     *ret = &t->link;

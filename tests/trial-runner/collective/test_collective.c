@@ -157,7 +157,7 @@ END_TEST
  * halved has the same bits. */
 static int whole_rank(const struct ranks *r, int32_t rank, void *arg)
 {
-    enum { SHORT = 10000, LONG = 100000 };
+    enum { SHORT = 10000, LONG = 150000 };
     struct as_err err = {0};
     size_t steps = r->n == 2 ? 1 : r->n == 4 ? 2 : 3;
     (void)arg;
@@ -173,6 +173,34 @@ static int whole_rank(const struct ranks *r, int32_t rank, void *arg)
     EXPECT(memcmp(whole, halved, SHORT * sizeof *whole) == 0);
     return 0;
 }
+
+/* Three and four ranks send their shortest vectors directly to all others: P - 1 messages. */
+static int direct_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    enum { SHORT = 1024, LONG = 40000 };
+    const struct plan *p = arg;
+    struct as_err err = {0};
+    AS_AUTO(coll_freep)
+    struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
+    EXPECT(c);
+    AS_AUTO(as_freep) float *in = values_of(rank, LONG);
+    AS_AUTO(as_freep) float *direct = calloc(SHORT, sizeof *direct);
+    AS_AUTO(as_freep) float *halved = calloc(LONG, sizeof *halved);
+    struct coll_id id = {.step = 1};
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, direct, SHORT, &err) == AS_OK);
+    EXPECT(coll_bytes_sent(c) == (size_t)(r->n - 1) * SHORT * sizeof *in);
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, LONG, &err) == AS_OK);
+    EXPECT(memcmp(direct, halved, SHORT * sizeof *direct) == 0);
+    return 0;
+}
+
+START_TEST(test_direct_messages_give_the_same_bits)
+{
+    struct plan p = {.tcp_only = _i == 1};
+    for (int32_t n = 3; n <= 4; n++)
+        ck_assert(ranks_run(n, direct_rank, &p));
+}
+END_TEST
 
 START_TEST(test_short_vectors_travel_whole_with_the_same_bits)
 {
@@ -454,6 +482,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, test_allreduce, 0, 6);
     tcase_add_loop_test(t, test_allreduce_in_place, 0, 4);
     tcase_add_loop_test(t, test_all_ranks_add_in_one_order, 0, 4);
+    tcase_add_loop_test(t, test_direct_messages_give_the_same_bits, 0, 2);
     tcase_add_test(t, test_short_vectors_travel_whole_with_the_same_bits);
     tcase_add_test(t, test_ring_sends_exactly_its_bytes);
     tcase_add_loop_test(t, test_scatter_and_gather, 0, 2);

@@ -118,11 +118,36 @@ START_TEST(frames_arrive_in_pieces_of_any_size)
         bool moved = false;
         size_t now = n - at < piece ? n - at : piece;
         ck_assert_int_eq(write(peer, wire + at, now), (ssize_t)now);
+        l->readable = true; /* as epoll says */
         ck_ok(l->ops->progress(l, &moved, &err), err);
         ck_assert(moved);
     }
     ck_assert(transfer_is_done(&t));
     ck_assert_mem_eq(to, message, PAYLOAD);
+    (void)close(peer);
+    l->ops->free(l);
+}
+END_TEST
+
+/* A socket that was read empty is not asked again until epoll has said that there is more; one
+ * whose peer has ended the connection is, because epoll says that once. */
+START_TEST(an_empty_socket_is_left_alone)
+{
+    uint8_t message[PAYLOAD] = {1, 2, 3}, wire[PAYLOAD + FRAME_HEAD_BYTES], to[PAYLOAD];
+    struct transfer t;
+    struct as_err err;
+    bool moved = false, closing = _i == 1;
+    int peer;
+    size_t n = wire_frame(wire, message, 0, PAYLOAD);
+    struct link *l = link_with_receive(&peer, &t, to);
+    l->closing = closing;
+    ck_assert_int_eq(write(peer, wire, 10), 10);
+    ck_ok(l->ops->progress(l, &moved, &err), err);
+    ck_assert(moved && l->readable == closing);
+    moved = false;
+    ck_assert_int_eq(write(peer, wire + 10, n - 10), (ssize_t)n - 10);
+    ck_ok(l->ops->progress(l, &moved, &err), err);
+    ck_assert(moved == closing && transfer_is_done(&t) == closing);
     (void)close(peer);
     l->ops->free(l);
 }
@@ -345,6 +370,7 @@ Suite *test_suite(void)
     tcase_add_test(t, any_changed_bit_of_a_frame_is_noticed);
     tcase_add_test(t, frame_past_its_limits_is_refused);
     tcase_add_loop_test(t, frames_arrive_in_pieces_of_any_size, 1, 120);
+    tcase_add_loop_test(t, an_empty_socket_is_left_alone, 0, 2);
     tcase_add_test(t, frames_leave_whole_and_in_order);
     tcase_add_loop_test(t, a_damaged_payload_is_noticed_before_it_counts, 0, 9);
     tcase_add_test(t, endpoint_is_read_back);
