@@ -1,7 +1,7 @@
-/* A bound is computed outside of any transaction, from a history of its own that is cut at the place
- * where the trial completed that made it due. Then one short transaction holds the sweep's row,
- * keeps the bound if it is still the next one, and ends the sweep by the rule that all ends share.
- * Two servers may compute the same bound: the second one finds that it is kept.
+/* A bound is computed outside of any transaction, from a history of its own that is cut at the
+ * place where the trial completed that made it due. Then one short transaction holds the sweep's
+ * row, keeps the bound if it is still the next one, and ends the sweep by the rule that all ends
+ * share. Two servers may compute the same bound: the second one finds that it is kept.
  *
  * Only the computation has the lowest priority, in a thread of its own: a busy machine may leave
  * such a thread waiting for long between two round trips, and claims would wait for the row that it
