@@ -1,8 +1,6 @@
 #include "api/server/regret_loop.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "api/server/periodic.h"
 #include "base/log.h"
@@ -10,7 +8,6 @@
 
 #define EVERY_MS 500
 #define ENDED_EVERY 120 /* rounds: sweeps that ended before their last bound was computed */
-#define LOWEST 19       /* of the thread's priority */
 
 struct regret_loop {
     struct regret_checks *checks; /* owned */
@@ -27,8 +24,6 @@ static bool check_once(void *arg, bool is_due)
     struct regret_loop *r = arg;
     struct as_err err = {0};
     struct regret_report report = {0};
-    if (r->n_rounds == 0) /* Linux: of this thread alone */
-        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), LOWEST);
     r->with_ended |= is_due && r->n_rounds % ENDED_EVERY == 0;
     r->n_rounds += is_due;
     as_status st = regret_checks_round(r->checks, r->with_ended, &r->is_stopping, &report, &err);

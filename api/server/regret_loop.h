@@ -1,6 +1,6 @@
-/* The thread that computes what sweeps can still gain (scheduler/services/regret_checks.h), twice a
- * second and at the lowest priority: a bound of a large sweep takes seconds, and neither requests
- * nor leases wait for it. */
+/* The thread that asks twice a second for what sweeps can still gain, and keeps it
+ * (scheduler/services/regret_checks.h). A bound of a large sweep takes seconds, and neither
+ * requests nor leases wait for it. */
 #ifndef ASSAY_API_SERVER_REGRET_LOOP_H
 #define ASSAY_API_SERVER_REGRET_LOOP_H
 

@@ -1,6 +1,7 @@
 /* A runner's cycles are in two places: `wanted`, those that a claim is to serve, and `held`, those
  * whose trials the latest answers brought. A request takes all that is held, and claims for all
- * that is wanted. */
+ * that is wanted. In a closed load it also claims for the slots that it frees itself: the server
+ * decides the ends of a request before its claim. */
 #include "bench/scheduler/batches.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ struct sender {
     char path[64];
     bool is_busy; /* a request is under way */
     int slots;    /* that have no cycle, neither held nor wanted */
+    int n_again;  /* held cycles of the request under way whose slots are wanted again already */
     struct cycle held[SLOTS_MAX];
     int n_held;
     int64_t wanted[SLOTS_MAX]; /* when each was due, the oldest first */
@@ -78,10 +80,20 @@ static void write_parts(struct load *l, struct sender *s)
     }
 }
 
+/* Claim for the slots that the request frees. */
+static void want_again(struct batches *x, struct sender *s)
+{
+    int64_t now = clock_mono_ns();
+    s->n_again = x->load.plan->rate <= 0 && load_goes_on(&x->load, now) ? s->n_held : 0;
+    for (int i = 0; i < s->n_again; i++)
+        s->wanted[s->n_wanted++] = now;
+}
+
 static void send_next(struct batches *x, struct sender *s)
 {
     if (s->is_busy || (s->n_held == 0 && s->n_wanted == 0))
         return;
+    want_again(x, s);
     write_parts(&x->load, s);
     wire_send(&s->wire, "POST", s->path, x->load.plan->server->runners, &x->load.body);
     s->is_busy = true;
@@ -95,7 +107,7 @@ static void on_ended(struct batches *x, struct sender *s, int64_t now)
         load_completed(&x->load, s->held[i].due_ns, now);
         x->load.points += load_counts(&x->load, now) ? plan->points : 0;
     }
-    s->slots += s->n_held;
+    s->slots += s->n_held - s->n_again;
     s->n_held = 0;
     while (plan->rate <= 0 && load_goes_on(&x->load, now) && s->slots > 0)
         want(s, now);

@@ -178,6 +178,29 @@ static void report_load(const struct figures *f, size_t i, size_t k)
                  "sets on our tables", note);
 }
 
+/* The loads of eight runners, where batches are smallest, and of one. */
+void case_budget(const struct settings *o)
+{
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct server s;
+        struct load_result r = {0};
+        char name[80], note[160];
+        case_server(&s, shapes[i].sweeps);
+        const struct load_plan plan = case_plan(&s, o, shapes[i].runners);
+        batches_run(&plan, &r);
+        server_stop(&s);
+        usage_format_each(&r.used, r.cycles_per_s * r.used.at_s, note, sizeof note);
+        (void)snprintf(name, sizeof name, "%d sweep%s, %d runner%s, processor time of a cycle",
+                       shapes[i].sweeps, shapes[i].sweeps > 1 ? "s" : "", shapes[i].runners,
+                       shapes[i].runners > 1 ? "s" : "");
+        bench_report(name, r.us, "us", NAN, NAN, NULL, note);
+        (void)snprintf(note, sizeof note, "claim p50 %.1f ms, p99 %.1f",
+                       times_quantile(&r.claims, 0.5), times_quantile(&r.claims, 0.99));
+        bench_report("its rate", r.cycles_per_s, "cycles/s", NAN, NAN, NULL, note);
+        load_result_done(&r);
+    }
+}
+
 /* Claims of eight runners on one sweep, at half of the cycles that the closed load reached. */
 static void measure_claims(const struct settings *o, const struct figures *f)
 {

@@ -145,6 +145,14 @@ double usage_us(const struct usage *begin, const struct usage *end, double n)
            (u.server.user_s + u.server.system_s + u.database.user_s + u.database.system_s);
 }
 
+void usage_format_each(const struct usage *u, double n, char *ret, size_t size)
+{
+    double us = 1e6 / n;
+    (void)snprintf(ret, size, "load %.0f+%.0f, assayd %.0f+%.0f, PostgreSQL %.0f+%.0f",
+                   us * u->generator.user_s, us * u->generator.system_s, us * u->server.user_s,
+                   us * u->server.system_s, us * u->database.user_s, us * u->database.system_s);
+}
+
 void usage_format(const struct usage *u, char *ret, size_t size)
 {
     double s = u->at_s, load = u->generator.user_s + u->generator.system_s;

@@ -22,6 +22,10 @@ struct usage usage_since(const struct usage *begin, const struct usage *end);
 /* Microseconds of assayd and PostgreSQL for each of n. */
 double usage_us(const struct usage *begin, const struct usage *end, double n);
 
+/* "load 9+12, assayd 60+20, PostgreSQL 210+30": microseconds for each of n, in user and in system
+ * mode. */
+void usage_format_each(const struct usage *u, double n, char *ret, size_t size);
+
 /* "processor: assayd 0.61+0.20, PostgreSQL 0.70+0.15, load 0.05+0.06 (6%), others 0.20": cores, in
  * user and in system mode. The share is that of the load generator in what the three spent. */
 void usage_format(const struct usage *u, char *ret, size_t size);

@@ -114,6 +114,8 @@ static as_status begin_piece(struct tx *t, const char *sha256, bool *ret_there, 
     int64_t size;
     as_status st = store_blob_stat(t, sha256, &size, err);
     *ret_there = st == AS_OK;
+    if (*ret_there)
+        tx_saw(t);
     return st == AS_E_NOT_FOUND ? store_blob_loose_add(t, sha256, err) : st;
 }
 
@@ -220,12 +222,23 @@ static as_status put_whole(struct store *db, const struct blob_put *p, bool *ret
     return st == AS_OK ? put_piece(db, p->sha256, buf, (size_t)p->size, ret_created, err) : st;
 }
 
+/* Was it uploaded before? Then that is the answer, so it must be on disk. AS_E_NOT_FOUND. */
+static as_status find_stored(struct store *db, const char *sha256, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run)) {
+        int64_t size;
+        run.status = store_blob_stat(run.tx, sha256, &size, err);
+        tx_saw(run.tx);
+    }
+    return run.status;
+}
+
 as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_created,
                           struct as_err *err)
 {
     uint8_t digest[SHA256_BYTES];
     char hex[SHA256_HEX_SIZE];
-    int64_t size;
     as_status st = sha256_end(p->hash, digest, err);
     if (st != AS_OK)
         return st;
@@ -234,7 +247,7 @@ as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_create
         return as_fail(err, AS_E_INVAL,
                        "sha256 of the %lld bytes received is %s, expected %s as in the path",
                        (long long)p->size, hex, p->sha256);
-    st = blob_stat(db, p->sha256, &size, err);
+    st = find_stored(db, p->sha256, err);
     *ret_created = false;
     return st == AS_E_NOT_FOUND ? put_whole(db, p, ret_created, err) : st;
 }
@@ -296,13 +309,12 @@ static as_status check_whole(struct store *db, const char *sha256, const struct 
 as_status blob_put_parts(struct store *db, struct arena *a, const char *sha256,
                          struct blob_parts *p, bool *ret_created, struct as_err *err)
 {
-    int64_t had;
     *ret_created = false;
     p->n_missing = 0;
     as_status st = parts_check(sha256, p, err);
     if (st != AS_OK)
         return st;
-    if ((st = blob_stat(db, sha256, &had, err)) != AS_E_NOT_FOUND)
+    if ((st = find_stored(db, sha256, err)) != AS_E_NOT_FOUND)
         return st;
     int64_t *sizes = arena_alloc(a, p->n, sizeof *sizes);
     bool *present = arena_alloc(a, p->n, sizeof *present);

@@ -1,11 +1,18 @@
-/* A bound is computed outside of any transaction, from a history of this thread's own that is cut
- * at the place where the trial completed that made it due. Then one short transaction holds the
- * sweep's row, keeps the bound if it is still the next one, and ends the sweep by the rule that all
- * ends share. Two servers may compute the same bound: the second one finds that it is kept. */
+/* A bound is computed outside of any transaction, from a history of its own that is cut at the
+ * place where the trial completed that made it due. Then one short transaction holds the sweep's
+ * row, keeps the bound if it is still the next one, and ends the sweep by the rule that all ends
+ * share. Two servers may compute the same bound: the second one finds that it is kept.
+ *
+ * Only the computation has the lowest priority, in a thread of its own: a busy machine may leave
+ * such a thread waiting for long between two round trips, and claims would wait for the row that it
+ * holds. */
 #include "scheduler/services/regret_checks.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/regret_store.h"
@@ -14,6 +21,7 @@
 #include "search/regret_bound.h"
 
 #define HISTORIES_MAX 8
+#define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
 
 struct kept_history {
@@ -111,39 +119,70 @@ static as_status compute(struct sweep_history *h, int64_t completed, struct regr
     return AS_OK;
 }
 
+/* A sweep without a limit is held by one statement only. */
 static as_status keep(struct tx *t, struct arena *a, int64_t key, const struct regret_check *x,
                       struct regret_report *ret, struct as_err *err)
 {
-    struct sweep_head s;
-    bool is_kept = false, has_ended = false;
+    struct regret_added added;
+    bool has_ended = false;
     int64_t next = (int64_t)regret_bound_next((size_t)x->completed);
     *ret = (struct regret_report){0};
-    as_status st = store_sweep_lock(t, a, key, &s, err);
-    if (st == AS_OK)
-        st = store_regret_add(t, key, x, next, &is_kept, err);
-    if (st == AS_OK && is_kept)
+    as_status st = store_regret_add(t, key, x, next, &added, err);
+    if (st == AS_OK && added.is_kept && added.may_end)
         st = sweep_settle(t, a, key, &has_ended, err);
     if (st == AS_OK)
-        *ret = (struct regret_report){.kept = is_kept, .sweeps_ended = has_ended};
+        *ret = (struct regret_report){.kept = added.is_kept, .sweeps_ended = has_ended};
     return st;
+}
+
+/* A bound that is being computed. */
+struct computation {
+    struct regret_checks *c;
+    int64_t key, completed;
+    struct regret_check ret;
+    as_status status;
+    struct as_err err;
+};
+
+static void *run_computation(void *arg)
+{
+    struct computation *x = arg;
+    struct kept_history *k = NULL;
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), LOWEST); /* Linux: of this thread alone */
+    x->status = load_history(x->c, x->key, &k, &x->err);
+    if (x->status != AS_OK)
+        return NULL;
+    x->status = compute(k->history, x->completed, &x->ret, &x->err);
+    if (sweep_history_bytes(k->history) > HISTORY_BYTES_MAX)
+        forget(k);
+    return NULL;
+}
+
+static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t completed,
+                               struct regret_check *ret, struct as_err *err)
+{
+    struct computation x = {.c = c, .key = key, .completed = completed};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_computation, &x) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start a thread for the bound");
+    (void)pthread_join(thread, NULL);
+    if (x.status != AS_OK)
+        return as_fail_at(err, x.status, x.err.pointer, "%s", x.err.msg);
+    *ret = x.ret;
+    return AS_OK;
 }
 
 /* The next bound of one sweep. */
 static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key,
                              struct regret_report *ret, struct as_err *err)
 {
-    struct kept_history *k = NULL;
     struct regret_check x = {0};
     struct regret_report one = {0};
     int64_t completed = 0;
     as_status st = read_next(c->db, key, &completed, err);
     if (st != AS_OK || completed == 0)
         return st;
-    if ((st = load_history(c, key, &k, err)) != AS_OK)
-        return st;
-    st = compute(k->history, completed, &x, err);
-    if (sweep_history_bytes(k->history) > HISTORY_BYTES_MAX)
-        forget(k);
+    st = compute_apart(c, key, completed, &x, err);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);

@@ -122,6 +122,8 @@ as_status store_blob_add(struct tx *t, const char *sha256, int64_t size, blob_pl
         return st;
     if (n == 0 && (st = touch_blob(t, sha256, err)) != AS_OK)
         return st;
+    if (n == 0)
+        tx_saw(t);
     *ret_created = n > 0;
     return AS_OK;
 }

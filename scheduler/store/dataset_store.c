@@ -125,6 +125,8 @@ as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret
                      arg_str(d->description), arg_i64(d->test_rows), arg_str(d->train_sha256)),
                 &n, err);
     *ret_created = n > 0;
+    if (n == 0)
+        tx_saw(t);
     for (size_t i = 0; i < d->n_files && st == AS_OK && n > 0; i++)
         st = add_file(t, d->name, &d->files[i], err);
     return st;

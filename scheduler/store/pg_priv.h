@@ -46,6 +46,7 @@ struct tx {
     size_t n_finished;
     bool finished_failed; /* there was no memory for one: the transaction must not commit */
     bool has_finishing;   /* a sweep must be finished after the commit */
+    bool has_seen;        /* what it saw must be on disk when it ends */
     struct tx_board {     /* the boards that it uses; owned */
         int64_t sweep_key, stamp;
         struct rung_board *board;

@@ -34,10 +34,12 @@ static const struct stmt stmts[] = {
     [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},
     [REGRET_DUE_ALL] = {"regret_due_all", DUE("")},
     [REGRET_NEXT] = {"regret_next", "select regret_due from sweep where key = $1"},
-    [REGRET_ADD] = {"regret_add",
-                    "with due as (update sweep set regret_due = $7 where key = $1 and regret_due = "
-                    "$2 returning key) insert into regret_check (sweep_key, completed, seq, bound, "
-                    "relative, enough) select key, $2, $3, $4, $5, $6 from due"},
+    [REGRET_ADD] =
+        {"regret_add",
+         "with due as (update sweep set regret_due = $7 where key = $1 and regret_due = "
+         "$2 returning key, coalesce(stop_regret, stop_relative) is not null as may_end), "
+         "kept as (insert into regret_check (sweep_key, completed, seq, bound, relative, "
+         "enough) select key, $2, $3, $4, $5, $6 from due) select may_end from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
@@ -80,18 +82,22 @@ as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret, struc
 }
 
 as_status store_regret_add(struct tx *t, int64_t sweep_key, const struct regret_check *x,
-                           int64_t next, bool *ret_kept, struct as_err *err)
+                           int64_t next, struct regret_added *ret, struct as_err *err)
 {
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[REGRET_ADD],
-                           ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
-                                arg_f64_or_null(!isnan(x->bound), x->bound),
-                                arg_f64_or_null(!isnan(x->relative), x->relative),
-                                arg_bool(x->enough), arg_i64(next)),
-                           &n, err);
-    if (st == AS_OK)
-        *ret_kept = n > 0;
-    return st;
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(t, &stmts[REGRET_ADD],
+                            ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
+                                 arg_f64_or_null(!isnan(x->bound), x->bound),
+                                 arg_f64_or_null(!isnan(x->relative), x->relative),
+                                 arg_bool(x->enough), arg_i64(next)),
+                            &r, err);
+    *ret = (struct regret_added){.is_kept = r.rows > 0};
+    if (st != AS_OK || r.rows == 0)
+        return st;
+    reader_init(&rd, &r, 0, NULL);
+    ret->may_end = read_bool(&rd);
+    return reader_check(&rd, err);
 }
 
 as_status store_regret_list(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -18,11 +18,16 @@ AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool end
 AS_MUST_CHECK as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret,
                                           struct as_err *err);
 
-/* Keep a bound; the next one is due after `next` completed trials. *ret_kept is false if this one
- * is kept already. made_ms is not read. The caller holds the sweep's row. */
+struct regret_added {
+    bool is_kept; /* false: it, or a later one, is kept already */
+    bool may_end; /* the sweep has a limit that it is compared with */
+};
+
+/* Keep a bound; the next one is due after `next` completed trials. made_ms is not read. Locks the
+ * sweep's row. */
 AS_MUST_CHECK as_status store_regret_add(struct tx *t, int64_t sweep_key,
-                                         const struct regret_check *x, int64_t next, bool *ret_kept,
-                                         struct as_err *err);
+                                         const struct regret_check *x, int64_t next,
+                                         struct regret_added *ret, struct as_err *err);
 
 /* All bounds of a sweep. */
 AS_MUST_CHECK as_status store_regret_list(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -260,6 +260,11 @@ void tx_finishing(struct tx *t)
     t->has_finishing = true;
 }
 
+void tx_saw(struct tx *t)
+{
+    t->has_seen = true;
+}
+
 struct store *tx_store(struct tx *t)
 {
     return t->db;
@@ -531,6 +536,8 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     if (st == AS_OK) {
         c->committing = true;
         st = conn_exec(c, commits[t->kind], err);
+        if (st == AS_OK && t->has_seen)
+            st = conn_exec(c, WAIT_FOR_DISK, err);
         c->committing = c->broken; /* only a missing answer leaves the result unknown */
         return st;
     }

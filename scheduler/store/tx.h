@@ -28,7 +28,7 @@ typedef enum tx_kind {
     TX_READ,  /* each statement sees what was committed when it began; writes are not allowed */
     TX_SEEN,  /* as TX_READ, and when its loop ends with AS_OK, what it saw is on disk: for repeats
                  that are answered with what an earlier request committed */
-    TX_WRITE, /* durable when its loop ends with AS_OK */
+    TX_WRITE, /* durable when its loop ends with AS_OK; see tx_saw() */
     TX_SOFT,  /* as TX_WRITE, but a crash of the database may lose the last half second: for
                  heartbeats and log text, which come again */
     TX_BATCH  /* of the committer, on connections of its own: durable after a store_sync() that
@@ -68,6 +68,10 @@ void tx_finished(struct tx *t, int64_t sweep_key);
 /* Record that a sweep changes to SWEEP_FINISHING in this transaction. The function of
  * store_on_finishing() is called after the commit. */
 void tx_finishing(struct tx *t);
+
+/* Record that the answer is what another transaction had committed: a TX_WRITE that wrote nothing
+ * does not wait for the disk otherwise. When its loop ends with AS_OK, what it saw is there. */
+void tx_saw(struct tx *t);
 
 /* Wait until all transactions of this process that ended before are on disk; one thread.
  *   sent_ns   a time (monotonic) before the COMMIT of the oldest of them was sent

@@ -136,8 +136,13 @@ START_TEST(data_sets_are_read_in_full)
     ck_assert_str_eq(d.target, "\"class\"");
     ck_assert_str_eq(d.files[0].role, "table");
     ck_assert_str_eq(d.files[0].sha256, good);
+    int64_t log_end = commit_unsynced(&s); /* the first request may still wait for the disk */
     ck_ok(add_dataset(doc, &d, &created), err);
     ck_assert(!created);
+    check_synced(&s, log_end);
+    log_end = commit_unsynced(&s);
+    put_blob(&s, "x,y,class\n1,2,a\n3,4,b\n5,6,a\n", good);
+    check_synced(&s, log_end);
     snprintf(doc, sizeof doc,
              "{'name': 'd', 'format': 'csv', 'files': {'table': '%s'}, 'target': 0}", good);
     ck_fails(add_dataset(doc, &d, &created), AS_E_CONFLICT, err, "read in another way");

@@ -320,6 +320,20 @@ START_TEST(what_was_seen_is_on_disk)
 }
 END_TEST
 
+/* So is what a transaction saw that could have written, and wrote nothing. */
+START_TEST(what_a_writer_saw_is_on_disk)
+{
+    int64_t log_end = commit_unsynced(&s), key = 0;
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_sweep_key(run.tx, "a", &key, &err);
+        tx_saw(run.tx);
+    }
+    ck_ok(run.status, err);
+    check_synced(&s, log_end);
+}
+END_TEST
+
 /* The connection is lost after the read: it reads again, on the connection on which it waits. */
 START_TEST(what_was_seen_is_read_again)
 {
@@ -355,6 +369,7 @@ Suite *test_suite(void)
     tcase_add_test(c, only_commits_are_told);
     tcase_add_test(c, every_sweep_of_a_commit_is_told);
     tcase_add_test(c, what_was_seen_is_on_disk);
+    tcase_add_test(c, what_a_writer_saw_is_on_disk);
     tcase_add_test(c, what_was_seen_is_read_again);
     suite_add_tcase(su, c);
     return su;
