@@ -1,5 +1,5 @@
-/* Attention: what its two sets of kernels share. Those in attention_tile.cu are the fast ones; those
- * in attention.cu take longer heads, and devices with little shared memory. */
+/* Attention: what its two sets of kernels share. Those in attention_tile.cu are the fast ones;
+ * those in attention.cu take longer heads, and devices with little shared memory. */
 #ifndef ASSAY_KERNELS_CUDA_ATTENTION_CUH
 #define ASSAY_KERNELS_CUDA_ATTENTION_CUH
 
@@ -27,8 +27,8 @@ struct attention_ways {
     struct attention_way forward, backward_q, backward_kv;
 };
 
-/* The three kernels for heads of this size in sequences of this length: false if they are too large.
- * The number of members has no part in the choice (attention_tile.cu). */
+/* The three kernels for heads of this size in sequences of this length: false if they are too
+ * large. The number of members has no part in the choice (attention_tile.cu). */
 bool attention_tiles(const struct attention_args *a, struct attention_ways *ret);
 
 #endif

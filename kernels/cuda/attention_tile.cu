@@ -20,14 +20,14 @@
  *   sums     out[r]  += sum over c of s[r][c] pass[c]   4 columns c at a time; a thread holds D / 8
  *                                                    elements of each of its R rows
  *
- * In between a warp passes its scores through shared memory, CHUNK columns at a time, since the sums
- * need all scores of a row. A warp owns whole rows, so this needs no barrier of the block.
+ * In between a warp passes its scores through shared memory, CHUNK columns at a time, since the
+ * sums need all scores of a row. A warp owns whole rows, so this needs no barrier of the block.
  *
  * While one tile is read, the next is on its way (async.cuh): the two matrices that pass (keys and
  * values, or queries and dout) are used one after the other, and each is fetched while the other
  * is used. A warp skips a tile that lies wholly in the future of its positions.
  *
- * Lanes: the memory answers 16 bytes for each lane of a half warp at once if lanes 2i and 2i + 1, or
+ * Lanes: shared memory serves the 16-byte reads of a half warp at once if lanes 2i and 2i + 1, or
  * lanes i and i + 2, read the same place. So bit 0 of the lane belongs to the column and bit 1 to
  * the row. Rows in shared memory are 4 floats longer than D, so that 8 rows begin in 8 different
  * groups of banks. */
