@@ -1,9 +1,11 @@
-/* Causal attention without the T x T matrix (Dao et al. 2022): a block owns 32 positions of one
- * head and passes over the others tile by tile in shared memory. In forward and dq the block owns
- * queries. In dk and dv it owns keys, so that no two blocks add to one place. A warp has four owned
- * positions, and a lane for each position of the tile. Sums run in the order of the positions.
- * Backward computes the scores again from lse. */
-#include "kernels/cuda/cuda.cuh"
+/* Causal attention without the T x T matrix (Dao et al. 2022). attention_tile.cu has the kernels
+ * for the usual heads; the kernels here take heads of up to 256 elements, and little shared memory.
+ *
+ * A block owns 32 positions of one head and passes over the others tile by tile in shared memory.
+ * In forward and dq the block owns queries. In dk and dv it owns keys, so that no two blocks add to
+ * one place. A warp has four owned positions, and a lane for each position of the tile. Sums run in
+ * the order of the positions. Backward computes the scores again from lse. */
+#include "kernels/cuda/attention.cuh"
 
 #include <cmath>
 
@@ -13,13 +15,6 @@
 #define UNROLLED _Pragma("unroll")
 #define HEAD_DIM_MAX 256 /* 8 columns in each lane */
 #define FULL 0xffffffffu
-
-struct attention {
-    size_t members, batch, heads, seq, dim;
-    size_t tile; /* positions of a tile: 32, or as many as fit */
-    float scale;
-    struct dev_f32 qkv, out, lse, delta, dout, dqkv;
-};
 
 /* One head of one sequence of one member, and the tile that a block owns. */
 struct job {
@@ -289,7 +284,9 @@ size_t cuda_attention_work(const struct backend *be, const struct attention_args
     return a->batch * a->heads * a->seq;
 }
 
-static struct attention attention_of(const struct attention_args *a)
+/* dout and dqkv: absent in forward. */
+static struct attention attention_of(const struct attention_args *a, struct tensor dout,
+                                     struct tensor dqkv)
 {
     struct attention t = {};
     t.members = a->members;
@@ -302,10 +299,13 @@ static struct attention attention_of(const struct attention_args *a)
     t.out = f32_of(a->out);
     t.lse = f32_of(a->lse);
     t.delta = f32_of(a->work);
+    t.dout = f32_of(dout);
+    t.dqkv = f32_of(dqkv);
+    t.wide = a->head_dim % 4 == 0;
+    for (const struct dev_f32 &m : {t.qkv, t.out, t.dout, t.dqkv})
+        t.wide = t.wide && (uintptr_t)m.p % 16 == 0 && m.stride % 4 == 0;
     return t;
 }
-
-typedef void attention_kernel(struct attention a, size_t jobs);
 
 /* Columns that a lane holds: 1, 2, 4 or 8. */
 static int columns_of(size_t dim)
@@ -319,22 +319,49 @@ static size_t room_bytes(const struct attention &t, size_t own)
     return (own * TILE * t.dim + 2 * t.tile * (t.dim + 1)) * sizeof(float);
 }
 
-static as_status launch(struct backend *be, attention_kernel *kernel, struct attention t,
-                        size_t own, struct as_err *err)
+typedef void any_kernel(struct attention a, size_t jobs);
+
+static as_status allow_shared(const void *kernel, size_t bytes, struct as_err *err)
+{
+    return cuda_status(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        "attention", err);
+}
+
+static as_status launch_any(struct backend *be, any_kernel *kernel, struct attention t, size_t own,
+                            struct as_err *err)
 {
     size_t jobs = t.members * t.batch * t.heads * ((t.seq + TILE - 1) / TILE);
     size_t most = cuda_of(be)->shared_bytes;
     for (t.tile = WARP; t.tile > 1 && room_bytes(t, own) > most;)
         t.tile /= 2;
     size_t bytes = room_bytes(t, own);
-    as_status st = cuda_status(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        "attention", err);
+    as_status st = allow_shared((const void *)kernel, bytes, err);
     if (st < 0)
         return st;
     LAUNCH(kernel, dim3(blocks_for(jobs, 1, 1u << 30)), THREADS, bytes, cuda_of(be)->stream, t,
            jobs);
     return cuda_launched("attention", err);
+}
+
+static as_status launch_tiles(struct backend *be, const struct attention_way &w,
+                              const struct attention &t, struct as_err *err)
+{
+    size_t blocks = t.members * t.batch * t.heads * ((t.seq + w.owned - 1) / w.owned);
+    as_status st = allow_shared((const void *)w.kernel, w.bytes, err);
+    if (st < 0)
+        return st;
+    LAUNCH(w.kernel, dim3((unsigned)blocks), ATTENTION_THREADS, w.bytes, cuda_of(be)->stream, t);
+    return cuda_launched("attention", err);
+}
+
+/* Whether the fast kernels take these sizes, and the device has the shared memory for them. */
+static bool has_tiles(struct backend *be, const struct attention_args *a,
+                      struct attention_ways *ret)
+{
+    size_t most = cuda_of(be)->shared_bytes;
+    return attention_tiles(a, ret) && ret->forward.bytes <= most && ret->backward_q.bytes <= most &&
+           ret->backward_kv.bytes <= most;
 }
 
 static as_status check_dim(const struct attention_args *a, struct as_err *err)
@@ -354,30 +381,36 @@ static bool is_empty(const struct attention_args *a)
 as_status cuda_attention_forward(struct backend *be, const struct attention_args *a,
                                  struct as_err *err)
 {
-    static attention_kernel *const kernels[] = {forward<1>, forward<2>, forward<4>, forward<8>};
+    static any_kernel *const kernels[] = {forward<1>, forward<2>, forward<4>, forward<8>};
     as_status st = check_dim(a, err);
     if (st < 0 || is_empty(a))
         return st;
     cuda_use(be);
-    return launch(be, kernels[columns_of(a->head_dim)], attention_of(a), 1, err);
+    struct attention t = attention_of(a, tensor_none(), tensor_none());
+    struct attention_ways ways;
+    if (has_tiles(be, a, &ways))
+        return launch_tiles(be, ways.forward, t, err);
+    return launch_any(be, kernels[columns_of(a->head_dim)], t, 1, err);
 }
 
 as_status cuda_attention_backward(struct backend *be, const struct attention_args *a,
                                   struct tensor dout, struct tensor dqkv, struct as_err *err)
 {
-    static attention_kernel *const for_q[] = {backward_q<1>, backward_q<2>, backward_q<4>,
-                                              backward_q<8>};
-    static attention_kernel *const for_kv[] = {backward_kv<1>, backward_kv<2>, backward_kv<4>,
-                                               backward_kv<8>};
+    static any_kernel *const for_q[] = {backward_q<1>, backward_q<2>, backward_q<4>, backward_q<8>};
+    static any_kernel *const for_kv[] = {backward_kv<1>, backward_kv<2>, backward_kv<4>,
+                                         backward_kv<8>};
     as_status st = check_dim(a, err);
     if (st < 0 || is_empty(a))
         return st;
     cuda_use(be);
-    struct attention t = attention_of(a);
-    t.dout = f32_of(dout);
-    t.dqkv = f32_of(dqkv);
+    struct attention t = attention_of(a, dout, dqkv);
     LAUNCH(row_products, grid_over_rows(t.batch * t.heads * t.seq, t.members), THREADS, 0,
            cuda_of(be)->stream, t);
-    st = launch(be, for_q[columns_of(t.dim)], t, 2, err);
-    return st < 0 ? st : launch(be, for_kv[columns_of(t.dim)], t, 2, err);
+    struct attention_ways ways;
+    if (has_tiles(be, a, &ways)) {
+        st = launch_tiles(be, ways.backward_q, t, err);
+        return st < 0 ? st : launch_tiles(be, ways.backward_kv, t, err);
+    }
+    st = launch_any(be, for_q[columns_of(t.dim)], t, 2, err);
+    return st < 0 ? st : launch_any(be, for_kv[columns_of(t.dim)], t, 2, err);
 }

@@ -1,5 +1,5 @@
-/* Attention: twins at odd shapes, bits alone, in a group and with any number of threads, finite
- * differences, values from PyTorch 1.13, causality, bad values, arguments. */
+/* Attention: twins at odd shapes and aligned, bits alone, in a group and with any number of
+ * threads, finite differences, values from PyTorch 1.13, causality, bad values, arguments. */
 #include <math.h>
 #include <string.h>
 
@@ -74,9 +74,23 @@ static struct case_op attend_op(const struct attend_shape *s, case_call *call, f
 START_TEST(attention)
 {
     static const struct attend_shape shapes[] = {
-        {0, 2, 3, 4},   {2, 0, 3, 4},   {2, 2, 0, 4},  {1, 2, 5, 0},    {1, 1, 1, 1},
-        {3, 2, 1, 5},   {2, 3, 7, 1},   {1, 1, 63, 8}, {2, 1, 64, 4},   {1, 2, 65, 3},
-        {1, 1, 130, 5}, {2, 4, 16, 33}, {1, 1, 9, 70}, {1, 1, 40, 130}, {1, 1, 35, 256}};
+        {0, 2, 3, 4},  {2, 0, 3, 4},    {2, 2, 0, 4},    {1, 2, 5, 0},
+        {1, 1, 1, 1},  {3, 2, 1, 5},    {2, 3, 7, 1},    {1, 1, 63, 8},
+        {2, 1, 64, 4}, {1, 2, 65, 3},   {1, 1, 130, 5},  {2, 4, 16, 33},
+        {1, 1, 9, 70}, {1, 1, 40, 130}, {1, 1, 35, 256}, {1, 1, 150, 50}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
+        struct case_op op = attend_op(&shapes[i], attend_both, 2);
+        case_twin(&op);
+        case_slots(&op);
+    }
+}
+END_TEST
+
+/* Rows that begin at multiples of 16 bytes, which cuda moves by four floats. */
+START_TEST(attention_aligned)
+{
+    static const struct attend_shape shapes[] = {{1, 2, 140, 24}, {1, 1, 70, 64}, {2, 1, 40, 128}};
+    twin_lay(8, 4);
     for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
         struct case_op op = attend_op(&shapes[i], attend_both, 2);
         case_twin(&op);
@@ -262,6 +276,7 @@ Suite *test_suite(void)
     TCase *c = tcase_create("attention");
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, attention);
+    tcase_add_test(c, attention_aligned);
     tcase_add_test(c, attention_gradients);
     tcase_add_test(c, attention_as_torch);
     tcase_add_test(c, attention_extremes);

@@ -15,7 +15,8 @@
  * With EMU_ASYNC=1 a stream runs nothing until somebody waits for it, as a device that is far
  * behind its host does, and a copy reads the host's memory only then, as devices do that read
  * pageable memory themselves. EMU_MEMORY=BYTES limits the memory, of which
- * EMU_SAYS_FREE=BYTES are said to be free. EMU_FAIL=CODE:LAUNCHES
+ * EMU_SAYS_FREE=BYTES are said to be free. EMU_SHARED=BYTES is the shared memory that a block may
+ * use (232448, as on an H100; 101376 is an A10's). EMU_FAIL=CODE:LAUNCHES
  * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device
  * after so many launches: every call returns that error from then on. EMU_DRIVER=12040 is the
  * driver's version of CUDA (13000). CUDA_VISIBLE_DEVICES=N is the device with a UUID of its own.
@@ -97,8 +98,18 @@ template <typename T> static inline T __shfl_xor_sync(unsigned mask, T value, in
     return __shfl_sync(mask, value, (int)(emu_lane() ^ (unsigned)by));
 }
 
+static inline void __syncwarp(void)
+{
+    (void)emu_exchange(0xffffffffu, 0);
+}
+
 int __any_sync(unsigned mask, int yes);
 unsigned __ballot_sync(unsigned mask, int yes);
+
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
 
 static inline int __ffs(int v)
 {
@@ -136,7 +147,6 @@ enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 #define cudaEventDisableTiming 2u
 #define cudaHostAllocDefault 0u
 #define CUDART_VERSION 13000
-#define EMU_SHARED_MAX ((size_t)99 << 10) /* the most that a block may use, as on an A10 */
 
 struct cudaUUID_t {
     char bytes[16];
@@ -212,13 +222,15 @@ static inline cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, 
     return cudaSuccess;
 }
 
+/* The most shared memory that a block may use (EMU_SHARED). */
+size_t emu_shared_max(void);
 cudaError_t emu_allow_shared(const void *kernel, int bytes);
 
-template <typename F>
-static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute attribute, int value)
+static inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute,
+                                               int value)
 {
     return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize
-               ? emu_allow_shared((const void *)kernel, value)
+               ? emu_allow_shared(kernel, value)
                : cudaErrorInvalidValue;
 }
 

@@ -210,7 +210,7 @@ void emu_set_error(cudaError_t e);
 
 cudaError_t emu_allow_shared(const void *kernel, int bytes)
 {
-    if (bytes < 0 || (size_t)bytes > EMU_SHARED_MAX)
+    if (bytes < 0 || (size_t)bytes > emu_shared_max())
         return cudaErrorInvalidValue;
     std::lock_guard<std::mutex> lock(one_launch);
     allowed[kernel] = (size_t)bytes;

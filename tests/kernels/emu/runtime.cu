@@ -43,6 +43,11 @@ static size_t number_of(const char *name, size_t otherwise)
     return text != NULL && text[0] != '\0' ? (size_t)strtoull(text, NULL, 10) : otherwise;
 }
 
+size_t emu_shared_max(void)
+{
+    return number_of("EMU_SHARED", 232448);
+}
+
 static bool is_async(void)
 {
     static const bool yes = number_of("EMU_ASYNC", 0) != 0;
@@ -186,7 +191,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
     ret->uuid.bytes[15] = (char)(ret->uuid.bytes[15] + (char)number_of("CUDA_VISIBLE_DEVICES", 0));
     ret->totalGlobalMem = number_of("EMU_MEMORY", EMU_MEMORY);
     ret->major = 9;
-    ret->sharedMemPerBlockOptin = EMU_SHARED_MAX;
+    ret->sharedMemPerBlockOptin = emu_shared_max();
     return cudaSuccess;
 }
 
