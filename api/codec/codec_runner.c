@@ -32,6 +32,8 @@ static json_t *runner_encode(const struct runner_row *r)
     out_i64(&o, "used_cpus", r->cpus_used);
     out_i64(&o, "used_memory_bytes", r->memory_used);
     out_str(&o, "machine", r->machine);
+    out_str(&o, "job", r->job);
+    out_str(&o, "fleet", r->fleet);
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
@@ -356,6 +358,8 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
                               &r.memory_bytes, err)) < 0 ||
         (st = json_fields_text(&f, "machine", JSON_OPTIONAL, 1, 128, &r.machine, err)) < 0 ||
         (st = json_fields_bool(&f, "shares_machine", JSON_OPTIONAL, &r.shares, err)) < 0 ||
+        (st = json_fields_text(&f, "job", JSON_OPTIONAL, 1, RUNNER_JOB_MAX, &r.job, err)) < 0 ||
+        (st = json_fields_text(&f, "fleet", JSON_OPTIONAL, 1, 63, &r.fleet, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
         (st = refs_decode(&f, "resume", JSON_OPTIONAL, true, a, &resume, err)) < 0 ||

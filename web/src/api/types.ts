@@ -1843,6 +1843,10 @@ export type RunnerRegister = {
   machine?: string;
   /** cpus and memory_bytes are those of the whole machine: all its runners that say so use them together */
   shares_machine?: boolean;
+  /** The job of a batch system or cluster that it belongs to, such as slurm/1234_7 or kubernetes/NAMESPACE/POD */
+  job?: string;
+  /** The fleet that it belongs to */
+  fleet?: string;
   host?: string;
   version?: string;
   /** Attempts that this runner still holds (after a lost connection) */
@@ -1914,6 +1918,10 @@ export type Runner = {
   used_memory_bytes?: number;
   /** Equal for runners of one machine; null: not known */
   machine?: string | null;
+  /** The job that it belongs to, such as slurm/1234_7; null: not said */
+  job?: string | null;
+  /** The fleet that it belongs to; null: none */
+  fleet?: string | null;
   /** Attempts that the runner holds */
   running: number;
   /** Slots that they use: a group uses one slot, whatever its number of members */
