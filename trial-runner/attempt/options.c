@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/opt.h"
 #include "base/str.h"
-#include "trial-runner/process/job.h"
+#include "trial-runner/process/batch_job.h"
 #include "trial-runner/process/rank_address.h"
 #include "trial-runner/process/time_limit.h"
 
@@ -151,7 +151,7 @@ struct words {
              &(w)->until,                                                                          \
              "TIME",                                                                               \
              "ASSAY_RUNNER_UNTIL",                                                                 \
-             "its time ends then, so hand back all trials before: 230m from now, "                \
+             "its time ends then, so hand back all trials before: 230m from now, "                 \
              "2026-11-27T23:00:00Z or @UNIXTIME (the end of its Slurm job; else never)"},          \
             {"fleet",                                                                              \
              0,                                                                                    \
@@ -330,7 +330,7 @@ static int64_t at_most(int64_t of_job, int64_t there_is)
 }
 
 /* What trials may use: what was given, else the part of its job, else what the machine has. */
-static as_status read_machine(struct options *o, const struct words *w, const struct job *job,
+static as_status read_machine(struct options *o, const struct words *w, const struct batch_job *job,
                               struct as_err *err)
 {
     int64_t bytes = 0;
@@ -354,7 +354,7 @@ static as_status read_machine(struct options *o, const struct words *w, const st
 }
 
 /* The time of the runner ends with that of its job. */
-static as_status read_until(struct options *o, const struct words *w, const struct job *job,
+static as_status read_until(struct options *o, const struct words *w, const struct batch_job *job,
                             struct as_err *err)
 {
     char end[32];
@@ -374,13 +374,13 @@ static as_status read_until(struct options *o, const struct words *w, const stru
     return AS_OK;
 }
 
-static as_status read_job(struct options *o, const struct words *w, const struct job *job,
+static as_status read_job(struct options *o, const struct words *w, const struct batch_job *job,
                           struct as_err *err)
 {
     const char *name = w->job ? w->job : job->name;
-    if (strlen(name) >= JOB_NAME_SIZE || !as_utf8_valid(name, strlen(name)))
+    if (strlen(name) >= BATCH_JOB_NAME_SIZE || !as_utf8_valid(name, strlen(name)))
         return as_fail(err, AS_E_INVAL, "--job is not a text of at most %d bytes",
-                       JOB_NAME_SIZE - 1);
+                       BATCH_JOB_NAME_SIZE - 1);
     if (w->fleet && !as_slug_valid(w->fleet))
         return as_fail(err, AS_E_INVAL, "--fleet is '%.80s', expected [a-z0-9][a-z0-9._-]{0,62}",
                        w->fleet);
@@ -398,8 +398,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
         {"cache-size", w->cache_mib, 0, INT64_MAX >> 20},
     };
     AS_AUTO(str_done) struct str name = {0};
-    struct job job;
-    job_of_this_process(&job);
+    struct batch_job job;
+    batch_job_of_this_process(&job);
     as_status st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
     if (st < 0)
         return st;

@@ -1,5 +1,5 @@
-/* A runner that belongs to a job: what it says about it, how it leaves before its time ends, and how
- * it waits for the runner before it. */
+/* A runner that belongs to a job: what it says about it, how it leaves before its time ends, and
+ * how it waits for the runner before it. */
 #include "tests/trial-runner/agent/runner_fixture.h"
 
 #include <signal.h>

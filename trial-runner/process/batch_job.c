@@ -3,7 +3,7 @@
  * Slurm also says what the job was given. That counts where no control group or CPU mask bounds the
  * process: many clusters are configured without them, and two jobs on a node would both use all of
  * it. */
-#include "trial-runner/process/job.h"
+#include "trial-runner/process/batch_job.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a > 0 && (b == 0 || a < b) ? a : b;
 }
 
-static void read_slurm(const char *(*get)(const char *), struct job *j)
+static void read_slurm(const char *(*get)(const char *), struct batch_job *j)
 {
     int64_t array = number_of(get, "SLURM_ARRAY_JOB_ID"), id = number_of(get, "SLURM_JOB_ID");
     const char *task = get("SLURM_ARRAY_TASK_ID");
@@ -56,7 +56,7 @@ static bool is_name(const char *text)
 
 /* The manifests of `assay launch` set POD_NAME and POD_NAMESPACE; a pod of others has its name as
  * its host's. */
-static void read_kubernetes(const char *(*get)(const char *), struct job *j)
+static void read_kubernetes(const char *(*get)(const char *), struct batch_job *j)
 {
     const char *pod = get("POD_NAME"), *namespace = get("POD_NAMESPACE");
     if (!is_name(pod))
@@ -67,9 +67,9 @@ static void read_kubernetes(const char *(*get)(const char *), struct job *j)
                    is_name(namespace) ? namespace : "-", pod);
 }
 
-void job_read(const char *(*get)(const char *), struct job *ret)
+void batch_job_read(const char *(*get)(const char *), struct batch_job *ret)
 {
-    *ret = (struct job){0};
+    *ret = (struct batch_job){0};
     if (number_of(get, "SLURM_JOB_ID") > 0)
         read_slurm(get, ret);
     else if (get("KUBERNETES_SERVICE_HOST"))
@@ -81,7 +81,7 @@ static const char *get_of_this_process(const char *name)
     return getenv(name);
 }
 
-void job_of_this_process(struct job *ret)
+void batch_job_of_this_process(struct batch_job *ret)
 {
-    job_read(get_of_this_process, ret);
+    batch_job_read(get_of_this_process, ret);
 }

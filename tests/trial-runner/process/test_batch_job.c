@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "trial-runner/process/job.h"
+#include "trial-runner/process/batch_job.h"
 
 static const char *const *pairs; /* name, value, …, NULL */
 
@@ -14,11 +14,11 @@ static const char *get(const char *name)
     return NULL;
 }
 
-static struct job read_of(const char *const *of)
+static struct batch_job read_of(const char *const *of)
 {
-    struct job j;
+    struct batch_job j;
     pairs = of;
-    job_read(get, &j);
+    batch_job_read(get, &j);
     return j;
 }
 
@@ -39,7 +39,7 @@ START_TEST(a_task_of_an_array_of_slurm)
                                       "SLURM_JOB_END_TIME",
                                       "1795820400",
                                       NULL};
-    struct job j = read_of(env);
+    struct batch_job j = read_of(env);
     ck_assert_str_eq(j.name, "slurm/1234_7");
     ck_assert_int_eq(j.cpus, 4);
     ck_assert_int_eq(j.memory_bytes, INT64_C(8) << 30);
@@ -51,7 +51,7 @@ START_TEST(a_job_of_slurm)
 {
     static const char *const env[] = {
         "SLURM_JOB_ID", "9", "SLURM_CPUS_ON_NODE", "16", "SLURM_MEM_PER_NODE", "1000", NULL};
-    struct job j = read_of(env);
+    struct batch_job j = read_of(env);
     ck_assert_str_eq(j.name, "slurm/9");
     ck_assert_int_eq(j.cpus, 16);
     ck_assert_int_eq(j.memory_bytes, INT64_C(1000) << 20);
@@ -102,8 +102,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("job");
-    TCase *t = tcase_create("job");
+    Suite *s = suite_create("batch_job");
+    TCase *t = tcase_create("batch_job");
     tcase_add_test(t, a_task_of_an_array_of_slurm);
     tcase_add_test(t, a_job_of_slurm);
     tcase_add_test(t, a_pod_of_kubernetes);
