@@ -51,6 +51,35 @@ json_t *runner_page_encode(const struct runner_page *p)
     return page_end(items, p->next_cursor);
 }
 
+static json_t *kind_encode(const struct demand_kind *k)
+{
+    struct out o = out_begin();
+    out_i64(&o, "slots", k->slots);
+    out_i64(&o, "ranks", k->ranks);
+    out_i64(&o, "gpus", k->gpus);
+    out_i64(&o, "cpus", k->cpus);
+    out_i64(&o, "memory_bytes", k->memory_bytes);
+    out_bool(&o, "exclusive", k->is_exclusive);
+    out_i64(&o, "sweeps", k->sweeps);
+    out_time(&o, "since", k->since_ms);
+    return out_end(&o);
+}
+
+json_t *demand_encode(const struct demand *d)
+{
+    struct out o = out_begin();
+    json_t *kinds = json_array();
+    for (size_t i = 0; i < d->n; i++)
+        kinds = list_add(kinds, kind_encode(&d->kinds[i]));
+    out_time(&o, "as_of", d->now_ms);
+    out_i64(&o, "slots", d->slots);
+    out_time(&o, "since", d->since_ms);
+    out_i64(&o, "runners", d->runners);
+    out_i64(&o, "free_slots", d->free_slots);
+    out_child(&o, "kinds", kinds);
+    return out_end(&o);
+}
+
 static json_t *directive_encode(const struct directive_row *r)
 {
     struct out o = out_begin();

@@ -247,6 +247,9 @@ static const struct verb table[] = {
      "serves it\n"
      "under another name. Runs until Ctrl-C or SIGTERM.",
      cmd_serve},
+    {"demand", "demand", "how many slots wait for runners, of which kind, and for how long",
+     "What sweeps could run now, less what fits in the free slots of the live runners.",
+     cmd_demand},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",

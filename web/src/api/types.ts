@@ -1931,6 +1931,39 @@ export type Runner = {
   seen_at?: Time;
 };
 
+export type Demand = {
+  as_of: Time;
+  /** Slots that wait, of all kinds */
+  slots: number;
+  /** Of the kind that waits longest */
+  since: Time | null;
+  /** Live runners */
+  runners: number;
+  /** Their slots in which nothing of what waits fits */
+  free_slots: number;
+  /** In the order in which they are served. Slots of more than 256 kinds are in `slots` alone */
+  kinds: DemandKind[];
+};
+
+export type DemandKind = {
+  /** That wait. Of a gang that gathers, those that it lacks */
+  slots: number;
+  /** Slots that one trial needs together (resources.ranks) */
+  ranks: number;
+  /** Of each slot */
+  gpus: number;
+  /** Of each slot; 0: not said */
+  cpus: number;
+  /** Of each slot; 0: not said */
+  memory_bytes: number;
+  /** Each slot needs a machine for itself */
+  exclusive: boolean;
+  /** Whose trials they are */
+  sweeps: number;
+  /** Of the sweep that waits longest: the latest of when it was created, ran on after an end, was changed by people, and began its newest trial */
+  since: Time;
+};
+
 export type RunnerList = {
   items: Runner[];
   next_cursor: string | null;
@@ -2585,6 +2618,13 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** How many slots wait for runners, of which kind, and for how long */
+  "GET /v1/demand": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: Demand;
   };
   /** List runners, the live ones first */
   "GET /v1/runners": {
