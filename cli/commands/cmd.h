@@ -28,6 +28,8 @@ int cmd_report(const struct verb *v, int argc, char **argv);
 int cmd_resume(const struct verb *v, int argc, char **argv);
 int cmd_retry(const struct verb *v, int argc, char **argv);
 int cmd_run(const struct verb *v, int argc, char **argv);
+int cmd_launch(const struct verb *v, int argc, char **argv);
+int cmd_autoscale(const struct verb *v, int argc, char **argv);
 int cmd_demand(const struct verb *v, int argc, char **argv);
 int cmd_runners(const struct verb *v, int argc, char **argv);
 int cmd_serve(const struct verb *v, int argc, char **argv);
