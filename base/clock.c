@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 int64_t clock_mono_ns(void)
@@ -28,6 +29,22 @@ const char *clock_format_utc(int64_t wall_ms, char *buf)
     size_t n = strftime(buf, 24, "%Y-%m-%dT%H:%M:%S", &tm);
     (void)snprintf(buf + n, 32 - n, ".%03dZ", (int)(wall_ms % 1000));
     return buf;
+}
+
+as_status clock_parse_utc(const char *text, int64_t *ret_ms, struct as_err *err)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (!end)
+        return as_fail(err, AS_E_INVAL, "not a time: %.40s", text);
+    int64_t ms = 0, unit = 100;
+    if (*end == '.')
+        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+            ms += (*end - '0') * unit;
+    if (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0)
+        return as_fail(err, AS_E_INVAL, "not a time in UTC: %.40s", text);
+    *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
+    return AS_OK;
 }
 
 const char *clock_format_duration(int64_t ms, char *buf)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 
@@ -14,6 +16,9 @@ int64_t clock_wall_ms(void); /* Unix time, for logs and display only */
 
 /* "2026-11-20T18:47:03.123Z" from Unix milliseconds; buf >= 32. Returns buf. */
 const char *clock_format_utc(int64_t wall_ms, char *buf);
+
+/* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */
+AS_MUST_CHECK as_status clock_parse_utc(const char *text, int64_t *ret_ms, struct as_err *err);
 
 /* "1.2 s", "3 m 04 s", "2 h 10 m"; buf >= 32. Returns buf. */
 const char *clock_format_duration(int64_t ms, char *buf);

@@ -32,6 +32,8 @@ static json_t *runner_encode(const struct runner_row *r)
     out_i64(&o, "used_cpus", r->cpus_used);
     out_i64(&o, "used_memory_bytes", r->memory_used);
     out_str(&o, "machine", r->machine);
+    out_str(&o, "job", r->job);
+    out_str(&o, "fleet", r->fleet);
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
@@ -47,6 +49,35 @@ json_t *runner_page_encode(const struct runner_page *p)
     for (size_t i = 0; i < p->n; i++)
         items = list_add(items, runner_encode(&p->rows[i]));
     return page_end(items, p->next_cursor);
+}
+
+static json_t *kind_encode(const struct demand_kind *k)
+{
+    struct out o = out_begin();
+    out_i64(&o, "slots", k->slots);
+    out_i64(&o, "ranks", k->ranks);
+    out_i64(&o, "gpus", k->gpus);
+    out_i64(&o, "cpus", k->cpus);
+    out_i64(&o, "memory_bytes", k->memory_bytes);
+    out_bool(&o, "exclusive", k->is_exclusive);
+    out_i64(&o, "sweeps", k->sweeps);
+    out_time(&o, "since", k->since_ms);
+    return out_end(&o);
+}
+
+json_t *demand_encode(const struct demand *d)
+{
+    struct out o = out_begin();
+    json_t *kinds = json_array();
+    for (size_t i = 0; i < d->n; i++)
+        kinds = list_add(kinds, kind_encode(&d->kinds[i]));
+    out_time(&o, "as_of", d->now_ms);
+    out_i64(&o, "slots", d->slots);
+    out_time(&o, "since", d->since_ms);
+    out_i64(&o, "runners", d->runners);
+    out_i64(&o, "free_slots", d->free_slots);
+    out_child(&o, "kinds", kinds);
+    return out_end(&o);
 }
 
 static json_t *directive_encode(const struct directive_row *r)
@@ -356,6 +387,8 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
                               &r.memory_bytes, err)) < 0 ||
         (st = json_fields_text(&f, "machine", JSON_OPTIONAL, 1, 128, &r.machine, err)) < 0 ||
         (st = json_fields_bool(&f, "shares_machine", JSON_OPTIONAL, &r.shares, err)) < 0 ||
+        (st = json_fields_text(&f, "job", JSON_OPTIONAL, 1, RUNNER_JOB_MAX, &r.job, err)) < 0 ||
+        (st = json_fields_text(&f, "fleet", JSON_OPTIONAL, 1, 63, &r.fleet, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
         (st = refs_decode(&f, "resume", JSON_OPTIONAL, true, a, &resume, err)) < 0 ||

@@ -28,6 +28,7 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/rows/model_row.h"
 #include "scheduler/services/models.h"
+#include "scheduler/services/demand_plan.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
@@ -85,6 +86,7 @@ AS_MUST_CHECK as_status alias_request_decode(const json_t *doc, int64_t *ret_ver
                                              struct as_err *err);
 
 json_t *runner_page_encode(const struct runner_page *p);
+json_t *demand_encode(const struct demand *d);
 /* `secret`: the one that the server made for it; NULL: it showed its own. */
 json_t *registration_encode(const char *name, const char *secret, const struct registration *r);
 json_t *directives_encode(const struct directive_list *l);

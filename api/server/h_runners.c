@@ -1,5 +1,5 @@
 /* Handlers of the runner protocol that concern the runner itself: register, claim, heartbeat,
- * leave. */
+ * leave. And what runners are asked for. */
 #include "api/server/handlers.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "api/server/claiming.h"
 #include "api/codec/wire.h"
 #include "base/hash.h"
+#include "scheduler/services/demand.h"
 #include "scheduler/services/runners.h"
 
 as_status h_runner_list(struct call *c, struct as_err *err)
@@ -19,6 +20,13 @@ as_status h_runner_list(struct call *c, struct as_err *err)
         return st;
     st = runner_list(c->db, c->arena, &page, &rows, err);
     return st < 0 ? st : call_ok(c, runner_page_encode(&rows), err);
+}
+
+as_status h_demand(struct call *c, struct as_err *err)
+{
+    struct demand d;
+    as_status st = demand_now(c->db, c->arena, &d, err);
+    return st < 0 ? st : call_ok(c, demand_encode(&d), err);
 }
 
 as_status h_runner_register(struct call *c, struct as_err *err)

@@ -20,7 +20,7 @@ route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
 route_fn h_model_list, h_model_get, h_model_delete, h_model_version_add, h_model_version_list,
     h_model_version_get, h_model_content, h_model_version_delete, h_model_alias_set,
     h_model_alias_delete;
-route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave,
+route_fn h_demand, h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave,
     h_runner_remove, h_batch;
 route_fn h_attempt_measure, h_attempt_log, h_attempt_files, h_attempt_complete;
 route_fn h_seat_put, h_seat_join, h_seat_end, h_world_get, h_world_change, h_gang_get;

@@ -96,6 +96,7 @@ const struct route routes[] = {
     {"setModelAlias", "PUT", ALIAS, WRITERS, JSON, 0, "", h_model_alias_set},
     {"deleteModelAlias", "DELETE", ALIAS, WRITERS, NONE, 0, "", h_model_alias_delete},
 
+    {"getDemand", "GET", "/v1/demand", READERS, NONE, 0, "", h_demand},
     {"listRunners", "GET", "/v1/runners", READERS, NONE, 0, "cursor page_size", h_runner_list},
     {"registerRunner", "POST", "/v1/runners", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_register},
     {"claimTrials", "POST", RUNNER "/claim", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_URGENT, "", h_runner_claim},

@@ -72,6 +72,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     add_cores(t, runner);
     add_memory(t, runner);
     table_cell(t, json_string_value(json_object_get(runner, "host")));
+    table_cell(t, json_string_value(json_object_get(runner, "job")));
     table_cell(t, json_string_value(json_object_get(runner, "version")));
     table_cell(t, s->terminal.tty ? format_ago(seen, now_ms, buf) : json_string_value(seen));
     add_fault(t, runner);
@@ -80,19 +81,13 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
 static as_status list_runners(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
-        {"runner", TABLE_LEFT, 12},
-        {"state", TABLE_LEFT, 0},
-        {"running", TABLE_RIGHT, 0},
-        {"used", TABLE_RIGHT, 0},
-        {"slots", TABLE_RIGHT, 0},
-        {"gpus", TABLE_RIGHT, 0},
-        {"free cpus", TABLE_RIGHT, 0},
-        {"free memory", TABLE_RIGHT, 0},
-        {"host", TABLE_LEFT, 8},
-        {"version", TABLE_LEFT, 0},
-        {"seen", TABLE_LEFT, 8},
-        {"gpu fault", TABLE_LEFT, 12},
-        {.header = NULL},
+        {"runner", TABLE_LEFT, 12},    {"state", TABLE_LEFT, 0},
+        {"running", TABLE_RIGHT, 0},   {"used", TABLE_RIGHT, 0},
+        {"slots", TABLE_RIGHT, 0},     {"gpus", TABLE_RIGHT, 0},
+        {"free cpus", TABLE_RIGHT, 0}, {"free memory", TABLE_RIGHT, 0},
+        {"host", TABLE_LEFT, 8},       {"job", TABLE_LEFT, 8},
+        {"version", TABLE_LEFT, 0},    {"seen", TABLE_LEFT, 8},
+        {"gpu fault", TABLE_LEFT, 12}, {.header = NULL},
     };
     const struct list l = {.path = "/v1/runners", .columns = columns, .add_row = add_row};
     return list_print(s, &l, err);

@@ -247,6 +247,24 @@ static const struct verb table[] = {
      "serves it\n"
      "under another name. Runs until Ctrl-C or SIGTERM.",
      cmd_serve},
+    {"launch", "launch slurm | kubernetes | ssh HOST… --name NAME [--runners N]",
+     "start runners as jobs of a cluster; show, scale and stop them",
+     "Submits with the programs of the cluster: sbatch, kubectl, ssh. --print prints the script or "
+     "the\n"
+     "manifests instead. A fleet that was launched is known by its name: --status, --scale N, "
+     "--stop.",
+     cmd_launch},
+    {"autoscale", "autoscale NAME [--min N] [--max N] [--dry-run]",
+     "keep a fleet as large as the slots that wait need it",
+     "NAME was launched before (with --runners 0, if it begins empty). Prints a line with the "
+     "reason\n"
+     "for each decision. Runners that are idle are ended; jobs that end before their runner "
+     "registers\n"
+     "are asked for less and less often.",
+     cmd_autoscale},
+    {"demand", "demand", "how many slots wait for runners, of which kind, and for how long",
+     "What sweeps could run now, less what fits in the free slots of the live runners.",
+     cmd_demand},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",

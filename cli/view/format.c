@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -100,28 +99,12 @@ void format_limit(struct str *b, const char *name, const json_t *v)
         format_value(b, v, FORMAT_SHORT);
 }
 
-as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err)
-{
-    struct tm tm = {0};
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!end)
-        return as_fail(err, AS_E_INVAL, "not a time: %.40s", text);
-    int64_t ms = 0, unit = 100;
-    if (*end == '.')
-        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
-            ms += (*end - '0') * unit;
-    if (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0)
-        return as_fail(err, AS_E_INVAL, "not a time in UTC: %.40s", text);
-    *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
-    return AS_OK;
-}
-
 int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms)
 {
     int64_t a, b = now_ms;
-    if (!json_is_string(from) || format_parse_time(json_string_value(from), &a, NULL) < 0)
+    if (!json_is_string(from) || clock_parse_utc(json_string_value(from), &a, NULL) < 0)
         return -1;
-    if (json_is_string(until) && format_parse_time(json_string_value(until), &b, NULL) < 0)
+    if (json_is_string(until) && clock_parse_utc(json_string_value(until), &b, NULL) < 0)
         return -1;
     return b > a ? b - a : 0; /* clocks of two machines may disagree a little */
 }

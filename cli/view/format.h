@@ -31,9 +31,6 @@ void format_tags(struct str *b, const json_t *tags);
  * for null. */
 void format_limit(struct str *b, const char *name, const json_t *v);
 
-/* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */
-AS_MUST_CHECK as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err);
-
 /* Milliseconds between two times of the API; -1 when one of them is absent (`until` NULL: now_ms).
  */
 int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms);

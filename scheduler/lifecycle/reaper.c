@@ -269,13 +269,15 @@ as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct
 static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *err)
 {
     const struct sched_config *config = store_config(tx_store(t));
-    int64_t keys = 0, events = 0;
+    int64_t keys = 0, events = 0, runners = 0;
     as_status st = store_idempotency_prune(t, &keys, err);
     if (st != AS_OK)
         return st;
     if ((st = store_event_prune(t, config->event_keep_ms, &events, err)) != AS_OK)
         return st;
-    *ret_removed = keys + events;
+    if ((st = store_runner_prune(t, config->runner_keep_ms, &runners, err)) != AS_OK)
+        return st;
+    *ret_removed = keys + events + runners;
     return AS_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #define RUNNER_CPUS_MAX 4096
 #define RUNNER_MEMORY_MAX (INT64_C(1) << 52) /* bytes */
+#define RUNNER_JOB_MAX 200
 #define RUNNER_HELD_MAX 8192 /* attempts of one runner: a heartbeat of 1 MiB can list so many */
 
 /* Names one attempt that a runner reports as running. */
@@ -66,6 +67,8 @@ struct runner_row {
     int64_t cpus, memory_bytes;     /* what it has; 0: it did not say */
     int64_t cpus_used, memory_used; /* what its attempts need of them; a group needs it once */
     const char *machine;            /* equal for runners of one machine; NULL: it did not say */
+    const char *job;                /* that it belongs to, "slurm/1234_7"; NULL: it did not say */
+    const char *fleet;              /* the same */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

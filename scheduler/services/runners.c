@@ -83,6 +83,8 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
                            .memory_bytes = req->memory_bytes,
                            .machine = req->machine,
                            .shares = req->shares,
+                           .job = req->job,
+                           .fleet = req->fleet,
                            .lease_ms = config->lease_ms,
                            .secret = req->secret};
     struct trial_list_heads gone = {0};
@@ -128,6 +130,11 @@ static as_status register_check(const struct runner_register *req, struct as_err
     if (req->slots < 1 || req->slots > RUNNER_SLOTS_MAX)
         return as_fail_at(err, AS_E_INVAL, "/slots", "found %lld, expected 1 to %d",
                           (long long)req->slots, RUNNER_SLOTS_MAX);
+    if (req->fleet && !as_slug_valid(req->fleet))
+        return as_fail_at(err, AS_E_INVAL, "/fleet",
+                          "'%.63s' is not a name: lower-case letters, digits, '.', '_', '-', at "
+                          "most 63",
+                          req->fleet);
     if (req->n_gpus > RUNNER_GPUS_MAX)
         return as_fail_at(err, AS_E_INVAL, "/gpus", "%zu GPUs, expected at most %d", req->n_gpus,
                           RUNNER_GPUS_MAX);

@@ -32,6 +32,7 @@ struct runner_register {
     const char *machine;              /* equal for all runners of one machine; NULL: not said */
     bool shares;                      /* cpus and memory_bytes are the machine's: all runners of it
                                          that say so use them together */
+    const char *job, *fleet;          /* that it belongs to; NULL: not said */
     const struct attempt_ref *resume; /* attempts that it still runs */
     size_t n_resume;
     const struct attempt_said *said; /* what it says about some of them */

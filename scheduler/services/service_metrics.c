@@ -2,10 +2,13 @@
  */
 #include "scheduler/services/service_metrics.h"
 
+#include "scheduler/services/demand.h"
 #include "scheduler/sweep/seat_state.h"
 #include "scheduler/sweep/trial_state.h"
 #include "scheduler/store/blob_store.h"
 #include "scheduler/store/metrics_store.h"
+
+#define KINDS_WRITTEN 32 /* a bound for the lines of one family */
 
 static void write_head(struct str *b, const char *name, const char *type, const char *help)
 {
@@ -59,6 +62,7 @@ struct figures {
     struct metric_dead *dead;
     size_t n_dead;
     struct blob_sums content;
+    struct demand demand;
 };
 
 static as_status read_figures(struct tx *t, struct arena *a, struct figures *f, struct as_err *err)
@@ -67,6 +71,8 @@ static as_status read_figures(struct tx *t, struct arena *a, struct figures *f, 
     if (st != AS_OK)
         return st;
     st = store_blob_sums(t, &f->content, err);
+    if (st == AS_OK)
+        st = demand_read(t, a, &f->demand, err);
     if (st != AS_OK)
         return st;
     return store_metrics_dead(t, a, &f->dead, &f->n_dead, err);
@@ -107,6 +113,25 @@ static void write_counts(const struct figures *f, struct str *b)
                 (long)count_of(f, "gathering", "seat"));
 }
 
+/* Needs are labels, so autoscalers can ask for the kind that their machines have. */
+static void write_demand(const struct demand *d, struct str *b)
+{
+    int64_t waits_ms = d->since_ms ? d->now_ms - d->since_ms : 0;
+    write_gauge(b, "assay_demand_slots", "Slots that wait for runners.", (long)d->slots);
+    write_head(b, "assay_demand_seconds", "gauge", "How long the longest of them has waited.");
+    str_printf(b, "assay_demand_seconds %.3f\n", waits_ms > 0 ? (double)waits_ms / 1000 : 0.0);
+    write_head(b, "assay_demand_kind_slots", "gauge",
+               "Slots that wait for runners, by what each needs.");
+    for (size_t i = 0; i < d->n && i < KINDS_WRITTEN; i++) {
+        const struct demand_kind *k = &d->kinds[i];
+        str_printf(b,
+                   "assay_demand_kind_slots{gpus=\"%lld\",cpus=\"%lld\",memory_bytes=\"%lld\","
+                   "ranks=\"%lld\",exclusive=\"%s\"} %lld\n",
+                   (long long)k->gpus, (long long)k->cpus, (long long)k->memory_bytes,
+                   (long long)k->ranks, k->is_exclusive ? "true" : "false", (long long)k->slots);
+    }
+}
+
 static void write_content(const struct blob_sums *s, struct str *b)
 {
     write_gauge(b, "assay_content_pieces", "Distinct pieces of content that are stored.",
@@ -136,6 +161,7 @@ as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
     if (run.status != AS_OK)
         return str_check(ret, err);
     write_counts(&f, ret);
+    write_demand(&f.demand, ret);
     write_content(&f.content, ret);
     write_head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
     for (size_t i = 0; i < f.n_dead; i++)

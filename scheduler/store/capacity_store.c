@@ -10,9 +10,6 @@
 
 enum { ROOM_PENDING, ROOM_ASKABLE };
 
-/* Valid only where HAS_WORK holds. */
-#define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
-
 /* For one sweep u.key. ROOM_PENDING returns its two kinds of rows with the same columns. */
 #define ROOM_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "u.key")                                                                       \

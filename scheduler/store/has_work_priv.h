@@ -8,6 +8,12 @@
       "max_concurrent is null or " s "n_running < " s "max_concurrent)"
 #define HAS_WORK HAS_WORK_OF("")
 
+/* How many trials it may hand out now. Valid only where HAS_WORK holds. */
+#define ROOM_OF(s)                                                                                 \
+    "least(" s "n_queued + " s "planned - " s "n_total, " s "max_concurrent - " s "n_running)"
+
+#define ROOM ROOM_OF("")
+
 /* Could the live runners hold the ranks of a trial of the sweep s, if nothing else ran? */
 #define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= s.ranks"
 

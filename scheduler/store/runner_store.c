@@ -9,6 +9,7 @@
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
+#include "scheduler/store/runner_sql_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
@@ -24,6 +25,7 @@ enum {
     RUNNER_EXPIRED,
     RUNNER_LOSE,
     RUNNER_REMOVE,
+    RUNNER_PRUNE,
     RUNNER_LIST
 };
 
@@ -65,40 +67,14 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(i64, cpus_used, "u.cpus_used")                                                            \
     NEXT(i64, memory_used, "u.memory_used")                                                        \
     NEXT(text, machine, "r.machine")                                                               \
+    NEXT(text, job, "r.job")                                                                       \
+    NEXT(text, fleet, "r.fleet")                                                                   \
     NEXT(i64, epoch, "r.epoch")                                                                    \
     NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
     NEXT(i64, seen_ms, SQL_MS("r.seen_at"))
 COLUMNS_WHOLE_ROW(struct runner_row, RUNNER_FIELDS)
 COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
 #define RUNNER_COLUMNS COLUMNS_SQL(RUNNER_FIELDS)
-
-/* Does a trial that needs its machine to itself run on the machine of the runner r? `other`: a
- * condition on what is held, h, and its sweep, x. */
-#define IS_SHUT(other)                                                                             \
-    "exists (select from sweep x join held h on h.sweep_key = x.key join runner o on o.name = "    \
-    "h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
-
-/* What other runners of the machine take of the cores or the memory of the runner r, which it
- * shares with them. */
-#define TAKEN_BY_OTHERS(what)                                                                      \
-    "case when r.shares and exists (select from sweep x where x.cpus > 0 or x.memory_bytes > 0) "  \
-    "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
-
-/* What a runner r holds: attempts, ranks, and slots that are kept free (those are not running). */
-#define HELD_COUNTS                                                                                \
-    "(select count(t.number) as running, " SQL_SLOTS " as used, coalesce(sum(t.cpus) filter "      \
-    "(where t.is_first), 0) + " TAKEN_BY_OTHERS(                                                   \
-        "cpus") " as cpus_used, "                                                                  \
-                "coalesce(sum(t.memory_bytes) filter (where t.is_first), 0) + " TAKEN_BY_OTHERS(   \
-                    "memory_bytes") " as memory_used, " IS_SHUT("true") " as is_shut from "        \
-                                                                        "(select n.*, n.group_id " \
-                                                                        "is null or row_number() " \
-                                                                        "over (partition by "      \
-                                                                        "n.group_id) = 1 as "      \
-                                                                        "is_first from "           \
-                                                                        "held_needs n "            \
-                                                                        "where n.runner = "        \
-                                                                        "r.name) t)"
 
 static const struct stmt stmts[] = {
     [RUNNER_HOLDER] = {"runner_holder", "select secret is null or coalesce(secret = $2, false) "
@@ -107,16 +83,16 @@ static const struct stmt stmts[] = {
     [RUNNER_REGISTER] =
         {"runner_register",
          "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at, "
-         "gpu_faults, secret, cpus, memory_bytes, machine, shares) "
+         "gpu_faults, secret, cpus, memory_bytes, machine, shares, job, fleet) "
          "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7, $8, "
-         "$9, $10, $11, $12) "
+         "$9, $10, $11, $12, $13, $14) "
          "on conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
          "excluded.slots, gpus = excluded.gpus, gpu_faults = excluded.gpu_faults, "
          "host = excluded.host, version = excluded.version, registered_at = now(), seen_at = "
          "now(), "
          "expires_at = excluded.expires_at, secret = excluded.secret, cpus = excluded.cpus, "
          "memory_bytes = excluded.memory_bytes, machine = excluded.machine, "
-         "shares = excluded.shares "
+         "shares = excluded.shares, job = excluded.job, fleet = excluded.fleet "
          "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
          "r.expires_at < clock_timestamp() returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
@@ -198,6 +174,12 @@ static const struct stmt stmts[] = {
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_REMOVE] = {"runner_remove", "delete from runner where name = $1"},
+    /* A runner that has left or was lost holds nothing that another one could get by its name. */
+    [RUNNER_PRUNE] = {"runner_prune",
+                      "delete from runner where name in (select r.name from runner r where "
+                      "r.state <> 'live' and r.seen_at < clock_timestamp() - $1 * interval '1 ms' "
+                      "and not exists (select from held h where h.runner = r.name) order by "
+                      "r.seen_at limit 1000)"},
     [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
                                     " from runner r cross join lateral " HELD_COUNTS " u where "
                                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
@@ -226,13 +208,14 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
                                 struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
-                            ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
-                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms),
-                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret),
-                                 arg_i64(n->cpus), arg_i64(n->memory_bytes), arg_str(n->machine),
-                                 arg_bool(n->shares && n->machine)),
-                            &r, err);
+    as_status st =
+        tx_query(t, &stmts[RUNNER_REGISTER],
+                 ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus), arg_str(n->host),
+                      arg_str(n->version), arg_i64(n->lease_ms),
+                      arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret),
+                      arg_i64(n->cpus), arg_i64(n->memory_bytes), arg_str(n->machine),
+                      arg_bool(n->shares && n->machine), arg_str(n->job), arg_str(n->fleet)),
+                 &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -315,6 +298,16 @@ as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done, st
     as_status st = tx_exec(t, &stmts[RUNNER_REMOVE], ARGS(arg_str(name)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
+    return st;
+}
+
+as_status store_runner_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
+                             struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[RUNNER_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
+    if (st == AS_OK)
+        *ret_removed = n;
     return st;
 }
 

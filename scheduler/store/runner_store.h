@@ -13,6 +13,7 @@ struct runner_new {
     int64_t cpus, memory_bytes; /* 0: not said */
     const char *machine;        /* NULL: not said */
     bool shares;                /* these are its machine's: the other such runners use them too */
+    const char *job, *fleet;    /* that it belongs to; NULL: none */
     const char *secret;         /* SHA-256, in hexadecimal; NULL: none is asked of it later */
 };
 
@@ -95,6 +96,11 @@ AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const struct runner_id 
 /* Delete its row. *ret_done is false if there is none. */
 AS_MUST_CHECK as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done,
                                             struct as_err *err);
+
+/* Remove at most 1000 runners that left or were lost, hold nothing, and were last heard more than
+ * keep_ms ago. */
+AS_MUST_CHECK as_status store_runner_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
+                                           struct as_err *err);
 
 /* AS_E_DENIED: the epoch is current, and the secret is not the runner's. */
 AS_MUST_CHECK as_status runner_id_check(const struct runner_id *id,

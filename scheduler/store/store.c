@@ -72,6 +72,7 @@ static void config_defaults(struct sched_config *c)
                                             .heartbeat_ms = 3000,
                                             .reaper_ms = 1000,
                                             .event_keep_ms = INT64_C(7) * 86400 * 1000,
+                                            .runner_keep_ms = INT64_C(86400) * 1000,
                                             .blob_keep_ms = INT64_C(86400) * 1000,
                                             .release_ms = 30000,
                                             .loose_ms = 3600000,
@@ -82,6 +83,7 @@ static void config_defaults(struct sched_config *c)
     int64_t quarter = c->lease_ms / 4;
     if (c->reaper_ms == 0)
         c->reaper_ms = quarter < def.reaper_ms ? quarter : def.reaper_ms;
+    c->runner_keep_ms = c->runner_keep_ms ? c->runner_keep_ms : def.runner_keep_ms;
     c->event_keep_ms = c->event_keep_ms ? c->event_keep_ms : def.event_keep_ms;
     c->blob_keep_ms = c->blob_keep_ms ? c->blob_keep_ms : def.blob_keep_ms;
     c->release_ms = c->release_ms ? c->release_ms : def.release_ms;
@@ -93,7 +95,7 @@ static as_status opts_check(const struct store_opts *opts, const struct sched_co
                             struct as_err *err)
 {
     if (c->lease_ms < 100 || c->heartbeat_ms < 10 || c->reaper_ms < 10 || c->event_keep_ms < 0 ||
-        c->blob_keep_ms < 0)
+        c->runner_keep_ms < 0 || c->blob_keep_ms < 0)
         return as_fail(err, AS_E_INVAL, "a time of the scheduler is too short");
     if (c->heartbeat_ms * 2 > c->lease_ms)
         return as_fail(err, AS_E_INVAL,

@@ -25,16 +25,17 @@
 
 /* Times of the runner protocol, by the database's clock. */
 struct sched_config {
-    int64_t lease_ms;      /* a runner that was not heard for this long is lost; default 15000 */
-    int64_t heartbeat_ms;  /* the interval that runners are asked to use; default 3000 */
-    int64_t reaper_ms;     /* how often the server calls reaper_tick; default 1000, at most
+    int64_t lease_ms;       /* a runner that was not heard for this long is lost; default 15000 */
+    int64_t heartbeat_ms;   /* the interval that runners are asked to use; default 3000 */
+    int64_t reaper_ms;      /* how often the server calls reaper_tick; default 1000, at most
                               a quarter of lease_ms */
-    int64_t event_keep_ms; /* default 7 days */
-    int64_t blob_keep_ms;  /* of content that nothing ever referred to; default 1 day */
-    int64_t release_ms;    /* of content that lost its last reference; default 30 s */
-    int64_t loose_ms;      /* of what an upload left in the blob store when it did not end; default
+    int64_t event_keep_ms;  /* default 7 days */
+    int64_t runner_keep_ms; /* of runners that left or were lost; default 1 day */
+    int64_t blob_keep_ms;   /* of content that nothing ever referred to; default 1 day */
+    int64_t release_ms;     /* of content that lost its last reference; default 30 s */
+    int64_t loose_ms;       /* of what an upload left in the blob store when it did not end; default
                               1 hour */
-    int64_t prune_ms;      /* how often the reaper removes old rows; default 60000 */
+    int64_t prune_ms;       /* how often the reaper removes old rows; default 60000 */
 };
 
 struct store_opts {

@@ -434,6 +434,7 @@ def main():
         reading(c, sweep)
         viewer = the_rest(c)
         c.listRunners()
+        c.getDemand()
         c.cancelTrial(sweep=sweep, number=999, expect=404)
         c.revokeToken(token=viewer["id"])
         c.listSweeps(bearer=viewer["token"], expect=401)

@@ -48,6 +48,17 @@ static bool add_machine(json_t *body, const struct options *o)
     return bad == 0;
 }
 
+/* The job and the fleet that the runner belongs to. False: memory is out. */
+static bool add_job(json_t *body, const struct options *o)
+{
+    int bad = 0;
+    if (o->job)
+        bad |= json_object_set_new(body, "job", json_string(o->job));
+    if (o->fleet)
+        bad |= json_object_set_new(body, "fleet", json_string(o->fleet));
+    return bad == 0;
+}
+
 static json_t *registration_body(struct agent *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -66,7 +77,7 @@ static json_t *registration_body(struct agent *a)
     json_decref(gpus);
     json_decref(faults);
     json_decref(resume);
-    if (body && !add_machine(body, o)) {
+    if (body && !(add_machine(body, o) && add_job(body, o))) {
         json_decref(body);
         body = NULL;
     }

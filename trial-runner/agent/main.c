@@ -3,8 +3,9 @@
  * The main thread runs the main loop (supervise.c), because it must fork: the kernel kills a trial
  * when the thread that forked it ends. Signals are blocked in all threads and read from a
  * descriptor, so nothing runs in a signal handler. A lock on the work folder keeps a second runner
- * away; a restarted runner waits for it while its predecessor leaves. */
+ * away; it waits until the first has left. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -21,7 +21,7 @@
 
 #define EXIT_DENIED 4
 #define EXIT_USAGE 64
-#define LOCK_WAIT_MS 60000
+#define LOCK_LOOK_MS 200
 
 /* Block the signals in this thread, and so in every thread that it starts. Returns a descriptor
  * that delivers them. */
@@ -32,6 +32,8 @@ static int block_signals(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1); /* what batch systems send before the end of a job */
+    sigaddset(&set, SIGUSR2);
     sigaddset(&set, SIGCHLD);
     signal(SIGPIPE, SIG_IGN);
     if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
@@ -39,18 +41,26 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Lock the work folder. A runner that used it before may still be leaving, so wait a while. */
-static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
+/* Wait for a signal that asks the runner to leave, at most so long. */
+static bool is_asked_to_leave(int signal_fd, int wait_ms)
 {
-    int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
+    struct pollfd p = {.fd = signal_fd, .events = POLLIN};
+    return poll(&p, 1, wait_ms) > 0;
+}
+
+/* Lock the work folder. Of two runners on one folder the second waits until the first has left, or
+ * until it is asked to leave itself; then *ret_fd stays -1. */
+static as_status lock_work(const char *work, int signal_fd, int *ret_fd, struct as_err *err)
+{
     for (bool logged = false;; logged = true) {
         as_status st = result_journal_lock(work, ret_fd, err);
-        if (st != AS_E_CONFLICT || clock_mono_ns() >= end)
+        if (st != AS_E_CONFLICT)
             return st;
         if (!logged)
             log_write(LOG_INFO, "waiting for another runner to release the work folder", "work=%s",
                       work);
-        clock_sleep_ms(200);
+        if (is_asked_to_leave(signal_fd, LOCK_LOOK_MS))
+            return AS_OK;
     }
 }
 
@@ -135,8 +145,8 @@ static as_status run_runner(struct options *o, struct as_err *err)
             return as_fail(err, AS_E_CONFLICT, "the parent process has ended already");
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of trials become our children */
-    as_status st = lock_work(o->work, &lock_fd, err);
-    if (st < 0)
+    as_status st = lock_work(o->work, signal_fd, &lock_fd, err);
+    if (st < 0 || lock_fd < 0)
         return st;
     st = identity_load(o->work, &o->secret, err);
     if (st < 0)

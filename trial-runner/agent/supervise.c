@@ -23,6 +23,7 @@
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
+#include "trial-runner/process/time_limit.h"
 #include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
@@ -545,6 +546,20 @@ static bool idle_too_long(struct loop *l)
     return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
 }
 
+/* Does the time of this runner's job end so soon that its trials need the rest for their ends? */
+static bool is_time_to_leave(const struct loop *l)
+{
+    const struct options *o = l->agent->options;
+    int64_t grace_ms = 0;
+    if (o->until_ns == 0 || l->draining)
+        return false;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->attempts[i]->claimed.grace_ms > grace_ms)
+            grace_ms = l->attempts[i]->claimed.grace_ms;
+    int64_t whole_ms = (o->until_ns - o->began_ns) / NS_PER_MS;
+    return clock_mono_ns() >= o->until_ns - time_limit_notice_ms(whole_ms, grace_ms) * NS_PER_MS;
+}
+
 /* Is the loop over: everything is delivered after a drain, or the runner cannot continue? */
 static bool is_over(const struct loop *l)
 {
@@ -570,6 +585,8 @@ void supervise(struct agent *a, int signal_fd)
             give_up_if_due(&l, children);
         if (idle_too_long(&l))
             start_drain(&l, "idle");
+        if (is_time_to_leave(&l))
+            start_drain(&l, "the time of its job ends");
         if (!is_over(&l))
             wait_for_events(&l);
     }

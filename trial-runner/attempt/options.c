@@ -14,10 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/opt.h"
 #include "base/str.h"
+#include "trial-runner/process/batch_job.h"
 #include "trial-runner/process/rank_address.h"
+#include "trial-runner/process/time_limit.h"
 
 #define TOKEN_FILE_MAX 4096
 #define MEMINFO_MAX (64 << 10)
@@ -27,7 +30,7 @@
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
-        *rank_address, *memory;
+        *rank_address, *memory, *until, *job, *fleet;
     int64_t slots, cpus, group, group_mib, cache_mib, idle_exit_ms;
     bool no_affinity, die_with_parent, help, version;
 };
@@ -142,6 +145,28 @@ struct words {
              "TIME",                                                                               \
              NULL,                                                                                 \
              "leave after so long without a trial, such as 10m (never)"},                          \
+            {"until",                                                                              \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->until,                                                                          \
+             "TIME",                                                                               \
+             "ASSAY_RUNNER_UNTIL",                                                                 \
+             "its time ends then, so hand back all trials before: 230m from now, "                 \
+             "2026-11-27T23:00:00Z or @UNIXTIME (the end of its Slurm job; else never)"},          \
+            {"fleet",                                                                              \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->fleet,                                                                          \
+             "NAME",                                                                               \
+             "ASSAY_RUNNER_FLEET",                                                                 \
+             "the fleet that it belongs to (none)"},                                               \
+            {"job",                                                                                \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->job,                                                                            \
+             "TEXT",                                                                               \
+             "ASSAY_RUNNER_JOB",                                                                   \
+             "the job that it belongs to (that of Slurm, or the pod of Kubernetes)"},              \
             {"die-with-parent",                                                                    \
              0,                                                                                    \
              OPT_FLAG,                                                                             \
@@ -167,6 +192,8 @@ void options_done(struct options *o)
     free(o->token);
     free(o->secret);
     free(o->name);
+    free(o->job);
+    free(o->fleet);
     free(o->work);
     free(o->cache);
     free(o->trainer);
@@ -182,8 +209,8 @@ void options_help(void)
            "Commands of trials run in the folder where assay-runner was started.\n\n");
     opt_help(table, stdout);
     printf("\nExit: 0 left when asked to, 1 failed, 4 the token was refused, 64 wrong use.\n"
-           "SIGTERM: no new trials, SIGTERM to the running ones, hand them back, leave.\n"
-           "A second SIGTERM kills them.\n");
+           "SIGTERM: no new trials, SIGTERM to the running ones, hand them back, leave; so do\n"
+           "SIGINT, SIGHUP, SIGUSR1 and SIGUSR2. A second one kills them.\n");
 }
 
 static as_status read_token(const struct words *w, char **ret, struct as_err *err)
@@ -296,8 +323,15 @@ static int64_t share_of_memory(int64_t slots)
     return kib > 0 && kib < INT64_MAX >> 10 ? (int64_t)kib * 1024 / 2 / slots : 0;
 }
 
-/* What trials may use: what was given, else what the machine has. */
-static as_status read_machine(struct options *o, const struct words *w, struct as_err *err)
+/* What a job says it has of what there is; 0: it does not say, or there is less. */
+static int64_t at_most(int64_t of_job, int64_t there_is)
+{
+    return there_is > 0 && of_job > there_is ? 0 : of_job;
+}
+
+/* What trials may use: what was given, else the part of its job, else what the machine has. */
+static as_status read_machine(struct options *o, const struct words *w, const struct batch_job *job,
+                              struct as_err *err)
 {
     int64_t bytes = 0;
     if (w->cpus < 0 || w->cpus > CORES_MAX)
@@ -307,13 +341,52 @@ static as_status read_machine(struct options *o, const struct words *w, struct a
         return as_fail(err, AS_E_INVAL, "--memory is '%.40s', expected a size such as 16GiB",
                        w->memory);
     machine_read("", &o->machine);
-    o->shares_machine = w->cpus == 0 && bytes == 0;
-    if (w->cpus > 0)
-        o->machine.cpus = w->cpus;
+    int64_t cpus = w->cpus > 0 ? w->cpus : at_most(job->cpus, o->machine.cpus);
+    if (bytes == 0)
+        bytes = at_most(job->memory_bytes, o->machine.memory_bytes);
+    o->shares_machine = cpus == 0 && bytes == 0;
+    if (cpus > 0)
+        o->machine.cpus = cpus;
     if (bytes > 0)
         o->machine.memory_bytes = bytes;
     o->no_affinity = w->no_affinity;
     return AS_OK;
+}
+
+/* The time of the runner ends with that of its job. */
+static as_status read_until(struct options *o, const struct words *w, const struct batch_job *job,
+                            struct as_err *err)
+{
+    char end[32];
+    const char *text = w->until;
+    int64_t left_ms = 0;
+    o->began_ns = clock_mono_ns();
+    if (!text && job->ends_s > 0) {
+        (void)snprintf(end, sizeof end, "@%lld", (long long)job->ends_s);
+        text = end;
+    }
+    if (!text)
+        return AS_OK;
+    as_status st = time_limit_parse(text, clock_wall_ms(), &left_ms, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "--until");
+    o->until_ns = o->began_ns + left_ms * NS_PER_MS + 1; /* never 0, which is no end */
+    return AS_OK;
+}
+
+static as_status read_job(struct options *o, const struct words *w, const struct batch_job *job,
+                          struct as_err *err)
+{
+    const char *name = w->job ? w->job : job->name;
+    if (strlen(name) >= BATCH_JOB_NAME_SIZE || !as_utf8_valid(name, strlen(name)))
+        return as_fail(err, AS_E_INVAL, "--job is not a text of at most %d bytes",
+                       BATCH_JOB_NAME_SIZE - 1);
+    if (w->fleet && !as_slug_valid(w->fleet))
+        return as_fail(err, AS_E_INVAL, "--fleet is '%.80s', expected [a-z0-9][a-z0-9._-]{0,62}",
+                       w->fleet);
+    if ((*name && !(o->job = as_strdup(name))) || (w->fleet && !(o->fleet = as_strdup(w->fleet))))
+        return as_fail_nomem(err);
+    return read_until(o, w, job, err);
 }
 
 static as_status check_words(struct options *o, const struct words *w, struct as_err *err)
@@ -325,6 +398,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
         {"cache-size", w->cache_mib, 0, INT64_MAX >> 20},
     };
     AS_AUTO(str_done) struct str name = {0};
+    struct batch_job job;
+    batch_job_of_this_process(&job);
     as_status st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
     if (st < 0)
         return st;
@@ -357,8 +432,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     if (!o->server || !o->name)
         return as_fail_nomem(err);
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
-        (st = read_token(w, &o->token, err)) < 0 || (st = read_machine(o, w, err)) < 0 ||
-        (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = read_token(w, &o->token, err)) < 0 || (st = read_job(o, w, &job, err)) < 0 ||
+        (st = read_machine(o, w, &job, err)) < 0 || (st = find_trainer(o, w->trainer, err)) < 0 ||
         (st = gpus_find(w->gpus, o->trainer, &o->gpus, err)) < 0 ||
         (st = absolute_dir("--work", w->work, o->name, &o->work, err)) < 0)
         return st;

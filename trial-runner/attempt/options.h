@@ -19,14 +19,16 @@ struct options {
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
     char *secret; /* owned; of the work folder (identity.h); NULL until it was read */
     int64_t slots;
-    int64_t group;           /* most members of a group; 1: no groups */
-    int64_t group_memory;    /* bytes that one group may use; 0: not known */
-    int64_t cache_max_bytes; /* 0: no limit */
-    int64_t idle_exit_ms;    /* 0: never */
-    struct gpu_list gpus;    /* to hand out */
-    struct machine machine;  /* cpus and memory_bytes: what trials may use */
-    bool shares_machine;     /* these are the whole machine's: neither was given */
-    bool no_affinity;        /* trials run on any core */
+    int64_t group;              /* most members of a group; 1: no groups */
+    int64_t group_memory;       /* bytes that one group may use; 0: not known */
+    int64_t cache_max_bytes;    /* 0: no limit */
+    int64_t idle_exit_ms;       /* 0: never */
+    int64_t began_ns, until_ns; /* monotonic: when it started, and when its time ends; 0: never */
+    char *job, *fleet;          /* owned; the job and the fleet that it belongs to; NULL: none */
+    struct gpu_list gpus;       /* to hand out */
+    struct machine machine;     /* cpus and memory_bytes: what trials may use */
+    bool shares_machine;        /* these are the whole machine's: neither was given */
+    bool no_affinity;           /* trials run on any core */
     log_level level;
     bool die_with_parent;
     bool help, version; /* if set, nothing else is */

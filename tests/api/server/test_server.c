@@ -40,6 +40,8 @@ START_TEST(test_service)
         "assay_waiting_requests{for=\"one_world\"} 0\n",
         "assay_gangs{state=\"waiting\"} 0\n",
         "assay_gathering_seats 0\n",
+        "assay_demand_slots 0\n",
+        "assay_demand_seconds 0.000\n",
         "assay_ranks_lost_total 0\n",
         "assay_stale_writes_rejected_total"};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)

@@ -1,5 +1,6 @@
 #include "cli/view/format.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/view/csv_writer.h"
 #include "tests/support/check_main.h"
@@ -37,12 +38,12 @@ START_TEST(times)
     struct as_err err = {0};
     int64_t ms;
     char buf[32];
-    ck_ok(format_parse_time("2026-11-20T18:47:03.123Z", &ms, &err), err);
+    ck_ok(clock_parse_utc("2026-11-20T18:47:03.123Z", &ms, &err), err);
     ck_assert_int_eq(ms, 1795200423123);
-    ck_ok(format_parse_time("1970-01-01T00:00:01Z", &ms, &err), err);
+    ck_ok(clock_parse_utc("1970-01-01T00:00:01Z", &ms, &err), err);
     ck_assert_int_eq(ms, 1000);
-    ck_fails(format_parse_time("yesterday", &ms, &err), AS_E_INVAL, err, "yesterday");
-    ck_fails(format_parse_time("2026-11-20T18:47:03+02:00", &ms, &err), AS_E_INVAL, err, "UTC");
+    ck_fails(clock_parse_utc("yesterday", &ms, &err), AS_E_INVAL, err, "yesterday");
+    ck_fails(clock_parse_utc("2026-11-20T18:47:03+02:00", &ms, &err), AS_E_INVAL, err, "UTC");
     JSON_AUTO at = json_string("1970-01-01T00:00:01Z");
     ck_assert_int_eq(format_elapsed_ms(at, NULL, 5500), 4500);
     ck_assert_int_eq(format_elapsed_ms(at, NULL, 500), 0); /* the clocks of two machines differ */

@@ -540,6 +540,56 @@ START_TEST(lists)
 }
 END_TEST
 
+static size_t count_runners(void)
+{
+    struct runner_page page;
+    struct page_req req = {.size = 10};
+    ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
+    return page.n;
+}
+
+/* A live one stays, however old its row is, and one that holds a trial. */
+START_TEST(runners_that_are_gone_are_removed_after_a_day)
+{
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t gone = make_runner(&s, "gone", 1);
+    make_runner(&s, "holds", 1);
+    make_runner(&s, "live", 1);
+    claim(&s, "holds", 1, 1);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"gone", gone, NULL}, &err), err);
+    pg_fixture_exec(s.url, "update runner set state = 'lost' where name = 'holds'; update runner "
+                           "set expires_at = now() + interval '1 h', seen_at = now() - interval "
+                           "'23 h'");
+    s.reaper.clock.prune_at_ns = 0;
+    tick();
+    ck_assert_uint_eq(count_runners(), 3);
+    pg_fixture_exec(s.url, "update runner set seen_at = now() - interval '25 h'");
+    s.reaper.clock.prune_at_ns = 0;
+    tick();
+    ck_assert_uint_eq(count_runners(), 2);
+}
+END_TEST
+
+START_TEST(the_job_and_the_fleet_of_a_runner)
+{
+    struct runner_page page;
+    struct page_req req = {.size = 2};
+    struct registration reg;
+    struct runner_register r = {.name = "m", .slots = 1, .job = "slurm/1234_7", .fleet = "lab"};
+    ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
+    ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
+    ck_assert_str_eq(page.rows[0].job, "slurm/1234_7");
+    ck_assert_str_eq(page.rows[0].fleet, "lab");
+    r = (struct runner_register){.name = "m", .slots = 1}; /* it was started by hand this time */
+    ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
+    ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
+    ck_assert_ptr_null(page.rows[0].job);
+    ck_assert_ptr_null(page.rows[0].fleet);
+    r.fleet = "My Fleet";
+    ck_fails(runner_register(s.db, &s.a, &r, &reg, &err), AS_E_INVAL, err, "My Fleet");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("runners");
@@ -563,5 +613,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_sweep_without_a_result_fails);
     tcase_add_test(c, lists);
     tcase_add_test(c, gpus_that_are_set_aside);
+    tcase_add_test(c, runners_that_are_gone_are_removed_after_a_day);
+    tcase_add_test(c, the_job_and_the_fleet_of_a_runner);
     return su;
 }

@@ -1843,6 +1843,10 @@ export type RunnerRegister = {
   machine?: string;
   /** cpus and memory_bytes are those of the whole machine: all its runners that say so use them together */
   shares_machine?: boolean;
+  /** The job of a batch system or cluster that it belongs to, such as slurm/1234_7 or kubernetes/NAMESPACE/POD */
+  job?: string;
+  /** The fleet that it belongs to */
+  fleet?: string;
   host?: string;
   version?: string;
   /** Attempts that this runner still holds (after a lost connection) */
@@ -1914,6 +1918,10 @@ export type Runner = {
   used_memory_bytes?: number;
   /** Equal for runners of one machine; null: not known */
   machine?: string | null;
+  /** The job that it belongs to, such as slurm/1234_7; null: not said */
+  job?: string | null;
+  /** The fleet that it belongs to; null: none */
+  fleet?: string | null;
   /** Attempts that the runner holds */
   running: number;
   /** Slots that they use: a group uses one slot, whatever its number of members */
@@ -1921,6 +1929,39 @@ export type Runner = {
   epoch: number;
   registered_at: Time;
   seen_at?: Time;
+};
+
+export type Demand = {
+  as_of: Time;
+  /** Slots that wait, of all kinds */
+  slots: number;
+  /** Of the kind that waits longest */
+  since: Time | null;
+  /** Live runners */
+  runners: number;
+  /** Their slots in which nothing of what waits fits */
+  free_slots: number;
+  /** In the order in which they are served. Slots of more than 256 kinds are in `slots` alone */
+  kinds: DemandKind[];
+};
+
+export type DemandKind = {
+  /** That wait. Of a gang that gathers, those that it lacks */
+  slots: number;
+  /** Slots that one trial needs together (resources.ranks) */
+  ranks: number;
+  /** Of each slot */
+  gpus: number;
+  /** Of each slot; 0: not said */
+  cpus: number;
+  /** Of each slot; 0: not said */
+  memory_bytes: number;
+  /** Each slot needs a machine for itself */
+  exclusive: boolean;
+  /** Whose trials they are */
+  sweeps: number;
+  /** Of the sweep that waits longest: the latest of when it was created, ran on after an end, was changed by people, and began its newest trial */
+  since: Time;
 };
 
 export type RunnerList = {
@@ -2577,6 +2618,13 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** How many slots wait for runners, of which kind, and for how long */
+  "GET /v1/demand": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: Demand;
   };
   /** List runners, the live ones first */
   "GET /v1/runners": {

@@ -1,0 +1,35 @@
+/* Texts that statements about what runners hold share. Private to this folder. */
+#ifndef ASSAY_SCHEDULER_STORE_RUNNER_SQL_PRIV_H
+#define ASSAY_SCHEDULER_STORE_RUNNER_SQL_PRIV_H
+
+#include "scheduler/store/pg_priv.h"
+
+/* Does a trial that needs its machine to itself run on the machine of the runner r? `other`: a
+ * condition on what is held, h, and its sweep, x. */
+#define IS_SHUT(other)                                                                             \
+    "exists (select from sweep x join held h on h.sweep_key = x.key join runner o on o.name = "    \
+    "h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
+
+/* What other runners of the machine take of the cores or the memory of the runner r, which it
+ * shares with them. */
+#define TAKEN_BY_OTHERS(what)                                                                      \
+    "case when r.shares and exists (select from sweep x where x.cpus > 0 or x.memory_bytes > 0) "  \
+    "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
+
+/* What a runner r holds: attempts, ranks, and slots that are kept free (those are not running). */
+#define HELD_COUNTS                                                                                \
+    "(select count(t.number) as running, " SQL_SLOTS " as used, coalesce(sum(t.cpus) filter "      \
+    "(where t.is_first), 0) + " TAKEN_BY_OTHERS(                                                   \
+        "cpus") " as cpus_used, "                                                                  \
+                "coalesce(sum(t.memory_bytes) filter (where t.is_first), 0) + " TAKEN_BY_OTHERS(   \
+                    "memory_bytes") " as memory_used, " IS_SHUT("true") " as is_shut from "        \
+                                                                        "(select n.*, n.group_id " \
+                                                                        "is null or row_number() " \
+                                                                        "over (partition by "      \
+                                                                        "n.group_id) = 1 as "      \
+                                                                        "is_first from "           \
+                                                                        "held_needs n "            \
+                                                                        "where n.runner = "        \
+                                                                        "r.name) t)"
+
+#endif
