@@ -24,6 +24,7 @@ enum {
     RUNNER_EXPIRED,
     RUNNER_LOSE,
     RUNNER_REMOVE,
+    RUNNER_DRAIN,
     RUNNER_LIST
 };
 
@@ -65,6 +66,7 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(i64, cpus_used, "u.cpus_used")                                                            \
     NEXT(i64, memory_used, "u.memory_used")                                                        \
     NEXT(text, machine, "r.machine")                                                               \
+    NEXT(bool, is_draining, "r.draining")                                                          \
     NEXT(i64, epoch, "r.epoch")                                                                    \
     NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
     NEXT(i64, seen_ms, SQL_MS("r.seen_at"))
@@ -116,7 +118,7 @@ static const struct stmt stmts[] = {
          "now(), "
          "expires_at = excluded.expires_at, secret = excluded.secret, cpus = excluded.cpus, "
          "memory_bytes = excluded.memory_bytes, machine = excluded.machine, "
-         "shares = excluded.shares "
+         "shares = excluded.shares, draining = r.draining and r.state <> 'left' "
          "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
          "r.expires_at < clock_timestamp() returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
@@ -129,7 +131,7 @@ static const struct stmt stmts[] = {
                      "and (secret is null or secret = $3) and state = 'live' returning exists "
                      "(select from gang_seat q where q.runner = r.name and q.state in ('seated', "
                      "'listening', 'running')), exists (select from trial h where h.runner = "
-                     "r.name and h.state = 'running')"},
+                     "r.name and h.state = 'running'), r.draining"},
     [RUNNER_FAULTS] = {"runner_faults",
                        "update runner set gpu_faults = $4 where name = $1 and epoch = $2 and "
                        "(secret is null or secret = $3)"},
@@ -198,6 +200,8 @@ static const struct stmt stmts[] = {
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_REMOVE] = {"runner_remove", "delete from runner where name = $1"},
+    [RUNNER_DRAIN] = {"runner_drain", "update runner set draining = $2 where name = $1 and "
+                                      "state <> 'left'"},
     [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
                                     " from runner r cross join lateral " HELD_COUNTS " u where "
                                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
@@ -281,6 +285,7 @@ as_status store_runner_beat(struct tx *t, const struct runner_id *id, int64_t le
     reader_init(&rd, &r, 0, NULL);
     ret->has_seats = read_bool(&rd);
     ret->has_trials = read_bool(&rd);
+    ret->is_draining = read_bool(&rd);
     return AS_OK;
 }
 
@@ -313,6 +318,17 @@ as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done, st
 {
     int n = 0;
     as_status st = tx_exec(t, &stmts[RUNNER_REMOVE], ARGS(arg_str(name)), &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}
+
+as_status store_runner_drain(struct tx *t, const char *name, bool is_draining, bool *ret_done,
+                             struct as_err *err)
+{
+    int n = 0;
+    as_status st =
+        tx_exec(t, &stmts[RUNNER_DRAIN], ARGS(arg_str(name), arg_bool(is_draining)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
