@@ -1,7 +1,7 @@
 /* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
- * about files, ranks and the use of the machine come from further requests, and those about a model's columns from the
- * artifact importance.json; --json adds them to the trial as "artifacts", "gang", "usage" and
- * "importance". */
+ * about files, ranks and the use of the machine come from further requests, and those about a
+ * model's columns from the artifact importance.json; --json adds them to the trial as "artifacts",
+ * "gang", "usage" and "importance". */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>

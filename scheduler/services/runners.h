@@ -97,9 +97,8 @@ AS_MUST_CHECK as_status runner_leave(struct store *db, const struct runner_id *i
 AS_MUST_CHECK as_status runner_remove(struct store *db, const char *name, struct as_err *err);
 
 /* Tell the runner with its next heartbeat to hand its attempts back and to leave, as SIGTERM does;
- * or no longer. A runner that is told nothing in between leaves in any case. A runner that has left
- * and registers again is told nothing. AS_E_NOT_FOUND; AS_E_CONFLICT: it has left; AS_E_UNAVAILABLE.
- */
+ * or no longer: one that has heard it leaves in any case. A runner that has left and registers
+ * again is told nothing. AS_E_NOT_FOUND; AS_E_CONFLICT: it has left; AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_drain(struct store *db, const char *name, bool is_draining,
                                      struct as_err *err);
 

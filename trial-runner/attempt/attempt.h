@@ -147,8 +147,8 @@ bool attempt_is(const struct attempt *a, const struct attempt_id *id);
 
 /* Thread-safe. */
 attempt_phase attempt_phase_get(struct attempt *a);
-/* Its process has been started: the phase `running`, and the time from which ran_ms counts. `session`: of its
- * processes; 0: it has none. */
+/* Its process has been started: the phase `running`, and the time from which ran_ms counts.
+ * `session`: of its processes; 0: it has none. */
 void attempt_began(struct attempt *a, pid_t session, int64_t now_ns);
 void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both threads */
 stop_why attempt_asked(struct attempt *a);
