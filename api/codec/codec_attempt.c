@@ -159,6 +159,53 @@ as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *
     return AS_OK;
 }
 
+/* One list of samples: numbers from 0 on, or null where nothing was measured. */
+static as_status samples_check(struct json_fields *f, const char *name, json_need need, size_t *n,
+                               struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX], one[AS_ERR_POINTER_MAX];
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, name, need, &list, err);
+    if (st < 0 || !list)
+        return st;
+    json_pointer_child(f->pointer, name, at);
+    if (json_array_size(list) > USAGE_SAMPLES_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, at, "has %zu samples, at most %d",
+                          json_array_size(list), USAGE_SAMPLES_MAX);
+    if (need == JSON_REQUIRED)
+        *n = json_array_size(list);
+    else if (json_array_size(list) != *n)
+        return as_fail_at(err, AS_E_INVAL, at, "has %zu samples, expected as many as cpu: %zu",
+                          json_array_size(list), *n);
+    for (size_t i = 0; i < *n; i++) {
+        const json_t *v = json_array_get(list, i);
+        if (json_is_null(v) || (json_is_number(v) && json_number_value(v) >= 0))
+            continue;
+        json_pointer_index(at, i, one);
+        return as_fail_at(err, AS_E_INVAL, one, "is no number from 0 on, and not null");
+    }
+    return AS_OK;
+}
+
+as_status usage_decode(const json_t *doc, struct arena *a, const char **ret, struct as_err *err)
+{
+    struct json_fields f;
+    int64_t every_ms = 0;
+    size_t n = 0;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st < 0 ||
+        (st = json_fields_i64(&f, "every_ms", JSON_REQUIRED, 1, RUN_MAX_MS, &every_ms, err)) < 0 ||
+        (st = samples_check(&f, "cpu", JSON_REQUIRED, &n, err)) < 0 ||
+        (st = samples_check(&f, "memory_bytes", JSON_OPTIONAL, &n, err)) < 0 ||
+        (st = samples_check(&f, "gpu", JSON_OPTIONAL, &n, err)) < 0 ||
+        (st = samples_check(&f, "gpu_memory_bytes", JSON_OPTIONAL, &n, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    AS_AUTO(as_freep) char *text = json_format_ordered(doc);
+    *ret = text ? arena_strdup(a, text) : NULL;
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
 static as_status file_decode(const json_t *j, const char *pointer, struct file_row *ret,
                              struct as_err *err)
 {

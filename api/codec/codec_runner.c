@@ -34,6 +34,7 @@ static json_t *runner_encode(const struct runner_row *r)
     out_str(&o, "machine", r->machine);
     out_str(&o, "job", r->job);
     out_str(&o, "fleet", r->fleet);
+    out_bool(&o, "draining", r->is_draining);
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
@@ -118,8 +119,21 @@ json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l)
 {
     struct out o = out_begin();
     out_i64(&o, "lease_ms", lease_ms);
+    out_bool(&o, "drain", l->drain);
     out_child(&o, "directives", directives_encode(l));
     return out_end(&o);
+}
+
+as_status drain_decode(const json_t *doc, bool *ret, struct as_err *err)
+{
+    struct json_fields f;
+    bool is_draining = true;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st < 0 || (st = json_fields_bool(&f, "draining", JSON_OPTIONAL, &is_draining, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = is_draining;
+    return AS_OK;
 }
 
 /* A write of an attempt that is not current is answered as stale, and has no directive. */

@@ -174,6 +174,30 @@ json_t *log_encode(const struct log_row *r)
     return out_end(&o);
 }
 
+static json_t *usage_one(const struct usage_row *r)
+{
+    json_t *one = NULL;
+    if (json_parse(r->usage, strlen(r->usage), &one, NULL) < 0)
+        return NULL;
+    json_t *seat = r->seat == USAGE_NO_SEAT ? json_null() : json_integer((json_int_t)r->seat);
+    if (json_object_set_new(one, "attempt", json_integer((json_int_t)r->attempt)) < 0 ||
+        json_object_set_new(one, "seat", seat) < 0) {
+        json_decref(one);
+        return NULL;
+    }
+    return one;
+}
+
+json_t *usage_encode(const struct usage_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, usage_one(&l->rows[i]));
+    out_child(&o, "items", items);
+    return out_end(&o);
+}
+
 static json_t *file_encode(const struct file_row *r)
 {
     struct out o = out_begin();

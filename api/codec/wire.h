@@ -70,6 +70,7 @@ json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);
 json_t *series_encode(const struct series_list *l);
 json_t *log_encode(const struct log_row *r);
+json_t *usage_encode(const struct usage_list *l);
 json_t *file_list_encode(const struct file_list *l);
 
 json_t *dataset_encode(const struct dataset_row *r);
@@ -113,6 +114,7 @@ AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct arena *a, struct 
                                      int64_t *ret_wait_ms, struct as_err *err);
 AS_MUST_CHECK as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat *ret,
                                          struct as_err *err);
+AS_MUST_CHECK as_status drain_decode(const json_t *doc, bool *ret, struct as_err *err);
 AS_MUST_CHECK as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err);
 
 struct measurement_list {
@@ -131,6 +133,9 @@ struct log_request {
     bool truncated;
 };
 AS_MUST_CHECK as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err);
+/* *ret: the document again, as it is stored (usage_row.h); in `a`. */
+AS_MUST_CHECK as_status usage_decode(const json_t *doc, struct arena *a, const char **ret,
+                                     struct as_err *err);
 struct files_request {
     file_kind kind;
     const char *lost; /* why a checkpoint cannot be used; NULL: that is not said */

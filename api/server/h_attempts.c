@@ -67,6 +67,21 @@ as_status h_attempt_log(struct call *c, struct as_err *err)
     return st < 0 ? st : call_done(c);
 }
 
+as_status h_attempt_usage(struct call *c, struct as_err *err)
+{
+    struct attempt_ref ref;
+    struct attempt_writer by;
+    const char *usage = NULL;
+    as_status st = read_ref(c, &ref, &by, err);
+    if (st < 0)
+        return st;
+    st = usage_decode(c->body, c->arena, &usage, err);
+    if (st < 0)
+        return st;
+    st = attempt_usage(c->db, &ref, &by, usage, err);
+    return st < 0 ? st : call_done(c);
+}
+
 as_status h_attempt_files(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;

@@ -126,3 +126,13 @@ as_status h_runner_remove(struct call *c, struct as_err *err)
     as_status st = runner_remove(c->db, call_param(c, "runner"), err);
     return st < 0 ? st : call_done(c);
 }
+
+as_status h_runner_drain(struct call *c, struct as_err *err)
+{
+    bool is_draining = true;
+    as_status st = drain_decode(c->body, &is_draining, err);
+    if (st < 0)
+        return st;
+    st = runner_drain(c->db, call_param(c, "runner"), is_draining, err);
+    return st < 0 ? st : call_done(c);
+}

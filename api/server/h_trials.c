@@ -165,6 +165,20 @@ as_status h_trial_log(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, log_encode(&row), err);
 }
 
+as_status h_trial_usage(struct call *c, struct as_err *err)
+{
+    int64_t number = 0, attempt = 0;
+    struct usage_list list;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st < 0)
+        return st;
+    st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
+    if (st < 0)
+        return st;
+    st = trial_usage(c->db, c->arena, call_param(c, "sweep"), number, attempt, &list, err);
+    return st < 0 ? st : call_ok(c, usage_encode(&list), err);
+}
+
 as_status h_trial_artifacts(struct call *c, struct as_err *err)
 {
     int64_t number = 0;

@@ -68,6 +68,7 @@ const struct route routes[] = {
     {"retryTrial", "POST", TRIAL "/retry", WRITERS, NONE, ROUTE_WAKES, "", h_trial_retry},
     {"listMeasurements", "GET", TRIAL "/measurements", READERS, NONE, 0, "metric cursor", h_trial_series},
     {"getTrialLog", "GET", TRIAL "/log", READERS, NONE, 0, "attempt", h_trial_log},
+    {"getTrialUsage", "GET", TRIAL "/usage", READERS, NONE, 0, "attempt", h_trial_usage},
     {"listArtifacts", "GET", TRIAL "/artifacts", ALL_ROLES, NONE, 0, "kind", h_trial_artifacts},
 
     {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_ask},
@@ -104,9 +105,11 @@ const struct route routes[] = {
     {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_BEAT, "", h_runner_heartbeat},
     {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_leave},
     {"removeRunner", "DELETE", RUNNER, ROUTE_ADMIN, NONE, ROUTE_WAKES, "", h_runner_remove},
+    {"drainRunner", "POST", RUNNER "/drain", ROUTE_ADMIN, JSON, 0, "", h_runner_drain},
 
     {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_measure},
     {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_log},
+    {"putUsage", "PUT", ATTEMPT "/usage", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_usage},
     {"putFiles", "PUT", ATTEMPT "/files", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_files},
     {"completeAttempt", "POST", ATTEMPT "/complete", RUNNERS, JSON, ROUTE_WAKES | ROUTE_REFERS, "", h_attempt_complete},
 

@@ -1,5 +1,7 @@
-/* assay runners: lists the runners, or removes one whose machine or folder is lost. */
+/* assay runners: lists the runners, tells one to leave, or removes one whose machine or folder is
+ * lost. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/json.h"
 #include "base/str.h"
@@ -63,7 +65,10 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     const char *state = json_string_value(json_object_get(runner, "state"));
     const json_t *seen = json_object_get(runner, "seen_at");
     table_cell(t, json_string_value(json_object_get(runner, "name")));
-    table_cell_styled(t, terminal_state_style(state), state);
+    if (json_is_true(json_object_get(runner, "draining")) && as_streq(state, "live"))
+        table_cell_styled(t, STYLE_WARN, "draining");
+    else
+        table_cell_styled(t, terminal_state_style(state), state);
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(runner, "running")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT,
                 json_integer_value(json_object_get(runner, "used_slots")));
@@ -115,6 +120,22 @@ static int remove_runner(const struct session *s, const char *name, bool yes)
     return deletion_run(s, &d);
 }
 
+static as_status drain_runner(const struct session *s, const char *name, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    JSON_AUTO body = json_object();
+    str_puts(&path, "/v1/runners");
+    client_path_add(&path, name);
+    str_puts(&path, "/drain");
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = client_call(s->client, "POST", path.s, NULL, body, NULL, NULL, NULL, err);
+    if (st == AS_OK)
+        printf("%s hands its trials back and leaves, once it hears it with its next heartbeat\n",
+               name);
+    return st;
+}
+
 int cmd_runners(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
@@ -125,10 +146,12 @@ int cmd_runners(const struct verb *v, int argc, char **argv)
     if (session_begin(&s, v, table, argc, argv, 0, 2, &n, &code)) {
         if (n == 0)
             code = session_end(&s, list_runners(&s, &err), &err);
+        else if (as_streq(argv[1], "drain") && n == 2)
+            code = session_end(&s, drain_runner(&s, argv[2], &err), &err);
         else if (as_streq(argv[1], "remove") && n == 2)
             code = remove_runner(&s, argv[2], yes);
         else
-            code = exit_with_usage(v->name, "expected nothing or `remove NAME`");
+            code = exit_with_usage(v->name, "expected nothing, `drain NAME` or `remove NAME`");
     }
     session_done(&s);
     return code;

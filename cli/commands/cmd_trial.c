@@ -1,7 +1,7 @@
 /* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
- * about files and ranks come from further requests, and those about a model's columns from the
- * artifact importance.json; --json adds them to the trial as "artifacts", "gang" and
- * "importance". */
+ * about files, ranks and the use of the machine come from further requests, and those about a
+ * model's columns from the artifact importance.json; --json adds them to the trial as "artifacts",
+ * "gang", "usage" and "importance". */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
 #include "cli/view/rung_view.h"
+#include "cli/view/usage_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
@@ -203,13 +204,46 @@ static as_status get_importance(const struct session *s, const json_t *files, js
     return AS_OK;
 }
 
-static as_status print_as_json(json_t *trial, const json_t *files, const json_t *gang,
-                               const json_t *importance, struct as_err *err)
+/* A server of an earlier version has no such route: then *ret stays NULL. */
+static as_status get_usage(const struct session *s, const struct trial_ref *ref, json_t **ret,
+                           struct as_err *err)
 {
-    if (json_object_set(trial, "artifacts", (json_t *)files) != 0 ||
-        (gang && json_object_set(trial, "gang", (json_t *)gang) != 0) ||
-        (importance &&
-         json_object_set(trial, "importance", json_object_get(importance, "columns")) != 0))
+    as_status st = request_get(s->client, ref, "usage", NULL, ret, err);
+    return st == AS_E_NOT_FOUND ? AS_OK : st;
+}
+
+/* What further requests answered about the trial; owned. */
+struct beside {
+    json_t *files, *gang, *usage, *importance; /* all but `files` may be NULL */
+};
+
+static void beside_done(struct beside *b)
+{
+    json_decref(b->files);
+    json_decref(b->gang);
+    json_decref(b->usage);
+    json_decref(b->importance);
+}
+
+static as_status get_beside(const struct session *s, const struct trial_ref *ref,
+                            const json_t *trial, struct beside *b, struct as_err *err)
+{
+    as_status st = request_get(s->client, ref, "artifacts", NULL, &b->files, err);
+    if (st < 0 || (st = get_gang(s, ref, trial, &b->gang, err)) < 0 ||
+        (st = get_usage(s, ref, &b->usage, err)) < 0)
+        return st;
+    return get_importance(s, json_object_get(b->files, "items"), &b->importance, err);
+}
+
+static as_status print_as_json(json_t *trial, const struct beside *b, struct as_err *err)
+{
+    json_t *files = json_object_get(b->files, "items");
+    json_t *usage = json_object_get(b->usage, "items");
+    if (json_object_set(trial, "artifacts", files) != 0 ||
+        (b->gang && json_object_set(trial, "gang", b->gang) != 0) ||
+        (usage && json_object_set(trial, "usage", usage) != 0) ||
+        (b->importance &&
+         json_object_set(trial, "importance", json_object_get(b->importance, "columns")) != 0))
         return as_fail_nomem(err);
     return session_print_json(trial, err);
 }
@@ -218,26 +252,14 @@ static as_status show_trial(const struct session *s, const char *name, struct as
 {
     struct trial_ref ref;
     JSON_AUTO trial = NULL;
-    JSON_AUTO files = NULL;
     JSON_AUTO sweep = NULL;
-    JSON_AUTO gang = NULL;
-    JSON_AUTO importance = NULL;
+    AS_AUTO(beside_done) struct beside beside = {0};
     as_status st = request_parse_ref(name, false, &ref, err);
-    if (st < 0)
-        return st;
-    st = request_get(s->client, &ref, NULL, NULL, &trial, err);
-    if (st < 0)
-        return st;
-    st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
-    if (st < 0)
-        return st;
-    if ((st = get_gang(s, &ref, trial, &gang, err)) < 0)
-        return st;
-    const json_t *items = json_object_get(files, "items");
-    if ((st = get_importance(s, items, &importance, err)) < 0)
+    if (st < 0 || (st = request_get(s->client, &ref, NULL, NULL, &trial, err)) < 0 ||
+        (st = get_beside(s, &ref, trial, &beside, err)) < 0)
         return st;
     if (s->json)
-        return print_as_json(trial, items, gang, importance, err);
+        return print_as_json(trial, &beside, err);
     struct trial_ref whole = ref;
     whole.number = -1;
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
@@ -258,9 +280,10 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     fork_view_trial(&p, trial);
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
-    gang_view_rows(&p, gang);
-    feature_view_rows(&p, importance);
-    add_files(&p, items);
+    gang_view_rows(&p, beside.gang);
+    usage_view_rows(&p, beside.usage);
+    feature_view_rows(&p, beside.importance);
+    add_files(&p, json_object_get(beside.files, "items"));
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s/trials/%" PRId64, s->url, ref.sweep, ref.number);
     return pairs_print(&p, err);
 }

@@ -265,9 +265,12 @@ static const struct verb table[] = {
     {"demand", "demand", "how many slots wait for runners, of which kind, and for how long",
      "What sweeps could run now, less what fits in the free slots of the live runners.",
      cmd_demand},
-    {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
-     "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
-     "machine or work folder is lost. It needs an admin's token.",
+    {"runners", "runners | runners drain NAME | runners remove NAME [--yes]",
+     "list runners, tell one to leave, or forget one",
+     "A runner that is drained takes no more trials, hands those that run back to the queue, and\n"
+     "leaves. A runner that is removed loses its trials to the queue, and its name is free: for "
+     "one\n"
+     "whose machine or work folder is lost. Both need an admin's token.",
      cmd_runners},
     {"token", "token create ROLE [--name NAME] [--ttl 30d] | token list | token revoke ID",
      "make, list and revoke tokens",

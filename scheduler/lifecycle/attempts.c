@@ -31,6 +31,7 @@
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/store/usage_store.h"
 #include "scheduler/lifecycle/transition.h"
 
 static as_status fail_stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
@@ -214,6 +215,35 @@ as_status attempt_log(struct store *db, const struct attempt_ref *ref,
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
         run.status = put_log(run.tx, ref, by, text, truncated, err);
+    return run.status;
+}
+
+/* Use of the machine. */
+
+static as_status put_usage(struct tx *t, const struct attempt_ref *ref,
+                           const struct attempt_writer *by, const char *usage, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct attempt_holder holder;
+    as_status st = find_attempt(t, &a, ref, by, &holder, err);
+    if (st != AS_OK)
+        return st;
+    if (!holder.is_there)
+        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
+                       (long long)ref->number, (long long)ref->attempt);
+    if (holder.gang && !(by && by->has_seat))
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the attempt has several ranks: the header Assay-Seat is missing");
+    return store_usage_put(t, holder.sweep_key, ref->number, ref->attempt,
+                           holder.gang ? by->seat : USAGE_NO_SEAT, usage, err);
+}
+
+as_status attempt_usage(struct store *db, const struct attempt_ref *ref,
+                        const struct attempt_writer *by, const char *usage, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = put_usage(run.tx, ref, by, usage, err);
     return run.status;
 }
 

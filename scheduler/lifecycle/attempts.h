@@ -61,6 +61,13 @@ AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *
                                     const struct attempt_writer *by, const char *text,
                                     bool truncated, struct as_err *err);
 
+/* Replace what is stored of the use of its machine by the attempt, or by the rank that writes
+ * (usage_row.h). It concerns no other attempt, so that no fence is asked: what a lost attempt used
+ * is true too. `usage` is JSON that was checked. */
+AS_MUST_CHECK as_status attempt_usage(struct store *db, const struct attempt_ref *ref,
+                                      const struct attempt_writer *by, const char *usage,
+                                      struct as_err *err);
+
 /* FILE_KEPT: what was in the checkpoint folder at a rung, for forks (attempt_keep()). */
 typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT, FILE_KEPT } file_kind;
 

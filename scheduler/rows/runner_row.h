@@ -52,6 +52,7 @@ struct directive_row {
 struct directive_list {
     struct directive_row *rows;
     size_t n;
+    bool drain; /* the runner itself is to hand its attempts back, and to leave */
 };
 
 struct runner_row {
@@ -66,6 +67,7 @@ struct runner_row {
     int64_t used;                   /* slots that they take; a group takes one */
     int64_t cpus, memory_bytes;     /* what it has; 0: it did not say */
     int64_t cpus_used, memory_used; /* what its attempts need of them; a group needs it once */
+    bool is_draining;               /* it is to leave, and was or will be told so */
     const char *machine;            /* equal for runners of one machine; NULL: it did not say */
     const char *job;                /* that it belongs to, "slurm/1234_7"; NULL: it did not say */
     const char *fleet;              /* the same */

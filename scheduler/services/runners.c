@@ -227,6 +227,7 @@ static as_status extend_lease(struct tx *t, struct arena *a, const struct runner
         st = store_trial_missing(t, a, id->name, b->attempts, b->n, lease_ms, ret_missing, err);
     if (st == AS_OK && b->n > 0)
         st = store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
+    ret->drain = runner.is_draining;
     if (st != AS_OK || (!runner.has_seats && b->n_seats == 0))
         return st;
     return beat_seats(t, a, id, b, ret, ret_seats, err);
@@ -366,6 +367,29 @@ as_status runner_remove(struct store *db, const char *name, struct as_err *err)
         run.status = remove_runner(run.tx, &a, name, err);
     if (run.status == AS_OK)
         drop_ranks(db, name);
+    return run.status;
+}
+
+static as_status drain_runner(struct tx *t, const char *name, bool is_draining, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct runner_head runner;
+    bool done = false;
+    as_status st = store_runner_get(t, &a, name, &runner, err);
+    if (st == AS_OK)
+        st = store_runner_drain(t, name, is_draining, &done, err);
+    if (st != AS_OK)
+        return st;
+    if (!done)
+        return as_fail(err, AS_E_CONFLICT, "runner '%.63s' has left already", name);
+    return runner_event(t, name, runner.state, err);
+}
+
+as_status runner_drain(struct store *db, const char *name, bool is_draining, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = drain_runner(run.tx, name, is_draining, err);
     return run.status;
 }
 

@@ -97,6 +97,12 @@ AS_MUST_CHECK as_status runner_leave(struct store *db, const struct runner_id *i
  * process that still has the name registers again. AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_remove(struct store *db, const char *name, struct as_err *err);
 
+/* Tell the runner with its next heartbeat to hand its attempts back and to leave, as SIGTERM does;
+ * or no longer: one that has heard it leaves in any case. A runner that has left and registers
+ * again is told nothing. AS_E_NOT_FOUND; AS_E_CONFLICT: it has left; AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status runner_drain(struct store *db, const char *name, bool is_draining,
+                                     struct as_err *err);
+
 /* Live runners first, then by name. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_list(struct store *db, struct arena *a, const struct page_req *page,
                                     struct runner_page *ret, struct as_err *err);

@@ -22,6 +22,7 @@
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/store/usage_store.h"
 #include "scheduler/lifecycle/transition.h"
 #include "search/space/param.h"
 #include "search/suggest.h"
@@ -391,18 +392,23 @@ as_status trial_series(struct store *db, struct arena *a, const char *sweep, int
     return run.status;
 }
 
+static as_status check_attempt(const struct trial_row *row, int64_t attempt, struct as_err *err)
+{
+    if (attempt > row->attempt)
+        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
+                       (long long)row->number, (long long)attempt);
+    return AS_OK;
+}
+
 static as_status get_log(struct tx *t, struct arena *a, const char *sweep, int64_t number,
                          int64_t attempt, struct log_row *ret, struct as_err *err)
 {
     struct trial_row row;
     int64_t key = 0;
     as_status st = find_trial(t, a, sweep, number, &key, &row, err);
-    if (st != AS_OK)
-        return st;
-    if (attempt > row.attempt)
-        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld", (long long)number,
-                       (long long)attempt);
-    return store_attempt_log_get(t, a, key, number, attempt, ret, err);
+    if (st == AS_OK)
+        st = check_attempt(&row, attempt, err);
+    return st == AS_OK ? store_attempt_log_get(t, a, key, number, attempt, ret, err) : st;
 }
 
 as_status trial_log(struct store *db, struct arena *a, const char *sweep, int64_t number,
@@ -414,6 +420,30 @@ as_status trial_log(struct store *db, struct arena *a, const char *sweep, int64_
         run.status = get_log(run.tx, a, sweep, number, attempt, &log, err);
     if (run.status == AS_OK)
         *ret = log;
+    return run.status;
+}
+
+static as_status get_usage(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                           int64_t attempt, struct usage_list *ret, struct as_err *err)
+{
+    struct trial_row row;
+    int64_t key = 0;
+    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
+    if (st == AS_OK)
+        st = check_attempt(&row, attempt, err);
+    return st == AS_OK ? store_usage_list(t, a, key, number, attempt, &ret->rows, &ret->n, err)
+                       : st;
+}
+
+as_status trial_usage(struct store *db, struct arena *a, const char *sweep, int64_t number,
+                      int64_t attempt, struct usage_list *ret, struct as_err *err)
+{
+    struct usage_list usage = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = get_usage(run.tx, a, sweep, number, attempt, &usage, err);
+    if (run.status == AS_OK)
+        *ret = usage;
     return run.status;
 }
 

@@ -15,6 +15,7 @@
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
+#include "scheduler/rows/usage_row.h"
 #include "scheduler/store/store.h"
 
 struct trial_orders;
@@ -45,6 +46,12 @@ AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const ch
 AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, int64_t attempt, struct log_row *ret,
                                   struct as_err *err);
+
+/* What an attempt used of its machine, or each of its ranks. `attempt` 0: the latest one of which
+ * there is anything. AS_E_NOT_FOUND: also if that attempt does not exist. */
+AS_MUST_CHECK as_status trial_usage(struct store *db, struct arena *a, const char *sweep,
+                                    int64_t number, int64_t attempt, struct usage_list *ret,
+                                    struct as_err *err);
 
 /* The files of one kind ("artifact", "checkpoint") that a trial stored. */
 AS_MUST_CHECK as_status trial_files(struct store *db, struct arena *a, const char *sweep,

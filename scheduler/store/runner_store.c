@@ -26,6 +26,7 @@ enum {
     RUNNER_LOSE,
     RUNNER_REMOVE,
     RUNNER_PRUNE,
+    RUNNER_DRAIN,
     RUNNER_LIST
 };
 
@@ -69,6 +70,7 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(text, machine, "r.machine")                                                               \
     NEXT(text, job, "r.job")                                                                       \
     NEXT(text, fleet, "r.fleet")                                                                   \
+    NEXT(bool, is_draining, "r.draining")                                                          \
     NEXT(i64, epoch, "r.epoch")                                                                    \
     NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
     NEXT(i64, seen_ms, SQL_MS("r.seen_at"))
@@ -92,7 +94,8 @@ static const struct stmt stmts[] = {
          "now(), "
          "expires_at = excluded.expires_at, secret = excluded.secret, cpus = excluded.cpus, "
          "memory_bytes = excluded.memory_bytes, machine = excluded.machine, "
-         "shares = excluded.shares, job = excluded.job, fleet = excluded.fleet "
+         "shares = excluded.shares, job = excluded.job, fleet = excluded.fleet, "
+         "draining = r.draining and r.state <> 'left' "
          "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
          "r.expires_at < clock_timestamp() returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
@@ -105,7 +108,7 @@ static const struct stmt stmts[] = {
                      "and (secret is null or secret = $3) and state = 'live' returning exists "
                      "(select from gang_seat q where q.runner = r.name and q.state in ('seated', "
                      "'listening', 'running')), exists (select from trial h where h.runner = "
-                     "r.name and h.state = 'running')"},
+                     "r.name and h.state = 'running'), r.draining"},
     [RUNNER_FAULTS] = {"runner_faults",
                        "update runner set gpu_faults = $4 where name = $1 and epoch = $2 and "
                        "(secret is null or secret = $3)"},
@@ -180,6 +183,8 @@ static const struct stmt stmts[] = {
                       "r.state <> 'live' and r.seen_at < clock_timestamp() - $1 * interval '1 ms' "
                       "and not exists (select from held h where h.runner = r.name) order by "
                       "r.seen_at limit 1000)"},
+    [RUNNER_DRAIN] = {"runner_drain", "update runner set draining = $2 where name = $1 and "
+                                      "state <> 'left'"},
     [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
                                     " from runner r cross join lateral " HELD_COUNTS " u where "
                                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
@@ -264,6 +269,7 @@ as_status store_runner_beat(struct tx *t, const struct runner_id *id, int64_t le
     reader_init(&rd, &r, 0, NULL);
     ret->has_seats = read_bool(&rd);
     ret->has_trials = read_bool(&rd);
+    ret->is_draining = read_bool(&rd);
     return AS_OK;
 }
 
@@ -308,6 +314,17 @@ as_status store_runner_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed
     as_status st = tx_exec(t, &stmts[RUNNER_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
     if (st == AS_OK)
         *ret_removed = n;
+    return st;
+}
+
+as_status store_runner_drain(struct tx *t, const char *name, bool is_draining, bool *ret_done,
+                             struct as_err *err)
+{
+    int n = 0;
+    as_status st =
+        tx_exec(t, &stmts[RUNNER_DRAIN], ARGS(arg_str(name), arg_bool(is_draining)), &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
     return st;
 }
 

@@ -43,6 +43,7 @@ AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const struct runner_id
 struct runner_beat {
     bool is_live;
     bool has_seats, has_trials; /* it holds ranks of gangs, and attempts */
+    bool is_draining;           /* it is to leave */
 };
 AS_MUST_CHECK as_status store_runner_beat(struct tx *t, const struct runner_id *id,
                                           int64_t lease_ms, struct runner_beat *ret,
@@ -96,6 +97,10 @@ AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const struct runner_id 
 /* Delete its row. *ret_done is false if there is none. */
 AS_MUST_CHECK as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done,
                                             struct as_err *err);
+/* Whether its next heartbeats tell it to leave. *ret_done is false if there is none that has not
+ * left. */
+AS_MUST_CHECK as_status store_runner_drain(struct tx *t, const char *name, bool is_draining,
+                                           bool *ret_done, struct as_err *err);
 
 /* Remove at most 1000 runners that left or were lost, hold nothing, and were last heard more than
  * keep_ms ago. */

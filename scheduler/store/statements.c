@@ -10,4 +10,5 @@ const struct stmt_set *const store_stmt_sets[] = {
     &model_stmts,       &note_stmts,        &capacity_stmts,   &regret_stmts,
     &rung_stmts,        &runner_stmts,      &seat_stmts,       &sweep_stmts,
     &order_stmts,       &table_stmts,       &tag_stmts,        &token_stmts,
-    &trial_stmts,       &turn_stmts,        &demand_stmts,     NULL};
+    &trial_stmts,       &turn_stmts,        &demand_stmts,     &usage_stmts,
+    NULL};

@@ -205,6 +205,16 @@ def runner_protocol(c, sweep):
     c.putFiles({"kind": "artifact", "files": [{"path": "../x", "size": 1, "sha256": digest}]}, expect=400, **first)
     c.putFiles({"kind": "artifact", "files": [{"path": "x", "size": 1, "sha256": "1" * 64}]}, expect=422, **first)
     c.putLog({"text": "hello \u2713\n"}, **first)
+    used = {"every_ms": 1000, "cpu": [0.5, None, 1], "memory_bytes": [4096, None, 8192]}
+    c.putUsage({"every_ms": 1000, "cpu": [9]}, **first)
+    c.putUsage(used, **first)
+    c.putUsage({**used, "cpu": [0.5, -1, 1]}, expect=400, **first)
+    c.putUsage({**used, "gpu": [1]}, expect=400, **first)
+    c.putUsage({**used, "cpu": [0] * 513}, expect=400, **first)
+    c.putUsage(used, expect=404, **{**first, "attempt": 7})
+    at = {"sweep": sweep, "number": first["number"]}
+    assert c.getTrialUsage(**at) == {"items": [{**used, "attempt": 1, "seat": None}]}, c.getTrialUsage(**at)
+    c.getTrialUsage(**at, attempt=2, expect=404)
     done = c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)
     assert done["state"] == "completed" and done["value"] == 0.25, done
     assert c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)["state"] == "completed"
@@ -227,8 +237,22 @@ def runner_protocol(c, sweep):
     c.completeAttempt({"outcome": "failed"}, expect=403, **{**first, **others})
     c.registerRunner({"name": "by-hand", "slots": 2}, expect=409, **others)
     assert "secret" not in c.registerRunner({"name": "by-hand", "slots": 2}, **secret)
+    beat = {"epoch": r["epoch"] + 1, "attempts": []}
+    assert c.heartbeat(beat, **mine)["drain"] is False
+    c.drainRunner({}, runner="by-hand")
+    assert [x["draining"] for x in c.listRunners()["items"] if x["name"] == "by-hand"] == [True]
+    assert c.heartbeat(beat, **mine)["drain"] is True
+    c.drainRunner({"draining": False}, runner="by-hand")
+    assert c.heartbeat(beat, **mine)["drain"] is False
+    c.drainRunner({}, runner="by-hand")
+    c.putUsage(used, expect=403, **{**first, **others})
     c.leaveRunner({"epoch": r["epoch"] + 1}, expect=403, **{**mine, **others})
     c.leaveRunner({"epoch": r["epoch"] + 1}, **mine)
+    c.drainRunner({}, runner="by-hand", expect=409)
+    c.drainRunner({}, runner="nobody", expect=404)
+    again = c.registerRunner({"name": "by-hand", "slots": 2}, **secret)
+    assert c.heartbeat({"epoch": again["epoch"], "attempts": []}, **mine)["drain"] is False
+    c.leaveRunner({"epoch": again["epoch"]}, **mine)
     c.removeRunner(runner="other")
     c.removeRunner(runner="other", expect=404)
 

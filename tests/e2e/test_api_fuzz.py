@@ -241,6 +241,8 @@ class Fuzz:
             body.pop("lease_ms", None)  # else they end under the others
         elif op.name == "putFiles":
             body["files"] = [{"path": f"f/{i}", "size": 1, "sha256": self.digest} for i in range(0 if body.get("lost") else self.rng.randrange(2))]
+        elif op.name == "putUsage":  # all lists are as long as that of cpu
+            body.update({name: (body[name] + [None] * len(body["cpu"]))[:len(body["cpu"])] for name in ("memory_bytes", "gpu", "gpu_memory_bytes") if name in body})
         for held in body.get("resume", []) + body.get("attempts", []) if isinstance(body, dict) else []:
             if held.get("seat") is None:  # only ranks have these
                 held.pop("step", None)
@@ -316,7 +318,7 @@ class Fuzz:
         fresh = {"sha256": hashlib.sha256(body).hexdigest()} if op.name == "putBlob" else None
         if op.name == "deleteSweep":  # not those that other requests name
             fresh = {"sweep": self.must("POST", "/v1/sweeps", TRAIN)["id"]}
-        if op.name == "removeRunner":
+        if op.name in ("removeRunner", "drainRunner"):  # not those of other requests
             self.must("POST", "/v1/runners", {"name": "passing", "slots": 1})
             fresh = {"runner": "passing"}
         a = self.check(op, self.send(op.method, self.target(op, fresh), body, headers))

@@ -298,6 +298,72 @@ const steps = {
     assert.deepEqual(made.map((t) => t.params), [0, 1].map((n) => ({ ...live.trials[n].params, dropout: 0.25, lr: live.trials[n].params.lr / 2 })));
   },
 
+  "tags and remarks of a sweep: edited, shown as Markdown without any HTML": async () => {
+    await openSweep("twin-1");
+    const panel = region("Remarks");
+    await panel.getByRole("button", { name: "Edit tags and remarks" }).click();
+    await panel.getByLabel("Tags, with commas between them").fill("baseline, <b>, baseline");
+    await panel.getByLabel("Remarks Markdown").fill("# Why\n**wide** nets <img src=x onerror='window.pwned=1'>\n\n- [bad](javascript:window.pwned=1)\n- [good](https://example.org/)");
+    await panel.getByRole("button", { name: "Save" }).click();
+    await panel.getByRole("heading", { name: "Why" }).waitFor();
+    await shows(page, "the text", text(panel.locator("strong")), "wide");
+    await shows(page, "links", () => panel.locator(".markdown a").evaluateAll((all) => all.map((a) => a.getAttribute("href"))), ["https://example.org/"]);
+    await shows(page, "tags", () => page.getByRole("list", { name: "Tags", exact: true }).getByRole("listitem").allInnerTexts(), ["baseline", "<b>"]);
+    assert.equal(await panel.locator("img").count(), 0);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  },
+
+  "selected trials get tags; those of a trial are on its page": async () => {
+    await openSweep("twin-1", "?picked=3-5");
+    await page.getByRole("button", { name: "Tag…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Tags of 3 trials" });
+    await dialog.getByLabel("Add").fill("odd, later");
+    await dialog.getByRole("button", { name: "Change tags" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.deepEqual(fixture.requests.filter((r) => r.path.endsWith("/tags")).at(-1).body, { numbers: [3, 4, 5], add: ["odd", "later"], remove: [] });
+    await visit("#/sweeps/twin-1/trials/4");
+    await shows(page, "tags", () => page.getByRole("list", { name: "Tags", exact: true }).getByRole("listitem").allInnerTexts(), ["odd", "later"]);
+  },
+
+  "what a trial used: charts with downloads": async () => {
+    await visit("#/sweeps/twin-1/trials/3");
+    const panel = region("Use of the machine");
+    await matches(page, "figures in words", attribute(panel.getByRole("img").first(), "aria-label"), /^Processor over time, in cores: [\d.]+ cores on average, at most [\d.]+ cores$/);
+    await shows(page, "charts", () => panel.getByRole("img").count(), 4);
+    const rows = await downloads(panel, "Processor over time");
+    assert.equal(rows[0], "attempt,seat,seconds,cpu");
+    assert.equal(rows.length, 61);
+    assert.match(rows[21], /^1,,20,$/);
+  },
+
+  "a runner is told to leave, after a question": async () => {
+    await visit("#/runners");
+    await matches(page, "what is taken", text(region("Runners by state")), /8 of 16/);
+    await page.getByRole("button", { name: "Drain box-1" }).click();
+    await page.getByRole("dialog", { name: "Drain box-1?" }).getByRole("button", { name: "Drain the runner" }).click();
+    await shows(page, "its state", () => region("Runners by state").locator(".state-draining").count(), 1);
+    await page.getByRole("button", { name: "lost 1" }).click();
+    await addressMatches(page, /state=lost/);
+    await shows(page, "lost ones", () => region("Runners by state").locator("tbody tr").count(), 1);
+  },
+
+  "the editor completes names, values and data sets, by keyboard": async () => {
+    await visit("#/new");
+    const editor = page.getByLabel("Sweep document", { exact: true });
+    const list = page.getByRole("listbox", { name: "What may stand here" });
+    await until(page, "the schema", async () => { await editor.fill("name: a\nsear"); return list.count(); }, (n) => n === 1);
+    await shows(page, "names", () => list.getByRole("option").locator("code").allInnerTexts(), ["search"]);
+    await editor.press("Enter");
+    await editor.pressSequentially("{method: ra");
+    await shows(page, "values", () => list.getByRole("option").locator("code").allInnerTexts(), ["random", "random_halving"].slice(0, await list.getByRole("option").count()));
+    await editor.press("Tab");
+    await shows(page, "the text", () => editor.inputValue(), "name: a\nsearch: {method: random");
+    await editor.fill("trial: {train: {dataset: ");
+    await shows(page, "data sets", () => list.getByRole("option").locator("code").allInnerTexts(), ["digits", "people"]);
+    await editor.press("Escape");
+    await shows(page, "the list", () => list.count(), 0);
+  },
+
   "data sets: the list, and one with its columns": async () => {
     await visit("#/runners");
     await leave(page, () => page.getByRole("link", { name: "Data", exact: true }).click());
@@ -323,6 +389,11 @@ const views = {
   "new sweep": async () => { await visit("#/new"); await region("Preview").waitFor(); },
   "new sweep with faults": async () => { await visit("#/new"); await page.getByLabel("Sweep document", { exact: true }).fill("name: mine\nwhatever: 1\n"); await shows(page, "faults", attribute(region("Faults"), "data-faults"), "2"); },
   "enqueue again": async () => { await openSweep("digits-mlp", "?picked=3-5"); await page.getByRole("button", { name: "Enqueue again…" }).click(); await page.getByRole("dialog", { name: /Enqueue 3/ }).waitFor(); },
+  "a sweep's remarks": async () => { await openSweep("twin-1"); await region("Remarks").getByRole("button").click(); await page.getByLabel("Remarks Markdown").waitFor(); },
+  "tagging": async () => { await openSweep("twin-1", "?picked=3-5"); await page.getByRole("button", { name: "Tag…" }).click(); await page.getByRole("dialog", { name: /Tags of/ }).waitFor(); },
+  "use of the machine": async () => { await visit("#/sweeps/twin-1/trials/3"); await region("Use of the machine").getByRole("img").first().waitFor(); },
+  "runners": async () => { await visit("#/runners"); await region("Runners by state").waitFor(); },
+  "completion": async () => { await visit("#/new"); await until(page, "the list", async () => { await page.getByLabel("Sweep document", { exact: true }).fill("name: a\ns"); return page.getByRole("listbox").count(); }, (n) => n === 1); },
   "data sets": async () => { await visit("#/data"); await page.getByRole("link", { name: "people" }).waitFor(); },
   "a data set": async () => { await visit("#/data/people"); await region("Columns").waitFor(); },
   "curves of all trials": async () => {

@@ -23,8 +23,8 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "jobs", "points", "selection", "summary", "timeline"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
-  nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", outfile: bundle, logLevel: "error",
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
 rmSync(folder, { recursive: true });
@@ -313,6 +313,54 @@ const tests = {
     const bad = d.JOBS.rows(t, { filter: "valu < 1", sort: "", descending: false, state: "", group: "" });
     assert.match(bad.error, /did you mean 'value'/);
     assert.equal(bad.order.length, 500);
+  },
+  "what may stand at a place of a document"() {
+    const all = {
+      Method: { type: "string", enum: ["gp", "random"], description: "How it searches" },
+      Float: { type: "object", properties: { type: { const: "float" }, min: { type: "number" }, scale: { type: "string", enum: ["linear", "log"], default: "linear" } } },
+      Choice: { type: "object", properties: { type: { const: "categorical" }, values: { type: "array" } } },
+      Metric: { type: "object", properties: { name: { type: "string" }, goal: { enum: ["minimize", "maximize"] } } },
+    };
+    const root = { properties: { name: { type: "string" }, metrics: { type: "array", items: { $ref: "#/components/schemas/Metric" } }, parameters: { additionalProperties: { oneOf: [{ $ref: "#/components/schemas/Float" }, { $ref: "#/components/schemas/Choice" }] } }, search: { properties: { method: { $ref: "#/components/schemas/Method" }, warm: { type: "boolean" } } }, trial: { properties: { train: { properties: { dataset: { type: "string" } } } } } } };
+    const at = (text) => { const caret = text.indexOf("|"); const place = d.placeAt(text.replace("|", ""), caret); return place && d.choicesAt(place, root, all, { dataset: ["digits", "12 rows"] }).map((c) => c.insert); };
+    assert.deepEqual(at("|"), ["name: ", "metrics: ", "parameters: ", "search: ", "trial: "]);
+    assert.deepEqual(at("name: a\npar|"), ["parameters: "]);
+    assert.deepEqual(at("search: {method: |}"), ["gp", "random"]);
+    assert.deepEqual(at("search: {method: r|"), ["random"]);
+    assert.deepEqual(at("search:\n  method: gp\n  |"), ["method: ", "warm: "]);
+    assert.deepEqual(at("search:\n  warm: |"), ["true", "false"]);
+    assert.deepEqual(at("parameters:\n  lr: {type: float, sc|"), ["scale: "]);
+    assert.deepEqual(at("parameters:\n  lr: {type: |"), ["float", "categorical"]);
+    assert.deepEqual(at("parameters:\n  lr:\n    scale: l|"), ["linear", "log"]);
+    assert.deepEqual(at("parameters:\n  lr: {type: float}\n|"), ["name: ", "metrics: ", "parameters: ", "search: ", "trial: "]);
+    assert.deepEqual(at("metrics:\n  - name: a\n    goal: max|"), ["maximize"]);
+    assert.deepEqual(at("metrics: [{name: a, |"), ["name: ", "goal: "]);
+    assert.deepEqual(at("trial:\n  train:\n    dataset: |"), ["digits", '"12 rows"']);
+    assert.deepEqual(at("trial: {train: {dataset: d|}}"), ["digits"]);
+    assert.equal(at("# sea|"), null);
+    assert.deepEqual(at("unknown:\n  |"), []);
+  },
+  "markdown has no way to HTML"() {
+    const walk = (node, seen = []) => {
+      if (Array.isArray(node)) node.forEach((n) => walk(n, seen));
+      else if (node && typeof node === "object") {
+        assert.equal(node.props.dangerouslySetInnerHTML, undefined);
+        if (typeof node.type === "string") seen.push(node.props.href === undefined ? node.type : `a ${node.props.href}`);
+        walk(node.props.children, seen);
+      } else if (node !== null && node !== undefined && typeof node !== "boolean") seen.push(`'${node}`);
+      return seen;
+    };
+    const made = (text) => walk(d.Markdown({ text })).slice(1);
+    assert.deepEqual(made("# One\ntext **bold _both_** `a*b*`"), ["h3", "'One", "p", "'text ", "strong", "'bold ", "em", "'both", "' ", "code", "'a*b*"]);
+    assert.deepEqual(made("- a\n- b\n  more\n\n3. c"), ["ul", "li", "'a", "li", "'b\nmore", "ol", "li", "'c"]);
+    assert.deepEqual(made("[x](javascript:alert(1)) [y](https://a.example/b) [z](data:text/html,q)"), ["p", "'[x](javascript:alert(1)) ", "a https://a.example/b", "'y", "' ", "'z"]);
+    assert.deepEqual(made("<img src=x onerror=alert(1)>"), ["p", "'<img src=x onerror=alert(1)>"]);
+    assert.deepEqual(made("```\n<b>\n```\n> q"), ["pre", "'<b>", "blockquote", "'q"]);
+    assert.deepEqual(made("```\nopen"), ["pre", "'open"]);
+    assert.deepEqual(made("snake_case_name and 2*3*4"), ["p", "'snake_case_name and 2*3*4"]);
+    const began = performance.now();
+    made(`${"*a ".repeat(20_000)}${"[".repeat(20_000)}${"`".repeat(20_001)}`);
+    assert.ok(performance.now() - began < 5000, "the time grows with the square of the text");
   },
 };
 

@@ -388,7 +388,14 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
     return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, group: `${t.sweep}.g16.1`, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
   }
 
-  function logOf(t) {
+  /** A minute of a machine with a GPU; one sample is not known. */
+function usageOf(t) {
+  const random = numbers(t.number + 900);
+  const list = (of) => Array.from({ length: 60 }, (_, i) => (i === 20 ? null : of(i)));
+  return { attempt: Math.max(1, t.attempt), seat: null, every_ms: 1000, cpu: list((i) => 1 + 2 * random() + (i > 30 ? 1 : 0)), memory_bytes: list((i) => 2 ** 30 + i * 2 ** 24), gpu: list(() => 0.5 + random() / 2), gpu_memory_bytes: list(() => 6 * 2 ** 30) };
+}
+
+function logOf(t) {
     const nasty = t.sweep === "nasty" ? `${NASTY}\n` : "";
     const lines = Array.from({ length: t.step ?? 0 }, (_, i) => `epoch ${i + 1}/20  train_loss ${(2.2 * Math.exp(-i / 4) + 0.05).toFixed(4)}  val_error ${(0.7 * Math.exp(-i / 4) + 0.03).toFixed(4)}`);
     return { attempt: t.attempt, truncated: false, text: `${nasty}assay-train: digits, 1797 rows, 64 features, 10 classes\n${lines.join("\n")}\n` };
@@ -411,6 +418,7 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
     if (below === `attempts/${t.attempt}/gang` && hasGang(t)) return { at: "/v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/gang", body: gangOf(t) };
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
+    if (below === "usage") return { at, body: { items: t.state === "queued" ? [] : [usageOf(t)] } };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
     return { at, body: { ...t, why: whyOf(t, sweep.base.metrics), notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t), forks: sweep.trials.filter((f) => f.parent === t.number).map((f) => ({ number: f.number, step: f.fork_step })) } };
   }
@@ -494,9 +502,27 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
     return pointsTable(trials.flatMap((t) => { const own = t.step ? seriesOf(t, t.step, numbers(t.number)) : {}; return Object.hasOwn(own, metric) ? [{ trial: t.number, ...own[metric] }] : []; }), more);
   }
 
+  const drained = new Set();
+
+  /** Tags and remarks of a sweep. */
+  function changeNotes(sweep, { tags, remarks }) {
+    if (tags !== undefined) sweep.base.tags = tags;
+    if (remarks !== undefined) sweep.base.remarks = remarks;
+    return { at: "/v1/sweeps/{sweep}", body: sweep.view };
+  }
+
+  function tagTrials(sweep, { numbers, add = [], remove = [] }) {
+    for (const t of sweep.trials.filter((x) => numbers.includes(x.number))) t.tags = [...(t.tags ?? []).filter((tag) => !remove.includes(tag)), ...add];
+    return { at: "/v1/sweeps/{sweep}/tags", body: { changed: numbers.length } };
+  }
+
   function answer(method, parts, query, body) {
     const [kind, id, below, number, ...rest] = parts;
-    if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
+    if (kind === "runners" && below === "drain") {
+      drained.add(id);
+      return { at: "/v1/runners/{runner}/drain", status: 204, body: null };
+    }
+    if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], cpus: 16, used_cpus: 8 * (2 - n), memory_bytes: 64e9, used_memory_bytes: 0, draining: drained.has(`box-${n}`), running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
     if (kind === "models") return registry.answer(method, parts, body);
     if (kind === "datasets") return id ? (datasets.has(id) ? { at: "/v1/datasets/{dataset}", body: datasets.get(id) } : problem(404, "not_found", `there is no data set ${id}`)) : { at: "/v1/datasets", body: page([...datasets.values()].map(({ columns, ...d }) => d), query, 100) };
     if (kind === "preview") return { at: "/v1/preview", body: previewOf(body) };
@@ -523,6 +549,8 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
       sweeps.delete(id);
       return { at: "/v1/sweeps/{sweep}", status: 204, body: null };
     }
+    if (below === "tags") return tagTrials(sweep, body);
+    if (method === "PATCH" && (body.tags || body.remarks !== undefined)) return changeNotes(sweep, body);
     if (method === "PATCH" && body.limits) return changeLimits(sweep, body.limits);
     if (method === "PATCH") {
       sweep.base.state = body.state;
@@ -596,6 +624,7 @@ export async function startFixture(dist, port = 0, { twins = false } = {}) {
 
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, "http://host");
+    if (url.pathname === "/openapi.json") return response.writeHead(200, { "Content-Type": "application/json" }).end(await readFile(join(process.env.ASSAY_BUILD_ROOT, "api/openapi.json")));
     if (url.pathname.startsWith("/v1/")) return api(request, response, url);
     await late();
     return file(url.pathname, response);

@@ -464,6 +464,14 @@ json_t *agent_ending_refs(struct agent *a)
     return list_refs(a, false);
 }
 
+void agent_tell_to_leave(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->told_to_leave = true;
+    pthread_mutex_unlock(&a->lock);
+    agent_wake(a);
+}
+
 void agent_direct(struct agent *a, const json_t *directives)
 {
     pthread_mutex_lock(&a->lock);

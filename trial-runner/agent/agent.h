@@ -27,6 +27,7 @@ struct agent {
     int64_t lease_ms, heartbeat_ms;
     int64_t acknowledged_ns; /* when the last answered heartbeat was sent; 0: never */
     bool draining;           /* claim nothing more */
+    bool told_to_leave;      /* the server asks this runner to drain */
     bool quitting;           /* the threads end */
     struct as_err fatal;     /* why the runner cannot continue; code AS_OK: it can */
     struct attempt **attempts;
@@ -111,9 +112,14 @@ json_t *agent_ending_refs(struct agent *a);
 /* Pass the directives of an answer to the attempts that they name. */
 void agent_direct(struct agent *a, const json_t *directives);
 
+/* The server asks this runner to drain: main begins with it. */
+void agent_tell_to_leave(struct agent *a);
+
 /* The claim and heartbeat threads' main functions; arg is the agent. */
 void *claim_main(void *arg);
 void *heartbeat_main(void *arg);
+/* Likewise of the thread that measures what the processes of the attempts use. */
+void *measure_use_main(void *arg);
 
 /* Send the server `leave`, after the threads have ended. Failures are logged. */
 void heartbeat_leave(struct agent *a);

@@ -194,6 +194,8 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
             log_write(LOG_INFO, "the server answers again", "server=%s", a->options->server);
         *lost = false;
         agent_direct(a, json_object_get(answer, "directives"));
+        if (json_is_true(json_object_get(answer, "drain")))
+            agent_tell_to_leave(a);
     } else if (st != AS_E_STALE && st != AS_E_NOT_FOUND && !client_interrupted(a->beat_client)) {
         if (!*lost || st != AS_E_UNAVAILABLE)
             log_write(LOG_WARN, "a heartbeat failed", "past_lease=%s error=\"%s\"",

@@ -92,7 +92,7 @@ static as_status recover_work(struct agent *a, struct as_err *err)
 
 static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
 {
-    pthread_t claim, beat;
+    pthread_t claim, beat, use;
     if (pthread_create(&beat, NULL, heartbeat_main, a) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start a thread");
     if (pthread_create(&claim, NULL, claim_main, a) != 0) {
@@ -102,6 +102,9 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
         *err = why;
         return why.code;
     }
+    bool measures = pthread_create(&use, NULL, measure_use_main, a) == 0;
+    if (!measures)
+        log_write(LOG_WARN, "what trials use is not measured", "error=\"cannot start a thread\"");
     supervise(a, signal_fd);
     client_interrupt(a->claim_client);
     pthread_mutex_lock(&a->lock);
@@ -111,6 +114,8 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     pthread_mutex_unlock(&a->lock);
     pthread_join(claim, NULL);
     pthread_join(beat, NULL);
+    if (measures)
+        pthread_join(use, NULL);
     if (reached)
         heartbeat_leave(a);
     else

@@ -125,7 +125,7 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         collector_began(t->launch.collector);
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->process.pid));
-    attempt_began(t, now_ns);
+    attempt_began(t, t->group ? t->group->pid : t->process.pid, now_ns);
 }
 
 /* Has its process ended, although it is not reaped yet? Then it ended in time: nothing stops it. */
@@ -560,6 +560,16 @@ static bool is_time_to_leave(const struct loop *l)
     return clock_mono_ns() >= o->until_ns - time_limit_notice_ms(whole_ms, grace_ms) * NS_PER_MS;
 }
 
+/* The server asks once or many times: only the first one begins a drain. */
+static bool told_to_leave(const struct loop *l)
+{
+    struct agent *a = l->agent;
+    pthread_mutex_lock(&a->lock);
+    bool told = a->told_to_leave && !l->draining;
+    pthread_mutex_unlock(&a->lock);
+    return told;
+}
+
 /* Is the loop over: everything is delivered after a drain, or the runner cannot continue? */
 static bool is_over(const struct loop *l)
 {
@@ -587,6 +597,8 @@ void supervise(struct agent *a, int signal_fd)
             start_drain(&l, "idle");
         if (is_time_to_leave(&l))
             start_drain(&l, "the time of its job ends");
+        if (told_to_leave(&l))
+            start_drain(&l, "the server asks for it");
         if (!is_over(&l))
             wait_for_events(&l);
     }

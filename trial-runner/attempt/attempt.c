@@ -130,9 +130,10 @@ void attempt_phase_set(struct attempt *a, attempt_phase phase)
     wake_main(a);
 }
 
-void attempt_began(struct attempt *a, int64_t now_ns)
+void attempt_began(struct attempt *a, pid_t session, int64_t now_ns)
 {
     pthread_mutex_lock(&a->lock);
+    a->session = session;
     a->began_ns = now_ns;
     pthread_mutex_unlock(&a->lock);
     attempt_phase_set(a, ATTEMPT_RUNNING);

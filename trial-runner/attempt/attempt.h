@@ -21,6 +21,7 @@
 #include "trial-runner/attempt/result_journal.h"
 #include "trial-runner/collect/folder_watch.h"
 #include "trial-runner/collect/tail.h"
+#include "trial-runner/collect/usage.h"
 #include "trial-runner/process/verdict.h"
 
 /* In the folder of an attempt or group: the path is ASSAY_DEVICE_FAULT of its process, which writes
@@ -103,7 +104,12 @@ struct attempt {
     char *directed;   /* owned: why early stopping ends it; NULL: it does not */
     int64_t began_ns; /* monotonic: when its process was started, or it joined its group; 0: not
                          yet */
-    int told;         /* what the server has heard of its phase; 0: nothing */
+    pid_t session; /* of the processes that do its work; 0: not known. A group's is that of all */
+    struct usage use; /* what they have used of the machine, or its share of it */
+    int64_t use_cpu_ms,
+        use_read_ns; /* of the session, at the last reading; use_read_ns 0: there was
+                                        none */
+    int told;        /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
     bool written; /* its measurements: a file of them was written since they were read */
     unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
@@ -141,8 +147,9 @@ bool attempt_is(const struct attempt *a, const struct attempt_id *id);
 
 /* Thread-safe. */
 attempt_phase attempt_phase_get(struct attempt *a);
-/* Its process has been started: the phase `running`, and the time from which ran_ms counts. */
-void attempt_began(struct attempt *a, int64_t now_ns);
+/* Its process has been started: the phase `running`, and the time from which ran_ms counts.
+ * `session`: of its processes; 0: it has none. */
+void attempt_began(struct attempt *a, pid_t session, int64_t now_ns);
 void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both threads */
 stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */

@@ -142,6 +142,8 @@ static void accompany_run(struct outbox *o)
         struct as_err err = {0};
         p = wait_round(a, p, looked, log_due < files_due ? log_due : files_due);
         looked = clock_mono_ns();
+        if (p == ATTEMPT_RUNNING && attempt_asked(a) != STOP_DROPPED)
+            outbox_usage(o, false);
         if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a))
             continue;
         log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
@@ -312,6 +314,7 @@ static bool deliver_result(struct outbox *o)
     struct as_err err = {0};
     if (a->launch.collector)
         collector_finish(a->launch.collector);
+    outbox_usage(o, true);
     if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
         return true;
     if (a->rank && a->rank->way != RANK_WAY_COMPLETE)

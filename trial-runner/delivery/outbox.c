@@ -43,6 +43,10 @@
 #include "trial-runner/rank/rank.h"
 
 #define READ_BYTES (64 << 10)
+#define USAGE_AFTER_MS 5000  /* a shorter attempt sends none */
+#define USAGE_LEAST_MS 10000 /* between two, at first … */
+#define USAGE_MOST_MS 60000  /* … and later */
+#define USAGE_PATIENCE_MS 3000
 #define MAX_WARNINGS 20
 #define TEXTS_MS 1000 /* between posts of notes */
 #define DENIED_PAUSE_MS 5000
@@ -101,6 +105,7 @@ struct request {
 static const struct request add_measurements = {"POST", "measurements", true, BATCH_MEASUREMENTS};
 static const struct request complete_attempt = {"POST", "complete", true, BATCH_END};
 static const struct request replace_log = {.method = "PUT", .verb = "log"};
+static const struct request replace_usage = {.method = "PUT", .verb = "usage"};
 static const struct request replace_files = {.method = "PUT", .verb = "files"};
 
 /* Send a request of its own, of a rank with the headers that say in which world it leads. */
@@ -750,6 +755,49 @@ as_status outbox_log(struct outbox *o, struct as_err *err)
         return st;
     o->log_version = version;
     return AS_OK;
+}
+
+/* The epoch that the header says: any of the gang's, because no rank leads in what it uses. */
+static int64_t known_world(struct attempt *a)
+{
+    if (!a->rank)
+        return 0;
+    pthread_mutex_lock(&a->lock);
+    int64_t epoch = a->rank->world.epoch;
+    pthread_mutex_unlock(&a->lock);
+    return epoch > 0 ? epoch : 1;
+}
+
+/* Every ten seconds at first, later every twentieth of the time that it has run, and at least once
+ * a minute. */
+static int64_t usage_pause_ms(int64_t ran_ms)
+{
+    int64_t ms = ran_ms / 20;
+    return ms < USAGE_LEAST_MS ? USAGE_LEAST_MS : ms > USAGE_MOST_MS ? USAGE_MOST_MS : ms;
+}
+
+void outbox_usage(struct outbox *o, bool last)
+{
+    struct attempt *a = o->attempt;
+    struct as_err err = {0};
+    int64_t now = clock_mono_ns();
+    JSON_AUTO body = NULL;
+    pthread_mutex_lock(&a->lock);
+    int64_t ran_ms = (now - a->began_ns) / NS_PER_MS;
+    bool is_due = a->use.n > 0 && ran_ms >= USAGE_AFTER_MS && (last || now >= o->usage_due_ns);
+    if (is_due)
+        body = usage_json(&a->use);
+    pthread_mutex_unlock(&a->lock);
+    if (!body)
+        return;
+    o->usage_due_ns = now + usage_pause_ms(ran_ms) * NS_PER_MS;
+    int64_t was_brief = o->brief_until_ns;
+    o->brief_until_ns = now + USAGE_PATIENCE_MS * NS_PER_MS; /* one try */
+    if (call_alone(o, &replace_usage, known_world(a), body, NULL, &err) < 0)
+        log_write(LOG_DEBUG, "the use of the machine was not sent", "%s error=\"%s\"", a->label,
+                  err.msg);
+    o->brief_until_ns = was_brief;
+    o->code[0] = '\0';
 }
 
 as_status outbox_checkpoints(struct outbox *o, struct as_err *err)

@@ -40,6 +40,7 @@ struct outbox {
     json_t *items;   /* the batch being collected */
     size_t items_bytes;
     unsigned log_version;      /* version of the tail that was sent last */
+    int64_t usage_due_ns;      /* when the use of the machine is sent next; 0: it was never sent */
     unsigned warnings;         /* put into the trial's log */
     struct fileset uploaded;   /* checkpoints that the server has */
     uint64_t kept;             /* a bit for each step whose checkpoint is kept for forks */
@@ -68,6 +69,12 @@ void outbox_rewind(struct outbox *o);
 
 /* Send the tail of output if it has changed. */
 AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
+
+/* Send what the attempt has used of its machine, if it is due, or with `last` what there is. It is
+ * tried once: the next one has all of it, and no result waits for it. Not within the first five
+ * seconds of the process, whatever `last` says, so that it costs short trials nothing. Every rank
+ * sends its own. */
+void outbox_usage(struct outbox *o, bool last);
 
 /* The server has the checkpoints that are in the folder now: send only what changes. For a rank
  * that does not lead yet: those of the leader are newer. */

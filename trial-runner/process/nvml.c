@@ -22,6 +22,10 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
+struct nvml_busy {
+    unsigned gpu, memory; /* per cent of the last time */
+};
+
 struct nvml {
     void *library;
     int (*init)(void);
@@ -36,6 +40,9 @@ struct nvml {
     int (*mig_mode)(nvml_handle, unsigned *, unsigned *);
     int (*mig_count)(nvml_handle, unsigned *);
     int (*mig_by_index)(nvml_handle, unsigned, nvml_handle *);
+    /* NULL where the driver (or a test's) has no such function */
+    int (*by_uuid)(const char *, nvml_handle *);
+    int (*busy)(nvml_handle, struct nvml_busy *);
 };
 
 static const struct {
@@ -54,6 +61,8 @@ static const struct {
     {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig_mode), true},
     {"nvmlDeviceGetMaxMigDeviceCount", offsetof(struct nvml, mig_count), true},
     {"nvmlDeviceGetMigDeviceHandleByIndex", offsetof(struct nvml, mig_by_index), true},
+    {"nvmlDeviceGetHandleByUUID", offsetof(struct nvml, by_uuid), true},
+    {"nvmlDeviceGetUtilizationRates", offsetof(struct nvml, busy), true},
 };
 
 void nvml_devices_done(struct nvml_devices *d)
@@ -167,4 +176,51 @@ as_status nvml_list(struct nvml_devices *ret, struct as_err *err)
     }
     nvml_close(&m);
     return st;
+}
+
+struct nvml_meter {
+    struct nvml nvml;
+};
+
+as_status nvml_meter_open(struct nvml_meter **ret, struct as_err *err)
+{
+    struct nvml_meter *m = as_calloc(1, sizeof *m);
+    if (!m)
+        return as_fail_nomem(err);
+    as_status st = nvml_open(&m->nvml, err);
+    if (st == AS_OK) {
+        int result = m->nvml.init();
+        st = result == 0 ? AS_OK : failed(&m->nvml, result, "start", err);
+    }
+    if (st < 0) {
+        nvml_close(&m->nvml);
+        free(m);
+        return st;
+    }
+    *ret = m;
+    return AS_OK;
+}
+
+void nvml_meter_close(struct nvml_meter *m)
+{
+    if (!m)
+        return;
+    (void)m->nvml.shutdown();
+    nvml_close(&m->nvml);
+    free(m);
+}
+
+void nvml_meter_read(const struct nvml_meter *m, const char *id, double *ret_busy,
+                     double *ret_memory_bytes)
+{
+    nvml_handle h = NULL;
+    struct nvml_busy busy = {0};
+    struct nvml_memory memory = {0};
+    *ret_busy = *ret_memory_bytes = -1;
+    if (!m->nvml.by_uuid || m->nvml.by_uuid(id, &h) != 0)
+        return;
+    if (m->nvml.busy && m->nvml.busy(h, &busy) == 0)
+        *ret_busy = busy.gpu / 100.0;
+    if (m->nvml.memory(h, &memory) == 0)
+        *ret_memory_bytes = (double)memory.used;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "base/status.h"
 
 #define GPU_ID_MAX 96 /* bytes of a UUID, with its NUL */
@@ -34,5 +35,19 @@ void nvml_devices_done(struct nvml_devices *d);
  * AS_E_UNAVAILABLE  the driver does not answer
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status nvml_list(struct nvml_devices *ret, struct as_err *err);
+
+/* NVML, held open to read devices again and again. */
+struct nvml_meter;
+
+/* Errors as nvml_list. Owned by the caller. */
+AS_MUST_CHECK as_status nvml_meter_open(struct nvml_meter **ret, struct as_err *err);
+void nvml_meter_close(struct nvml_meter *m);
+AS_DEFINE_FREEP(struct nvml_meter, nvml_meter_close)
+
+/* How busy the device with this UUID is, from 0 to 1, and how much of its memory is in use, by
+ * whomever. Below 0: the driver does not say (parts of GPUs have no figure for the first), or does
+ * not know the device. */
+void nvml_meter_read(const struct nvml_meter *m, const char *id, double *ret_busy,
+                     double *ret_memory_bytes);
 
 #endif

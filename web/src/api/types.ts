@@ -1420,6 +1420,26 @@ export type Series = {
   }>;
 };
 
+export type TrialUsage = {
+  items: AttemptUsage[];
+};
+
+export type AttemptUsage = {
+  attempt: number;
+  /** Of a rank; null: the attempt is no gang's */
+  seat: number | null;
+  /** The time of one sample; the first begins with the process */
+  every_ms: number;
+  /** Cores, on average; null: not known */
+  cpu: (number | null)[];
+  /** Resident, the most */
+  memory_bytes?: (number | null)[];
+  /** Busy GPUs, on average: 1.5 is one busy all the time and one for half of it. Absent: it has none */
+  gpu?: (number | null)[];
+  /** Of all its GPUs, the most */
+  gpu_memory_bytes?: (number | null)[];
+};
+
 export type TrialLog = {
   /** 0 if nothing is stored yet */
   attempt: number;
@@ -1922,6 +1942,8 @@ export type Runner = {
   job?: string | null;
   /** The fleet that it belongs to; null: none */
   fleet?: string | null;
+  /** It is to leave (drainRunner), and hears it with its next heartbeat */
+  draining?: boolean;
   /** Attempts that the runner holds */
   running: number;
   /** Slots that they use: a group uses one slot, whatever its number of members */
@@ -2068,6 +2090,8 @@ export type Heartbeat = {
 
 export type HeartbeatResult = {
   lease_ms: number;
+  /** The runner itself is to hand its trials back and to leave (drainRunner) */
+  drain?: boolean;
   directives: Directive[];
 };
 
@@ -2089,6 +2113,24 @@ export type MeasurementBatch = {
 export type ReportResult = {
   recorded: number;
   directives: Directive[];
+};
+
+export type Usage = {
+  /** The time of one sample; the first begins with the process */
+  every_ms: number;
+  /** Cores, on average; null: not known */
+  cpu: (number | null)[];
+  /** Resident, the most */
+  memory_bytes?: (number | null)[];
+  /** Busy GPUs, on average: 1.5 is one busy all the time and one for half of it. Absent: it has none */
+  gpu?: (number | null)[];
+  /** Of all its GPUs, the most */
+  gpu_memory_bytes?: (number | null)[];
+};
+
+export type Drain = {
+  /** false: it may stay, if it has not heard it yet */
+  draining?: boolean;
 };
 
 export type LogTail = {
@@ -2486,6 +2528,13 @@ export interface Operations {
     body: undefined;
     result: TrialLog;
   };
+  /** What an attempt used of its machine over time: processor, memory, GPUs */
+  "GET /v1/sweeps/{sweep}/trials/{number}/usage": {
+    path: {sweep: string; number: number};
+    query: {attempt?: number};
+    body: undefined;
+    result: TrialUsage;
+  };
   /** Files that a trial stored; fetch their content by digest from /v1/blobs */
   "GET /v1/sweeps/{sweep}/trials/{number}/artifacts": {
     path: {sweep: string; number: number};
@@ -2647,6 +2696,13 @@ export interface Operations {
     body: undefined;
     result: undefined;
   };
+  /** Tell a runner to hand its trials back and to leave, or no longer */
+  "POST /v1/runners/{runner}/drain": {
+    path: {runner: string};
+    query: undefined;
+    body: Drain;
+    result: undefined;
+  };
   /** Take trials to run (long-poll) */
   "POST /v1/runners/{runner}/claim": {
     path: {runner: string};
@@ -2687,6 +2743,13 @@ export interface Operations {
     path: {sweep: string; number: number; attempt: number};
     query: undefined;
     body: LogTail;
+    result: undefined;
+  };
+  /** Replace what is stored of this attempt's use of its machine */
+  "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/usage": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: Usage;
     result: undefined;
   };
   /** Replace the set of files of one kind (upload their content as blobs first) */

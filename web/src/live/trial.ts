@@ -8,6 +8,8 @@ import { Model, sweepEvents } from "./model";
 const LOG_EVERY_MS = 2000;
 /* Measurements may arrive a hundred times a second; the curves are read less often. */
 const SERIES_EVERY_MS = 500;
+/* A runner sends what a trial uses at most every ten seconds, without an event. */
+const USAGE_EVERY_MS = 10_000;
 
 const OPEN: ReadonlySet<Api.TrialState> = new Set(["queued", "running", "paused"]);
 export const isOpen = (state: Api.TrialState) => OPEN.has(state);
@@ -19,6 +21,8 @@ export class TrialModel extends Model {
   readonly trial = signal<Api.TrialDetail | null>(null);
   readonly series = signal<Api.Series["series"] | null>(null);
   readonly log = signal<Api.TrialLog | null>(null);
+  /** What the latest attempt used of its machine, or each of its ranks. */
+  readonly usage = signal<Api.AttemptUsage[]>([]);
   readonly files = signal<Api.File[] | null>(null);
   /** The ranks of the latest attempt; null: it has none. */
   readonly gang = signal<Api.Gang | null>(null);
@@ -29,6 +33,7 @@ export class TrialModel extends Model {
   #filesChanged = true;
   #seriesChanged = true;
   #seriesAt = -Infinity;
+  #usageAt = -Infinity;
   #gangOf = 0; // the attempt whose gang was read
   readonly #logTimer: ReturnType<typeof setInterval>;
 
@@ -46,6 +51,12 @@ export class TrialModel extends Model {
     super.close();
   }
 
+  /** The user has changed the trial. */
+  readAgain(): void {
+    this.#trialChanged = true;
+    this.refresher.ask();
+  }
+
   showLogOf(attempt: number | null): void {
     this.logAttempt.value = attempt;
     this.refresher.ask();
@@ -53,7 +64,7 @@ export class TrialModel extends Model {
 
   protected reset(): void {
     this.#trialChanged = this.#filesChanged = this.#seriesChanged = true;
-    this.#seriesAt = -Infinity;
+    this.#seriesAt = this.#usageAt = -Infinity;
   }
 
   protected event(event: Api.Event): void {
@@ -75,11 +86,19 @@ export class TrialModel extends Model {
     }
     if (this.#seriesChanged) await this.#loadSeries(path, signal);
     await this.#loadGang(signal);
+    await this.#loadUsage(path, signal);
     const attempt = this.logAttempt.value;
     this.log.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/log", { path, query: attempt === null ? {} : { attempt }, signal });
     if (!this.#filesChanged) return;
     this.#filesChanged = false;
     this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
+  }
+
+  async #loadUsage(path: { sweep: string; number: number }, signal: AbortSignal): Promise<void> {
+    if (performance.now() - this.#usageAt < USAGE_EVERY_MS) return;
+    this.#usageAt = performance.now();
+    const answer = await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/usage", { path, signal }), () => { this.#usageAt = -Infinity; });
+    this.usage.value = answer.items;
   }
 
   /** Ranks join, are lost and make progress without an event, so they are read as often as the

@@ -1,9 +1,11 @@
 /* Begin a sweep: its document as text, checked by the server as one types, with what the search would
  * try first. Or one that is like another sweep. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, isAbort, messageOf } from "../api/http";
+import { call, isAbort, messageOf, send } from "../api/http";
 import type * as Api from "../api/types";
 import { count, inOrder, param, valueText } from "../format";
+import { allOf } from "../live/models";
+import { choicesAt, placeAt, type Choice, type Schema } from "../parts/complete";
 import { readDocument, type Fault } from "../parts/document";
 import { attempt, Toggle } from "../parts/small";
 import { toYaml } from "../parts/yaml";
@@ -117,16 +119,83 @@ function Editor({ first, like }: { first: string; like: string | null }) {
   );
 }
 
+/** What the schema of documents and the names of data sets allow; null until they are loaded. */
+function useKnown(): { root: Schema; all: Record<string, Schema>; named: Record<string, readonly string[]> } | null {
+  const [known, setKnown] = useState<ReturnType<typeof useKnown>>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    const load = async () => {
+      const api = (await (await send("/openapi.json", { signal: stop.signal })).json()) as { components: { schemas: Record<string, Schema> } };
+      const all = api.components.schemas;
+      const sets = await allOf((query) => call("GET /v1/datasets", { query, signal: stop.signal }));
+      setKnown({ root: all["SweepDocument"] ?? {}, all, named: { dataset: sets.map((d) => d.name) } });
+    };
+    load().catch(() => undefined); // the editor works without it, and the server checks the text
+    return () => stop.abort();
+  }, []);
+  return known;
+}
+
+/** The choices at the caret, as a list below the text. The text keeps the focus: arrows choose, Enter or
+ * Tab takes, Escape closes, Ctrl and Space opens. */
+function useCompletion(text: string, set: (text: string) => void, area: { current: HTMLTextAreaElement | null }) {
+  const known = useKnown();
+  const [caret, setCaret] = useState<number | null>(null); // null: closed
+  const [at, setAt] = useState(0);
+  const place = caret === null ? null : placeAt(text, caret);
+  const choices = known && place ? choicesAt(place, known.root, known.all, known.named) : [];
+  const chosen = Math.min(at, choices.length - 1);
+  const open = (position: number | null) => {
+    setCaret(position);
+    setAt(0);
+  };
+  const take = (choice: Choice) => {
+    if (caret === null || place === null) return;
+    const from = caret - place.word.length;
+    set(text.slice(0, from) + choice.insert + text.slice(caret));
+    open(null);
+    requestAnimationFrame(() => { // when the new text is there
+      area.current?.focus();
+      area.current?.setSelectionRange(from + choice.insert.length, from + choice.insert.length);
+    });
+  };
+  const press = (e: KeyboardEvent) => {
+    if (e.key === " " && e.ctrlKey) {
+      e.preventDefault();
+      return open((e.currentTarget as HTMLTextAreaElement).selectionStart);
+    }
+    const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+    if (choices.length === 0) return undefined;
+    if (e.key === "Escape") open(null);
+    else if (moves[e.key] !== undefined) setAt((chosen + moves[e.key]! + choices.length) % choices.length);
+    else if (e.key === "Tab" || e.key === "Enter") take(choices[chosen]!);
+    else return undefined;
+    return e.preventDefault();
+  };
+  return { choices, chosen, open, take, press };
+}
+
 /** A text with the numbers of its lines. */
 function Text({ text, set, area, marked, invalid }: { text: string; set: (text: string) => void; area: { current: HTMLTextAreaElement | null }; marked: ReadonlySet<number>; invalid: boolean }) {
   const gutter = useRef<HTMLOListElement>(null);
   const lines = text.split("\n").length;
+  const { choices, chosen, open, take, press } = useCompletion(text, set, area);
   const follow = (e: Event) => { if (gutter.current) gutter.current.scrollTop = (e.currentTarget as Element).scrollTop; };
   return (
+    <>
     <div class="editor">
       <ol ref={gutter} aria-hidden="true">{Array.from({ length: lines }, (_, i) => <li key={i} class={marked.has(i + 1) ? "bad" : ""}>{i + 1}</li>)}</ol>
-      <textarea ref={area} aria-label="Sweep document" aria-invalid={invalid} aria-describedby="faults" spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" value={text} onInput={(e) => set(e.currentTarget.value)} onScroll={follow} />
+      <textarea ref={area} aria-label="Sweep document" aria-invalid={invalid} aria-describedby="faults" spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" value={text}
+        aria-autocomplete="list" aria-controls={choices.length > 0 ? "choices" : undefined} aria-activedescendant={choices.length > 0 ? `choice-${chosen}` : undefined}
+        onInput={(e) => { set(e.currentTarget.value); open(e.currentTarget.selectionStart); }} onKeyDown={press} onClick={() => open(null)} onBlur={() => open(null)} onScroll={follow} />
     </div>
+    <p class="note">Ctrl and Space shows what may stand here; arrows choose, Enter takes.</p>
+    {choices.length > 0 && (
+      <ul id="choices" class="choices" role="listbox" aria-label="What may stand here">
+        {choices.map((c, i) => <li key={c.text} id={`choice-${i}`} role="option" aria-selected={i === chosen} onMouseDown={(e) => { e.preventDefault(); take(c); }}><code>{c.text}</code> <span>{c.about}</span></li>)}
+      </ul>
+    )}
+    </>
   );
 }
 

@@ -27,6 +27,7 @@ import { TrialsPanel } from "./trials";
 
 const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
 const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
+const RemarksPanel = lazy(async () => (await import("./remarks")).RemarksPanel);
 const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel);
 
 export function SweepView({ id }: { id: string }) {
@@ -56,6 +57,7 @@ export function SweepView({ id }: { id: string }) {
             {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
+            <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
             <DocumentPanel document={sweep.document} />
           </>
         )}

@@ -6,6 +6,7 @@ import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber, val
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
+import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, go, href, route } from "../route";
@@ -13,6 +14,9 @@ import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
 import { TrialRungsPanel } from "./rungs";
 import { WhyPanel } from "./why";
+
+const UsagePanel = lazy(async () => (await import("./usage")).UsagePanel);
+const TagDialog = lazy(async () => (await import("./tagging")).TagDialog);
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
   const model = useModel(() => new TrialModel(sweep, number), `trial ${sweep} ${number}`);
@@ -34,6 +38,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
                 <CurvesPanel model={model} trial={trial} />
                 <GangPanel gang={model.gang.value} />
                 <LogPanel model={model} trial={trial} />
+                {model.usage.value.length > 0 && <UsagePanel usage={model.usage.value} file={`${sweep}-${number}`} />}
               </div>
               <div class="stack">
                 <WhyPanel trial={trial} sweep={model.sweep.value} />
@@ -76,6 +81,8 @@ function useArrows(before: (string | number)[] | null, after: (string | number)[
 
 function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
   const [asking, setAsking] = useState(false);
+  const [tagging, setTagging] = useState(false);
+  const tags = trial.tags ?? [];
   const metric = model.sweep.value?.metric;
   const gang = trial.attempts.at(-1)?.gang;
   const total = model.sweep.value?.counts.total ?? 0;
@@ -119,8 +126,11 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         {after && <a class="button" href={href(after)} title="Trial after this one (→)">#{trial.number + 1} ›</a>}
         {(trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known" && <button type="button" onClick={retry}>Retry</button>}
         {trial.state === "completed" && (model.files.value ?? []).some((f) => f.path === "model.safetensors") && <AddToModels sweep={trial.sweep} trial={trial.number} />}
+        <button type="button" onClick={() => setTagging(true)}>Tags…</button>
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
+      {tags.length > 0 && <ul class="tags" aria-label="Tags">{tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
+      {tagging && <TagDialog sweep={trial.sweep} numbers={[trial.number]} tags={tags} close={() => setTagging(false)} done={() => model.readAgain()} />}
       {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}
       {isInfeasible(trial) && <p class="reason">It does not keep the constraints, and so is not counted among the best: {model.sweep.value?.constraints.map(boundsOf).join(", ")} must hold.</p>}
       <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>

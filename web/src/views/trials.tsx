@@ -18,6 +18,7 @@ import { attempt, Chips, Confirm, now, shortGroup, State, TRIAL_STATES } from ".
 import { leastOf, Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
 
+const TagDialog = lazy(async () => (await import("./tagging")).TagDialog);
 const EnqueueDialog = lazy(async () => (await import("./enqueue")).EnqueueDialog);
 
 type Row = number;
@@ -245,6 +246,7 @@ function Compare({ sweep, numbers }: { sweep: string; numbers: readonly number[]
 function Selected({ sweep, table, mark, shown, csv }: { sweep: Api.Sweep; table: Trials; mark: Highlight | null; shown: Uint32Array; csv: () => Promise<string> }) {
   const [asking, setAsking] = useState<"cancel" | "retry" | null>(null);
   const [enqueuing, setEnqueuing] = useState(false);
+  const [tagging, setTagging] = useState(false);
   const [progress, setProgress] = useState<string | null>(null);
   const rows = useMemo(() => (mark ? Uint32Array.from(highlightedNumbers(table, mark), (n) => table.rowOf(n)) : shown), [table, mark, shown]);
   const { open, over } = useMemo(() => {
@@ -272,6 +274,8 @@ function Selected({ sweep, table, mark, shown, csv }: { sweep: Api.Sweep; table:
       {over.length > 0 && <button type="button" disabled={progress !== null} onClick={() => setAsking("retry")}>Retry {count(over.length)}…</button>}
       {rows.length > 0 && <button type="button" class="quiet" title={`All columns of ${mark ? "the selected" : "these"} trials`} onClick={() => attempt(async () => save(new Blob([await csv()], { type: "text/csv" }), `${sweep.id}-trials.csv`))}>Save CSV</button>}
       {mark && mark.count > 0 && <button type="button" onClick={() => setEnqueuing(true)} title="Run their parameters again, with changes">Enqueue again…</button>}
+      {mark && mark.count > 0 && <button type="button" onClick={() => setTagging(true)} title="Add tags to them, or remove some">Tag…</button>}
+      {mark && tagging && <TagDialog sweep={sweep.id} numbers={highlightedNumbers(table, mark)} close={() => setTagging(false)} />}
       {mark && enqueuing && <EnqueueDialog sweep={sweep} table={table} numbers={highlightedNumbers(table, mark)} close={() => setEnqueuing(false)} />}
       {mark && mark.count > 0 && <Compare sweep={sweep.id} numbers={highlightedNumbers(table, mark)} />}
       {mark && <button type="button" class="quiet" onClick={clearSelection}>Select none</button>}

@@ -1,0 +1,71 @@
+/* Ask and tell by hand: take a trial of an ask and tell sweep, and type what came of it. The trials that
+ * this page holds are kept for its client's name, so that a reload finds them again. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import type * as Api from "../api/types";
+import { inOrder, param, valueText } from "../format";
+import { judgedBy } from "../parts/objectives";
+import { attempt } from "../parts/small";
+
+const CLIENT = "page";
+const LEASE_MS = 24 * 3_600_000; // so long a trial waits for whoever types
+const MOST = 5; // trials at once
+
+/** A number as people type it; null: it is none. NaN and infinities are values too. */
+const entered = (text: string): Api.Number | null => {
+  const trimmed = text.trim();
+  if (["NaN", "Infinity", "-Infinity"].includes(trimmed)) return trimmed as Api.Number;
+  const v = Number(trimmed);
+  return trimmed === "" || Number.isNaN(v) ? null : v;
+};
+
+export function ByHand({ sweep }: { sweep: Api.Sweep }) {
+  const [held, setHeld] = useState<readonly Api.Suggestion[]>([]);
+  const [said, setSaid] = useState("");
+  const [busy, setBusy] = useState(false);
+  const ask = (more: number) => attempt(async () => {
+    setBusy(true);
+    try {
+      const answer = await call("POST /v1/sweeps/{sweep}/suggestions", { path: { sweep: sweep.id }, body: { client: CLIENT, count: held.length + more, lease_ms: LEASE_MS, wait_ms: 5000 } });
+      setHeld(answer.items);
+      setSaid(answer.items.length > 0 ? "" : answer.done ? "The sweep has ended." : "There is no trial to try now.");
+    } finally {
+      setBusy(false);
+    }
+  });
+  const told = (number: number, what: string) => {
+    setHeld((all) => all.filter((s) => s.number !== number));
+    setSaid(`Trial #${number} ${what}.`);
+  };
+  return (
+    <div class="by-hand">
+      <p><button type="button" disabled={busy || held.length >= MOST} onClick={() => ask(1)}>{held.length === 0 ? "Ask for a trial" : "Ask for another"}</button> <span role="status">{said}</span></p>
+      {held.map((s) => <Held key={s.number} sweep={sweep} suggestion={s} told={told} />)}
+    </div>
+  );
+}
+
+function Held({ sweep, suggestion, told }: { sweep: Api.Sweep; suggestion: Api.Suggestion; told: (number: number, what: string) => void }) {
+  const [values, setValues] = useState<Record<string, string>>({});
+  const names = judgedBy(sweep);
+  const { number } = suggestion;
+  const read = names.map((n) => [n, entered(values[n] ?? "")] as const);
+  const tell = (outcome: "completed" | "failed" | "released") => attempt(async () => {
+    const body: Api.SuggestionCompletion = { client: CLIENT, attempt: suggestion.attempt, outcome };
+    if (outcome === "completed") body.metrics = Object.fromEntries(read.flatMap(([n, v]) => (v === null ? [] : [[n, v]])));
+    await call("POST /v1/sweeps/{sweep}/suggestions/{number}/complete", { path: { sweep: sweep.id, number }, body });
+    told(number, outcome === "completed" ? "is told" : outcome === "failed" ? "has failed" : "is given back");
+  });
+  return (
+    <form class="held" aria-label={`Trial #${number}`} onSubmit={(e) => { e.preventDefault(); void tell("completed"); }}>
+      <h3>#{number}</h3>
+      <dl class="pairs">{inOrder(suggestion.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
+      {names.map((n) => <p key={n}><label>{n} <input type="text" inputMode="decimal" autocomplete="off" value={values[n] ?? ""} onInput={(e) => setValues({ ...values, [n]: e.currentTarget.value })} /></label></p>)}
+      <p class="actions">
+        <button type="button" class="quiet" onClick={() => tell("released")}>Give it back</button>
+        <button type="button" class="quiet" onClick={() => tell("failed")}>It failed</button>
+        <button type="submit" class="primary" disabled={read.some(([, v]) => v === null)}>Tell</button>
+      </p>
+    </form>
+  );
+}
