@@ -45,11 +45,10 @@ static struct config *best_of(const struct problem *p)
     return c;
 }
 
-START_TEST(the_best_is_the_optimum)
+static void the_best_is_the_optimum(const struct problem *p)
 {
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     /* their best is read, or the best that was ever found, or the declared problem's */
-    if (!p || p->table || p->surrogate || p->declared)
+    if (p->table || p->surrogate || p->declared)
         return;
     if (p->def->fn_best) {
         double x[PROBLEM_MAX_PARAMS] = {0};
@@ -63,7 +62,6 @@ START_TEST(the_best_is_the_optimum)
                   "%s: %.17g at the best, the optimum is %.17g", p->def->name, problem_value(p, c),
                   p->optimum);
 }
-END_TEST
 
 static bool has_failures(const char *name)
 {
@@ -75,11 +73,8 @@ static bool has_failures(const char *name)
     return false;
 }
 
-START_TEST(nothing_is_below_the_optimum)
+static void nothing_is_below_the_optimum(const struct problem *p)
 {
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
-    if (!p)
-        return;
     const struct problem *declared = p->declared ? p->declared : p;
     ck_assert(p->scale > 0 && isfinite(p->optimum));
     for (uint64_t t = 0; t < (declared->surrogate ? SURROGATE_DRAWS : 3000); t++) {
@@ -92,13 +87,9 @@ START_TEST(nothing_is_below_the_optimum)
         ck_assert(isfinite(v) || declared->table != NULL || has_failures(p->def->name));
     }
 }
-END_TEST
 
-START_TEST(noise_is_drawn_by_seed_and_trial)
+static void noise_is_drawn_by_seed_and_trial(const struct problem *p)
 {
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
-    if (!p)
-        return;
     AS_AUTO(config_freep) struct config *c = NULL;
     ck_ok(sampler_draw(p->space, SAMPLER_SOBOL, 1, 3, &c, NULL, &err), err);
     double v = problem_value(p, c), sum = 0;
@@ -113,18 +104,12 @@ START_TEST(noise_is_drawn_by_seed_and_trial)
     if (p->def->noise > 0) /* the draws are fixed: no chance of a false alarm */
         ck_assert_double_eq_tol(sqrt(sum / 400) / p->def->noise, 1, 0.15);
 }
-END_TEST
 
 /* Without its conditions a problem has every parameter always, and the values of the declared one:
  * what does not apply there changes nothing. */
-START_TEST(a_flat_problem_has_dead_parameters)
+static void a_flat_problem_has_dead_parameters(const struct problem *p)
 {
-    if (!problem_at((size_t)_i)->flat_of)
-        return;
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     size_t dead = 0;
-    if (!p)
-        return;
     for (uint64_t t = 0; t < 20; t++) {
         AS_AUTO(config_freep) struct config *c = NULL, *d = config_create(p->declared->space);
         ck_ok(sampler_draw(p->space, SAMPLER_RANDOM, 3, t, &c, NULL, &err), err);
@@ -147,15 +132,11 @@ START_TEST(a_flat_problem_has_dead_parameters)
     }
     ck_assert_uint_gt(dead, 0);
 }
-END_TEST
 
 /* Results that depend on the place are drawn by (seed, trial), and say more or less of the value.
  * */
-START_TEST(results_that_depend_on_the_place)
+static void results_depend_on_the_place(const struct problem *p)
 {
-    if (!problem_at((size_t)_i)->fn_observe)
-        return;
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     size_t other = 0;
     for (uint64_t t = 0; t < 40; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
@@ -166,14 +147,9 @@ START_TEST(results_that_depend_on_the_place)
     }
     ck_assert_uint_ge(other, 1);
 }
-END_TEST
 
-START_TEST(every_cell_of_a_table_is_there)
+static void every_cell_of_a_table_is_there(const struct problem *p)
 {
-    const struct problem_def *def = problem_at((size_t)_i);
-    if (def->fn || def->flat_of)
-        return;
-    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     AS_AUTO(grid_freep) struct grid *g = NULL;
     size_t at_lowest = 0, failed = 0;
     ck_ok(grid_create(p->space, "/parameters", &g, &err), err);
@@ -187,6 +163,24 @@ START_TEST(every_cell_of_a_table_is_there)
     ck_assert_uint_ge(at_lowest, 1);
     ck_assert_msg(at_lowest <= 4, "%s: %zu cells are best: too easy", p->def->name, at_lowest);
     ck_assert_uint_lt(failed, grid_cells(g) / 4);
+}
+
+/* All of a problem in one test: to open one may mean reading a table or starting Python. */
+START_TEST(a_problem_is_as_it_says)
+{
+    const struct problem_def *def = problem_at((size_t)_i);
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    if (!p)
+        return;
+    the_best_is_the_optimum(p);
+    nothing_is_below_the_optimum(p);
+    noise_is_drawn_by_seed_and_trial(p);
+    if (!def->fn && !def->flat_of)
+        every_cell_of_a_table_is_there(p);
+    if (def->flat_of)
+        a_flat_problem_has_dead_parameters(p);
+    if (def->fn_observe)
+        results_depend_on_the_place(p);
 }
 END_TEST
 
@@ -246,13 +240,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("bench_problems");
     TCase *t = tcase_create("problems");
-    int n = (int)problem_count();
-    tcase_add_loop_test(t, the_best_is_the_optimum, 0, n);
-    tcase_add_loop_test(t, nothing_is_below_the_optimum, 0, n);
-    tcase_add_loop_test(t, noise_is_drawn_by_seed_and_trial, 0, n);
-    tcase_add_loop_test(t, every_cell_of_a_table_is_there, 0, n);
-    tcase_add_loop_test(t, a_flat_problem_has_dead_parameters, 0, n);
-    tcase_add_loop_test(t, results_that_depend_on_the_place, 0, n);
+    tcase_add_loop_test(t, a_problem_is_as_it_says, 0, (int)problem_count());
     tcase_add_test(t, names_are_found_and_differ);
     tcase_add_test(t, a_surrogate_without_its_script_is_unavailable);
     tcase_add_test(t, a_surrogate_is_sent_the_active_parameters);

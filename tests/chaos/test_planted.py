@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 CHAOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "chaos.py")
-RUN = ["--minutes", "0.25", "--faults", "power-cut", "--every", "6", "--load", "ask,noop"]
+RUN = ["--minutes", "0.17", "--faults", "power-cut", "--every", "3", "--load", "ask"]  # two power cuts
 
 
 def run(folder, *more):
