@@ -1,14 +1,31 @@
-/* Table event. An id is the transaction's number and the event's place in it, so one integer is a
- * cursor (events.h, decision 5001). A reader stays below the oldest open transaction: one that
- * commits late has an id that was not passed over. Old events are removed 5,000 at a time, from the
- * oldest on, so that a removal is short. */
+/* Tables event and event_set. An id is the transaction's number and the event's place in it, so one
+ * integer is a cursor (events.h, decision 5001). A reader stays below the oldest open transaction:
+ * one that commits late has an id that was not passed over. Old rows are removed 5,000 at a time,
+ * from the oldest on, so that a removal is short.
+ *
+ * Events of trials that are written together go to event_set: one row for those of one sweep and
+ * type that follow each other (decision 5017). Within a sweep they keep their order. */
 #include "scheduler/store/event_store.h"
 
+#include <stdlib.h>
+
+#include "base/number.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_events_priv.h"
 
-enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
+#define SET_MAX 32 /* events of a row, which stays short enough to be stored in its page */
+
+enum {
+    EVENT_ADD,
+    EVENT_ADD_SETS,
+    EVENT_AFTER,
+    EVENT_AFTER_SWEEP,
+    EVENT_HORIZON,
+    EVENT_PRUNE,
+    EVENT_PRUNE_SETS
+};
 
 #define EVENT_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, id, "id")                                                                           \
@@ -42,18 +59,34 @@ static const struct stmt stmts[] = {
                    "$8::float8[], $9::text[], $10::text[], $11::int[], $12::int[], $13::text[]) "
                    "with ordinality as e(type, sweep_key, sweep, number, state, attempt, value, "
                    "reason, runner, epoch, seat, model, place)"},
-    [EVENT_AFTER] = {"event_after", "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
-                                    "order by id limit $3"},
-    [EVENT_AFTER_SWEEP] = {"event_after_sweep",
-                           "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
-                           "and sweep_key = $4 order by id limit $3"},
+    /* The arrays of a row arrive as texts. */
+    [EVENT_ADD_SETS] =
+        {"event_add_sets",
+         "insert into event_set (id, first, type, sweep_key, sweep, number, state, attempt, value, "
+         "reason, runner) select t.base + e.last, t.base + e.first, e.type, e.sweep_key, e.sweep, "
+         "e.number::int[], e.state::text[], e.attempt::int[], e.value::float8[], e.reason::text[], "
+         "e.runner::text[] from (select pg_current_xact_id()::text::bigint << 20 as base) t, "
+         "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], "
+         "$7::text[], $8::text[], $9::text[], $10::text[], $11::text[]) as e(first, last, type, "
+         "sweep_key, sweep, number, state, attempt, value, reason, runner)"},
+    [EVENT_AFTER] = {"event_after",
+                     "select " EVENT_COLUMNS " from " SQL_EVENTS_FROM("") " order by "
+                                                                          "id limit "
+                                                                          "$3"},
+    [EVENT_AFTER_SWEEP] = {"event_after_sweep", "select " EVENT_COLUMNS " from " SQL_EVENTS_FROM(
+                                                    "and sweep_key = $4") " order by id limit $3"},
     [EVENT_HORIZON] = {"event_horizon",
                        "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint << 20"},
     [EVENT_PRUNE] =
         {"event_prune",
-         "delete from event where id in (select id from (select id, time from event "
-         "order by id limit 5000) oldest where time < clock_timestamp() - $1 * interval "
-         "'1 ms')"},
+         "with gone as (delete from event where id in (select id from (select id, time from event "
+         "order by id limit 5000) oldest where time < clock_timestamp() - $1 * interval '1 ms') "
+         "returning id) select count(*) from gone"},
+    [EVENT_PRUNE_SETS] =
+        {"event_prune_sets",
+         "with gone as (delete from event_set where id in (select id from (select id, time from "
+         "event_set order by id limit 5000) oldest where time < clock_timestamp() - $1 * interval "
+         "'1 ms') returning id - first + 1 as n) select coalesce(sum(n), 0)::bigint from gone"},
 };
 const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -87,15 +120,11 @@ static void put_event(struct event_columns *c, const struct event_new *e)
     array_str(&c->model, e->model);
 }
 
-as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
-                               struct as_err *err)
+static as_status add_each(struct tx *t, const struct event_new *events, size_t n, int64_t first,
+                          struct as_err *err)
 {
     AS_AUTO(event_columns_done) struct event_columns c = {0};
     struct str *array = &c.type;
-    if (n == 0)
-        return AS_OK;
-    if ((int64_t)n > TX_EVENTS_MAX - t->events)
-        return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
     for (size_t i = 0; i < EVENT_ARRAYS; i++)
         array_open(&array[i]);
     for (size_t i = 0; i < n; i++)
@@ -105,8 +134,6 @@ as_status store_event_add_many(struct tx *t, const struct event_new *events, siz
         if (array[i].failed)
             return as_fail_nomem(err);
     }
-    const int64_t first = t->events;
-    t->events += (int64_t)n;
     return tx_exec(t, &stmts[EVENT_ADD],
                    ARGS(arg_i64(first), arg_str(str_cstr(&c.type)), arg_str(str_cstr(&c.sweep_key)),
                         arg_str(str_cstr(&c.sweep)), arg_str(str_cstr(&c.number)),
@@ -115,6 +142,127 @@ as_status store_event_add_many(struct tx *t, const struct event_new *events, siz
                         arg_str(str_cstr(&c.runner)), arg_str(str_cstr(&c.epoch)),
                         arg_str(str_cstr(&c.seat)), arg_str(str_cstr(&c.model))),
                    NULL, err);
+}
+
+/* ---- sets ---- */
+
+/* May these be rows of event_set? A single event is cheaper alone. */
+static bool are_of_trials(const struct event_new *events, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct event_new *e = &events[i];
+        if (!e->has_number || e->sweep_key == 0 || e->has_epoch || e->has_seat || e->model)
+            return false;
+    }
+    return n > 1;
+}
+
+static int compare_sweeps(const void *pa, const void *pb, void *arg)
+{
+    const struct event_new *events = arg;
+    size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+    int by_sweep = as_compare_i64(events[a].sweep_key, events[b].sweep_key);
+    return by_sweep ? by_sweep : as_compare_i64((int64_t)a, (int64_t)b);
+}
+
+/* The arrays of one row. */
+enum { SET_NUMBER, SET_STATE, SET_ATTEMPT, SET_VALUE, SET_REASON, SET_RUNNER, SET_FIELDS };
+
+static void put_field(struct str *c, int field, const struct event_new *e)
+{
+    switch (field) {
+    case SET_NUMBER:
+        array_i64(c, e->number);
+        break;
+    case SET_STATE:
+        array_str(c, e->state);
+        break;
+    case SET_ATTEMPT:
+        array_i64_or_null(c, e->attempt != 0, e->attempt);
+        break;
+    case SET_VALUE:
+        array_f64_or_null(c, e->has_value, e->value);
+        break;
+    case SET_REASON:
+        array_str(c, e->reason);
+        break;
+    default:
+        array_str(c, e->runner);
+        break;
+    }
+}
+
+/* Add a row of the events that order[0..n) names. `row` is used for one array after the other. */
+static bool put_set(struct arrays *x, struct str *row, const struct event_new *events,
+                    const size_t *order, size_t n, int64_t first)
+{
+    const struct event_new *e = &events[order[0]];
+    array_i64(&x->c[0], first);
+    array_i64(&x->c[1], first + (int64_t)n - 1);
+    array_str(&x->c[2], e->type);
+    array_i64(&x->c[3], e->sweep_key);
+    array_str(&x->c[4], e->sweep);
+    for (int f = 0; f < SET_FIELDS; f++) {
+        array_open(row);
+        for (size_t i = 0; i < n; i++)
+            put_field(row, f, &events[order[i]]);
+        array_close(row);
+        if (row->failed)
+            return false;
+        array_str(&x->c[5 + f], str_cstr(row));
+    }
+    return true;
+}
+
+/* How many of the events from order[0] on share a row. */
+static size_t set_length(const struct event_new *events, const size_t *order, size_t n)
+{
+    const struct event_new *e = &events[order[0]];
+    size_t len = 1;
+    while (len < n && len < SET_MAX && events[order[len]].sweep_key == e->sweep_key &&
+           as_streq(events[order[len]].type, e->type))
+        len++;
+    return len;
+}
+
+static as_status add_sets(struct tx *t, const struct event_new *events, size_t n, int64_t first,
+                          struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    AS_AUTO(str_done) struct str row = {0};
+    AS_AUTO(as_freep) size_t *order = as_calloc(n, sizeof *order);
+    if (!order)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    qsort_r(order, n, sizeof *order, compare_sweeps, (void *)events);
+    arrays_open(&x);
+    for (size_t i = 0, len; i < n; i += len) {
+        len = set_length(events, order + i, n - i);
+        if (!put_set(&x, &row, events, order + i, len, first + (int64_t)i))
+            return as_fail_nomem(err);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK)
+        return st;
+    return tx_exec(t, &stmts[EVENT_ADD_SETS],
+                   ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                        arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                        arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10)),
+                   NULL, err);
+}
+
+as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
+                               struct as_err *err)
+{
+    if (n == 0)
+        return AS_OK;
+    if ((int64_t)n > TX_EVENTS_MAX - t->events)
+        return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
+    const int64_t first = t->events;
+    t->events += (int64_t)n;
+    return are_of_trials(events, n) ? add_sets(t, events, n, first, err)
+                                    : add_each(t, events, n, first, err);
 }
 
 as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err *err)
@@ -156,11 +304,22 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
+static as_status prune(struct tx *t, int which, int64_t keep_ms, int64_t *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[which], ARGS(arg_i64(keep_ms)), &r, err);
+    if (st == AS_OK)
+        *ret = result_i64(&r, 0, 0);
+    return st;
+}
+
 as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
+    int64_t each = 0, of_sets = 0;
+    as_status st = prune(t, EVENT_PRUNE, keep_ms, &each, err);
     if (st == AS_OK)
-        *ret_removed = n;
+        st = prune(t, EVENT_PRUNE_SETS, keep_ms, &of_sets, err);
+    if (st == AS_OK)
+        *ret_removed = each + of_sets;
     return st;
 }

@@ -27,7 +27,7 @@ struct event_new {
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,
                                         struct as_err *err);
 
-/* The same for n events, in their order, in one statement. */
+/* The same for n events, in one statement. Those of one sweep keep their order. */
 AS_MUST_CHECK as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
                                              struct as_err *err);
 
@@ -39,6 +39,7 @@ AS_MUST_CHECK as_status store_event_after(struct tx *t, struct arena *a, int64_t
 /* The id up to which no new event can appear. */
 AS_MUST_CHECK as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err);
 
+/* Remove the oldest events, some thousand at most. */
 AS_MUST_CHECK as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
                                           struct as_err *err);
 

@@ -38,8 +38,8 @@ static const struct stmt stmts[] = {
     [METRICS_DEAD] =
         {"metrics_dead",
          "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
-         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event', 'gang', "
-         "'gang_seat') "
+         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event', "
+         "'event_set', 'gang', 'gang_seat') "
          "order by 1"},
 };
 const struct stmt_set metrics_stmts = {"metrics", stmts, AS_ARRAY_LEN(stmts)};

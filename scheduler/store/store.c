@@ -296,10 +296,11 @@ int64_t store_up_ns(struct store *db)
 
 /* The statements of a batch work on sets of a few hundred rows that they name by key. A plan by
  * statistics may choose otherwise on tables that nobody has analysed, so these connections only
- * have the plan that is right: each row by its index. */
+ * have the plan that is right: each row by its index. None of their commits waits for the disk. */
 static const char *const lane_options[LANES] = {
     [LANE_SHARED] = "",
-    [LANE_BATCH] = " -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off -c "
+    [LANE_BATCH] = " -c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c "
+                   "enable_hashjoin=off -c "
                    "enable_mergejoin=off -c enable_seqscan=off -c enable_bitmapscan=off -c "
                    "enable_material=off -c enable_memoize=off -c jit=off -c "
                    "max_parallel_workers_per_gather=0"};
@@ -496,7 +497,7 @@ as_status store_sync(struct store *db, int64_t sent_ns, struct as_err *err)
  * untouched if there is no connection. */
 static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
-    static const char begin[] = "begin; set local synchronous_commit = off";
+    const char *begin = kind == TX_BATCH ? "begin" : "begin; set local synchronous_commit = off";
     struct conn *c = NULL;
     as_status st = kind == TX_BATCH ? disk_open(db, err) : AS_OK;
     if (st == AS_OK)

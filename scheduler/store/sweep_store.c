@@ -319,7 +319,10 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
-    [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
+    [SWEEP_DELETE_EVENTS] =
+        {"sweep_delete_events",
+         "with sets as (delete from event_set where sweep_key = $1) delete from "
+         "event where sweep_key = $1"},
     [SWEEP_TARGET] = {"sweep_target",
                       "select " TARGET_COLUMNS " from trial t join sweep s on s.key = "
                       "t.sweep_key where t.sweep_key = $1 and case when s.goal = 'maximize' then "

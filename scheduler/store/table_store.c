@@ -1,4 +1,4 @@
-/* Tables trial, measurement, attempt, gang_seat and event, read for the tables of a sweep.
+/* Tables trial, measurement, attempt, gang_seat and of events, read for the tables of a sweep.
  *
  * Points are read by trial, from the beginning of the primary key of measurement, so no plan
  * depends on statistics. An attempt 0 stands for the values that a person added with a trial. */
@@ -8,6 +8,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_events_priv.h"
 
 enum {
     TABLE_SWEEP,
@@ -25,8 +26,8 @@ enum {
     FIRST(i64, n_trials, "s.n_total")                                                              \
     NEXT(i64, horizon, "x.id")                                                                     \
     NEXT(i64, last_event,                                                                          \
-         "(select max(e.id) from event e where e.sweep_key = s.key and e.id <= "                   \
-         "x.id)")                                                                                  \
+         "greatest((select max(e.id) from event e where e.sweep_key = s.key and e.id <= x.id), "   \
+         "(select max(e.id) from event_set e where e.sweep_key = s.key and e.id <= x.id))")        \
     NEXT(text, document, "case when $2 then s.document end")
 COLUMNS_WHOLE_ROW(struct table_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
@@ -115,11 +116,17 @@ static const struct stmt stmts[] = {
     [TABLE_ROWS_OF] = {"table_rows_of", "select " ROW_COLUMNS " from trial where sweep_key = $1 "
                                         "and number = any ($2::int[]) order by number"},
     [TABLE_CHANGES] = {"table_changes",
-                       "select " CHANGE_COLUMNS " from event where sweep_key = $1 and id > $2 and "
-                       "id <= $3 and number is not null group by number order by number"},
+                       "select " CHANGE_COLUMNS
+                       " from (select id, type, number, attempt from event "
+                       "where sweep_key = $1 and id > $2 and id <= $3 and number is not null union "
+                       "all select " SQL_EVENT_ID ", s.type, x.number, x.attempt from event_set "
+                       "s" SQL_EVENT_UNPACKED " where s.sweep_key = $1 and s.id > $2 and s.id <= "
+                       "$3) e group by number order by number"},
     [TABLE_COVERED] = {"table_covered",
-                       "select time > clock_timestamp() - $2 * interval '1 ms' from event where "
-                       "id <= $1 order by id desc limit 1"},
+                       "select time > clock_timestamp() - $2 * interval '1 ms' from ((select id, "
+                       "time from event where id <= $1 order by id desc limit 1) union all (select "
+                       "id, time from event_set where id <= $1 order by id desc limit 1)) e order "
+                       "by id desc limit 1"},
     [TABLE_POINTS] =
         {"table_points",
          "select " POINT_COLUMNS " from unnest($3::int[], $4::int[], $5::bigint[]) with ordinality "

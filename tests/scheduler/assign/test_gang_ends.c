@@ -362,7 +362,7 @@ START_TEST(events_tell_what_happened)
     ck_ok(calls_lost(seat(0), 1, 2), err);
     pg_fixture_text(s.url,
                     "select string_agg(state || ' ' || epoch || coalesce(' ' || seat || ' ' || "
-                    "runner, ''), ', ' order by id) from event where type = 'gang.changed'",
+                    "runner, ''), ', ' order by id) from event_each where type = 'gang.changed'",
                     text, sizeof text);
     ck_assert_str_eq(text, "gathering 0, running 1, running 1 0 a, running 1 1 a, running 1 2 a, "
                            "lost 1 2 a, waiting 2");

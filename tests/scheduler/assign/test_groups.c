@@ -248,8 +248,9 @@ START_TEST(other_shapes_wait_in_the_queue)
                            "and attempt = 0"),
                      queued);
     ck_assert_int_eq(
-        pg_fixture_i64(s.url, "select count(*) from event where state = 'queued' and attempt is "
-                              "null"),
+        pg_fixture_i64(s.url,
+                       "select count(*) from event_each where state = 'queued' and attempt is "
+                       "null"),
         queued);
     char first[SHAPE_MAX];
     snprintf(first, sizeof first, "%s", list.rows[0].shape);

@@ -82,7 +82,8 @@ static void drive_learner(struct suggester *sg)
     }
     ck_assert_int_eq(count("state = 'completed'"), 30);
     ck_assert_uint_eq(most, 4);
-    ck_assert_int_gt(pg_fixture_i64(s.url, "select count(*) from event where state = 'queued'"), 0);
+    ck_assert_int_gt(
+        pg_fixture_i64(s.url, "select count(*) from event_each where state = 'queued'"), 0);
     check_replay("a");
 }
 

@@ -496,7 +496,7 @@ START_TEST(equal_with_forks)
                      10);
     /* that they have what their parents had kept; checkpoints go with the ends of trials */
     ck_assert_int_ge(pg_fixture_i64(s.url,
-                                    "select count(*) from event where reason like 'it goes on "
+                                    "select count(*) from event_each where reason like 'it goes on "
                                     "from trial %' and reason not like '%left no "
                                     "checkpoint%'"),
                      10);

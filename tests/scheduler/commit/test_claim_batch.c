@@ -116,7 +116,7 @@ static void same_tables(void)
         "n_completed, n_suggested, turns, started_at is null), ',' order by id) from sweep",
         "select string_agg(id, ',' order by served) from sweep",
         "select string_agg(concat_ws('|', type, sweep, number, state, attempt, runner), ',' order "
-        "by sweep, number, attempt, type, state) from event where type = 'trial.changed'"};
+        "by sweep, number, attempt, type, state) from event_each where type = 'trial.changed'"};
     for (size_t i = 0; i < AS_ARRAY_LEN(queries); i++) {
         static char l[400000], r[400000];
         pg_fixture_text(s.url, queries[i], l, sizeof l);

@@ -454,7 +454,7 @@ START_TEST(files_are_replaced_as_sets)
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
                                            "'checkpoint'"),
                      0);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_each where type = "
                                            "'trial.changed' and state = 'running' and attempt = 2 "
                                            "and reason = 'b: its content is gone'"),
                      1);

@@ -199,7 +199,7 @@ START_TEST(a_cancelled_sweep_ends_all_its_live_trials)
     pg_fixture_exec(s.url, "insert into trial (sweep_key, number, state, params, suggestion, seed, "
                            "suggestion_index) select key, n, 'queued', '{\"x\": 0.5}', '{}', 1, n "
                            "from sweep, generate_series(8, 2299) n");
-    int64_t before = pg_fixture_i64(s.url, "select max(id) from event");
+    int64_t before = pg_fixture_i64(s.url, "select max(id) from event_each");
     const struct sweep_patch patch = {.state = &cancelled};
     ck_ok(sweep_change(s.db, &s.a, "a", &patch, NULL, &changed, &err), err);
     ck_assert_int_eq(changed.sweep.counts.by_state[TRIAL_CANCELLED], TRIALS - 1);
@@ -210,11 +210,12 @@ START_TEST(a_cancelled_sweep_ends_all_its_live_trials)
                                            "'cancelled' and ended_at is not null"),
                      7);
     char sql[300];
-    snprintf(sql, sizeof sql,
-             "select count(*) from (select number, row_number() over (order by id) as place from "
-             "event where id > %lld and type = 'trial.changed' and state = 'cancelled') e where "
-             "e.place = e.number + 1 + case when e.number > 3 then -1 else 0 end",
-             (long long)before);
+    snprintf(
+        sql, sizeof sql,
+        "select count(*) from (select number, row_number() over (order by id) as place from "
+        "event_each where id > %lld and type = 'trial.changed' and state = 'cancelled') e where "
+        "e.place = e.number + 1 + case when e.number > 3 then -1 else 0 end",
+        (long long)before);
     ck_assert_int_eq(pg_fixture_i64(s.url, sql), TRIALS - 1);
 }
 END_TEST

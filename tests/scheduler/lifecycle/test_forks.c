@@ -109,9 +109,10 @@ START_TEST(a_fork_takes_the_place)
     ck_assert(l.rows[0].number == 2 && l.rows[0].attempt == 1 && l.rows[0].files.n == 1);
     ck_assert_str_eq(l.rows[0].files.rows[0].path, "at/state");
     ck_assert_int_eq(l.rows[0].files.rows[0].size, 10);
-    ck_assert_int_eq(count("select count(*) from event where number = 2 and state = 'queued' and "
-                           "reason = 'it goes on from trial 0 at step 2, in place of trial 1'"),
-                     1);
+    ck_assert_int_eq(
+        count("select count(*) from event_each where number = 2 and state = 'queued' and "
+              "reason = 'it goes on from trial 0 at step 2, in place of trial 1'"),
+        1);
     ck_assert_int_eq(count("select planned from sweep"), 3);
     /* its own steps alone are spent, and it reaches the next rung */
     ck_assert(!report_at(ref("a", 2), 4, 0.4));
@@ -131,7 +132,7 @@ START_TEST(nothing_was_kept)
     ck_assert(!report_at(ref("a", 0), 2, 0.5));
     ck_assert(report_at(ref("a", 1), 2, 0.6));
     ck_assert_int_eq(
-        count("select count(*) from event where number = 2 and reason like '%its parent "
+        count("select count(*) from event_each where number = 2 and reason like '%its parent "
               "left no checkpoint there, so it begins from its start'"),
         1);
     end(&s, ref("a", 1), OUTCOME_PRUNED);
@@ -182,7 +183,7 @@ START_TEST(a_lost_runner_loses_no_fork)
     /* a checkpoint that is lost is said once, and then it has none */
     struct attempt_ref r = ref("a", 2);
     ck_ok(attempt_lost_checkpoint(s.db, &r, NULL, "its content is gone", &err), err);
-    ck_assert_int_eq(count("select count(*) from event where number = 2 and reason like "
+    ck_assert_int_eq(count("select count(*) from event_each where number = 2 and reason like "
                            "'%its content is gone%'"),
                      1);
     ck_assert_int_eq(count("select count(*) from trial_file where number = 2"), 0);

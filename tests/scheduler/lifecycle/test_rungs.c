@@ -204,10 +204,11 @@ START_TEST(the_best_one_is_promoted)
     row = trial_of(&s, "a", 0);
     ck_assert_ptr_nonnull(strstr(row.reason, "rank 2 of 6 at step 3"));
     ck_assert_int_eq(count("select n_promoted from sweep"), 2);
-    ck_assert_int_eq(count("select count(*) from event where type = 'trial.rung'"), 7);
-    ck_assert_int_eq(count("select count(*) from event where type = 'trial.changed' and state = "
-                           "'queued' and number = 0"),
-                     1);
+    ck_assert_int_eq(count("select count(*) from event_each where type = 'trial.rung'"), 7);
+    ck_assert_int_eq(
+        count("select count(*) from event_each where type = 'trial.changed' and state = "
+              "'queued' and number = 0"),
+        1);
 }
 END_TEST
 

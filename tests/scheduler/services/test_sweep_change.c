@@ -239,8 +239,9 @@ START_TEST(what_was_changed_is_kept)
     ck_assert_str_eq(list.rows[1].by, "tok1");
     ck_assert_int_gt(list.rows[1].changed_ms, 0);
     ck_assert_int_eq(
-        pg_fixture_i64(s.url, "select count(*) from event where type = 'sweep.changed' and reason "
-                              "= 'max_trials 2 -> 7; wall_time none -> 3600 s'"),
+        pg_fixture_i64(s.url,
+                       "select count(*) from event_each where type = 'sweep.changed' and reason "
+                       "= 'max_trials 2 -> 7; wall_time none -> 3600 s'"),
         1);
     ck_fails(sweep_changes(s.db, &s.a, "b", &list, &err), AS_E_NOT_FOUND, err, "'b'");
 }
@@ -264,7 +265,7 @@ START_TEST(tags_and_remarks)
     ck_assert_str_eq(list.rows[0].changes,
                      "{\"tags\":{\"from\":\"x\",\"to\":\"y, team=vision, y\"},\"remarks\":{"
                      "\"from\":null,\"to\":\"for *us*\"}}");
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_each where type = "
                                            "'sweep.changed' and reason = 'other tags; other "
                                            "remarks'"),
                      1);

@@ -119,7 +119,7 @@ START_TEST(creates_nothing)
     AS_AUTO(faults_done) struct faults faults = {0};
     (void)preview(DOCUMENT("{'method': 'gp'}"), 8, &faults);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep"), 0);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event"), 0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_each"), 0);
     JSON_AUTO list = json_array();
     struct preview_row row;
     ck_fails(sweep_preview(s.db, &s.a, list, 8, &faults, &row, &err), AS_E_INVAL, err, "a list");

@@ -71,7 +71,7 @@ START_TEST(bad_documents_change_nothing)
         json_decref(doc);
     }
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep"), 0);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event"), 0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_each"), 0);
 }
 END_TEST
 

@@ -417,8 +417,8 @@ START_TEST(a_list_is_added_as_one)
     ck_assert_str_eq(x.reason, "it burnt");
     ck_assert_int_eq(sweep_of_id(&s, "a").planned, 5);
     ck_assert(sweep_of_id(&s, "a").best_value == 1.5);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where number is not null"),
-                     4);
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url, "select count(*) from event_each where number is not null"), 4);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), 3);
 }
 END_TEST

@@ -45,7 +45,7 @@ START_TEST(tags_come_and_go)
     ck_assert_str_eq(tags_of(2), "[\"good\"]");
     ck_assert_int_eq(tag("{'numbers': [2], 'remove': ['good', 'nothing']}"), 1);
     ck_assert_str_eq(tags_of(2), "[]");
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where type = "
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_each where type = "
                                            "'trial.changed' and reason = 'other tags'"),
                      5);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_COMPLETED);

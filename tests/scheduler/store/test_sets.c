@@ -219,19 +219,124 @@ START_TEST(sets_of_events_keep_their_order_and_nulls)
 }
 END_TEST
 
+/* Events of trials of two sweeps, by turns; from the 40th on of another type. */
+#define N_EVENTS 100
+
+static void trial_events(struct event_new *ret, struct arena *a)
+{
+    for (int i = 0; i < N_EVENTS; i++)
+        ret[i] = (struct event_new){.type = i < 40 ? "trial.measured" : "trial.changed",
+                                    .sweep_key = 7 + i % 2,
+                                    .sweep = i % 2 ? "b" : "a",
+                                    .has_number = true,
+                                    .number = i,
+                                    .state = i % 3 ? "run\"ning\\" : NULL,
+                                    .attempt = i % 4,
+                                    .has_value = i % 5 > 0,
+                                    .value = i / 3.0,
+                                    .reason = i % 7 ? NULL : "null, {it} \"was\" lost",
+                                    .runner = i % 2 ? arena_printf(a, "r-%d", i) : NULL};
+}
+
+static struct event_list events_from(int64_t sweep_key, int64_t after, int64_t limit)
+{
+    struct event_list list;
+    struct tx_run run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run))
+        run.status = store_event_after(run.tx, &s.a, sweep_key, after, limit, &list, &err);
+    ck_ok(run.status, err);
+    return list;
+}
+
+/* The event is that of the trial with its number. */
+static void check_trial_event(const struct event_row *e, const struct event_new *all)
+{
+    const struct event_new *x = &all[e->number];
+    ck_assert(as_streq(e->type, x->type) && as_streq(e->sweep, x->sweep));
+    ck_assert(as_streq(e->state, x->state) && as_streq(e->reason, x->reason));
+    ck_assert(as_streq(e->runner, x->runner) && e->attempt == x->attempt && e->has_number);
+    ck_assert(e->has_value == x->has_value && (!x->has_value || e->value == x->value));
+    ck_assert(!e->has_epoch && !e->has_seat && !e->model && e->time_ms > 0);
+}
+
+/* Read in pages of each size: the ids have no gap, and those of one sweep keep their order. */
+static void check_pages(const struct event_new *all, int64_t sweep_key, int64_t first, size_t n)
+{
+    for (int64_t limit = 1; limit <= N_EVENTS + 3; limit += limit < 9 ? 1 : 17) {
+        int64_t after = 0, numbers[2] = {-1, -1};
+        size_t got = 0;
+        for (;;) {
+            const struct event_list l = events_from(sweep_key, after, limit);
+            ck_assert_uint_le(l.n, (size_t)limit);
+            for (size_t i = 0; i < l.n; i++) {
+                const struct event_row *e = &l.rows[i];
+                ck_assert_int_gt(e->id, after);
+                after = e->id;
+                if (sweep_key == 0)
+                    ck_assert_int_eq(e->id, first + (int64_t)got);
+                got++;
+                if (!e->has_number)
+                    continue;
+                check_trial_event(e, all);
+                ck_assert_int_gt(e->number, numbers[e->number % 2]);
+                numbers[e->number % 2] = e->number;
+            }
+            if (l.n == 0)
+                break;
+        }
+        ck_assert_uint_eq(got, n);
+    }
+}
+
+START_TEST(events_of_trials_share_rows)
+{
+    struct event_new all[N_EVENTS];
+    const struct event_new other = {.type = "sweep.changed", .sweep_key = 7, .sweep = "a"};
+    trial_events(all, &s.a);
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_event_add(run.tx, &other, &err);
+        if (run.status == AS_OK)
+            run.status = store_event_add_many(run.tx, all, N_EVENTS, &err);
+        if (run.status == AS_OK)
+            run.status = store_event_add(run.tx, &other, &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event"), 2);
+    /* of each sweep 20 measured and 30 changed */
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event_set"), 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(distinct id) from event_each"),
+                     N_EVENTS + 2);
+    int64_t first = pg_fixture_i64(s.url, "select min(id) from event_each");
+    check_pages(all, 0, first, N_EVENTS + 2);
+    check_pages(all, 7, first, N_EVENTS / 2 + 2);
+    check_pages(all, 8, first, N_EVENTS / 2);
+    int64_t removed = 0;
+    pg_fixture_exec(s.url, "update event_set set time = now() - interval '8 days' where sweep_key "
+                           "= 7");
+    run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        run.status = store_event_prune(run.tx, INT64_C(7) * 86400 * 1000, &removed, &err);
+    ck_ok(run.status, err);
+    ck_assert_int_eq(removed, N_EVENTS / 2);
+}
+END_TEST
+
 /* The plans of the statements that take sets join by index, whatever the tables look like: nobody
  * has analysed them, and they are empty, which invites to read them whole. */
 START_TEST(plans_of_sets_do_not_depend_on_statistics)
 {
     static const char *const sets[] = {"measurement_add", "measurement_latest", "measurement_other",
-                                       "note_put", "event_add"};
+                                       "note_put",        "event_add",          "event_add_sets"};
     static const char *const arguments[] = {
         "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
         "'{1,1}','{1,2}','{1,2}','{a,b}'",
         "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
         "'{1,1}','{1,2}','{1,2}','{a,b}','{c,d}',64",
         "0,'{trial.measured}','{1}','{a}','{1}','{b}','{1}',"
-        "'{1}','{c}','{d}','{1}','{1}','{e}'"};
+        "'{1}','{c}','{d}','{1}','{1}','{e}'",
+        "'{0}','{1}','{trial.measured}','{1}','{a}','{\"{1,2}\"}','{\"{a,b}\"}','{\"{1,2}\"}',"
+        "'{\"{1,2}\"}','{\"{a,b}\"}','{\"{a,b}\"}'"};
     PGconn *c = PQconnectdb(s.url);
     for (int mode = 0; mode < 2; mode++) {
         PQclear(PQexec(c, mode ? "set plan_cache_mode = force_generic_plan"
@@ -305,8 +410,8 @@ static PGresult *explain(PGconn *c, const struct stmt *st)
 /* Is it a scan of a whole table that grows? */
 static bool reads_whole(const char *line)
 {
-    static const char *const large[] = {"trial ",      "attempt ", "measurement ", "event ",
-                                        "trial_note ", "sweep ",   "client "};
+    static const char *const large[] = {"trial ",     "attempt ",    "measurement ", "event ",
+                                        "event_set ", "trial_note ", "sweep ",       "client "};
     const char *at = strstr(line, "Seq Scan on public.");
     for (size_t i = 0; at && i < AS_ARRAY_LEN(large); i++)
         if (as_starts_with(at + strlen("Seq Scan on public."), large[i]))
@@ -428,6 +533,7 @@ Suite *test_suite(void)
     tcase_add_test(c, sets_of_points_that_differ_are_found);
     tcase_add_test(c, sets_of_notes_are_like_single_ones);
     tcase_add_test(c, sets_of_events_keep_their_order_and_nulls);
+    tcase_add_test(c, events_of_trials_share_rows);
     tcase_add_test(c, counts_change_once_for_each_statement);
     tcase_add_test(c, measurements_are_updates_in_place);
     tcase_add_test(c, plans_of_sets_do_not_depend_on_statistics);
