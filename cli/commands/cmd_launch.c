@@ -23,7 +23,8 @@ struct launch {
     int64_t runners, scale;
     const char *memory;
     bool print, status, stop;
-    json_t *tree;                              /* owned: of a spec that was read */
+    bool is_engines; /* what failed was the engine's: no hint about the server */
+    json_t *tree;    /* owned: of a spec that was read */
     char *token_file, *token, *logs, *program; /* owned: texts of the spec */
 };
 
@@ -102,7 +103,7 @@ static as_status print_jobs(struct launch *l, struct as_err *err)
         s->token_file = "/path/of/runner.token"; /* --runner-token FILE */
     as_status st = fleet_spec_check(s, err);
     if (st == AS_OK)
-        st = engine_of(s)->print(s, jobs_of(s, l->runners), &text, err);
+        st = engine_of(s)->print(s, jobs_of(s, l->runners > 0 ? l->runners : 1), &text, err);
     return st < 0 ? st : session_print_text(&text, err);
 }
 
@@ -110,6 +111,7 @@ static as_status submit(struct launch *l, int64_t jobs, struct as_err *err)
 {
     const struct fleet_spec *s = &l->spec;
     as_status st = jobs > 0 ? engine_of(s)->submit(s, jobs, l->token, err) : AS_OK;
+    l->is_engines = st < 0;
     if (st == AS_OK && jobs > 0)
         say("%lld job%s of the fleet %s: assay launch %s --name %s --status", (long long)jobs,
             jobs == 1 ? "" : "s", s->name, fleet_engine_words[s->engine], s->name);
@@ -145,17 +147,18 @@ static as_status read_saved(struct launch *l, struct as_err *err)
     return st;
 }
 
-static as_status look(const struct launch *l, struct fleet_units *units, struct fleet_look *ret,
+static as_status look(struct launch *l, struct fleet_units *units, struct fleet_look *ret,
                       struct as_err *err)
 {
     JSON_AUTO runners = NULL;
     as_status st = engine_of(&l->spec)->list(&l->spec, units, err);
+    l->is_engines = st < 0;
     if (st == AS_OK)
         st = request_list(l->session.client, "/v1/runners", NULL, 0, &runners, err);
     return st == AS_OK ? fleet_look_make(&l->spec, units, runners, NULL, ret, err) : st;
 }
 
-static as_status print_status(const struct launch *l, struct as_err *err)
+static as_status print_status(struct launch *l, struct as_err *err)
 {
     AS_AUTO(fleet_units_done) struct fleet_units units = {0};
     AS_AUTO(fleet_look_done) struct fleet_look at = {0};
@@ -192,6 +195,7 @@ static as_status scale(struct launch *l, int64_t keep, struct as_err *err)
         st = fleet_look_surplus(&at, keep, &ids, &n, err);
     if (st == AS_OK && n > 0) {
         st = engine_of(&l->spec)->stop(&l->spec, ids, n, err);
+        l->is_engines = st < 0;
         if (st == AS_OK)
             say("%zu job%s: their runners hand back what they run, and leave", n,
                 n == 1 ? "" : "s");
@@ -272,7 +276,8 @@ int cmd_launch(const struct verb *v, int argc, char **argv)
         as_status st = read_engine(&l, argv + 1, n, &err);
         if (st == AS_OK)
             st = run(&l, &err);
-        code = session_end(&l.session, st, &err);
+        code =
+            l.is_engines ? exit_with_error(v->name, st, &err) : session_end(&l.session, st, &err);
     }
     launch_done(&l);
     return code;

@@ -11,14 +11,6 @@ void shell_quote(struct str *b, const char *text)
     str_putc(b, '\'');
 }
 
-void shell_option(struct str *b, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    str_printf(b, " %s ", name);
-    shell_quote(b, text);
-}
-
 void shell_number(struct str *b, const char *name, int64_t v, const char *unit)
 {
     if (v > 0)

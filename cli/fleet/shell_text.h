@@ -7,9 +7,7 @@
 /* Append the text as one word of the shell, whatever it has in it: 'it'\''s'. */
 void shell_quote(struct str *b, const char *text);
 
-/* Append " NAME 'text'"; nothing if the text is NULL. */
-void shell_option(struct str *b, const char *name, const char *text);
-/* The same of a number; nothing if it is 0. `unit` stands behind it. */
+/* Append " NAME N" with `unit` behind it; nothing if the number is 0. */
 void shell_number(struct str *b, const char *name, int64_t v, const char *unit);
 
 /* Append "export NAME='text'" and a line end; nothing if the text is NULL. */

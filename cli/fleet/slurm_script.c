@@ -64,9 +64,10 @@ static void put_header(const struct fleet_spec *s, int64_t jobs, struct str *b)
 /* Slurm 23 says when the job ends; before, the runner counts from its own start. */
 static void put_until(const struct fleet_spec *s, struct str *b)
 {
+    int64_t minutes = (s->time_ms + MIN_MS - 1) / MIN_MS, seconds = minutes * 60;
     if (s->time_ms > 0)
         str_printf(b, "[ -n \"${SLURM_JOB_END_TIME:-}\" ] || export ASSAY_RUNNER_UNTIL=%llds\n",
-                   (long long)((s->time_ms + MIN_MS - 1) / MIN_MS * (MIN_MS / 1000)));
+                   (long long)seconds);
 }
 
 static void put_options(const struct fleet_spec *s, struct str *b)

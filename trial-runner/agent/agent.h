@@ -125,7 +125,8 @@ void *measure_use_main(void *arg);
 void heartbeat_leave(struct agent *a);
 
 /* The main loop. Returns when the runner has drained or `fatal` is set. signal_fd delivers SIGTERM,
- * SIGINT and SIGHUP (drain; a second one kills), and SIGCHLD. */
+ * SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 (drain; a second one kills, unless it comes within a second),
+ * and SIGCHLD. */
 void supervise(struct agent *a, int signal_fd);
 
 #endif

@@ -32,6 +32,7 @@
 #define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
 #define RANK_LAST_LINES 5    /* in its reason: only the log of the leader is kept */
+#define TOGETHER_MS 1000     /* signals within that time are one request */
 #define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
@@ -44,6 +45,7 @@ struct loop {
     struct pollfd *fds;
     size_t fds_cap;
     bool draining, forced;
+    int64_t draining_since_ns;
     int64_t idle_since_ns;
     int64_t childless_since_ns; /* while draining; 0: some child runs */
     char buf[OUTPUT_BYTES];
@@ -359,6 +361,7 @@ static void start_drain(struct loop *l, const char *why)
     struct agent *a = l->agent;
     log_write(LOG_INFO, "leaving", "why=\"%s\" trials=%zu", why, l->n);
     l->draining = true;
+    l->draining_since_ns = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
     a->draining = true;
     pthread_cond_broadcast(&a->changed);
@@ -385,6 +388,13 @@ static void kill_all(struct loop *l)
             child_signal_group(l->groups[i]->pid, SIGKILL);
 }
 
+/* A batch system signals all processes of a job, and srun passes on what it gets itself. So the
+ * same request comes twice, and is no order to kill. */
+static bool comes_with_the_first(const struct loop *l)
+{
+    return clock_mono_ns() - l->draining_since_ns < TOGETHER_MS * NS_PER_MS;
+}
+
 static void take_signals(struct loop *l)
 {
     struct signalfd_siginfo s;
@@ -393,7 +403,7 @@ static void take_signals(struct loop *l)
             continue; /* every round calls reap_children() */
         if (!l->draining)
             start_drain(l, strsignal((int)s.ssi_signo));
-        else if (!l->forced)
+        else if (!l->forced && !comes_with_the_first(l))
             kill_all(l);
     }
 }

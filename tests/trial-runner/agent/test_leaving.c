@@ -77,6 +77,21 @@ START_TEST(a_signal_of_the_batch_system_is_as_sigterm)
 }
 END_TEST
 
+/* Slurm signals the tasks of a job, and srun passes the signal on: both come at once. */
+START_TEST(two_signals_at_once_are_one)
+{
+    struct trial *t = offer_sh(0, "trap 'sleep 0.3; echo state > $ASSAY_CHECKPOINTS/c; exit 0' "
+                                  "TERM; echo ready; while :; do sleep 0.05; done");
+    start_runner(NULL, NULL);
+    AWAIT(log_has(t, "ready"));
+    ck_assert_int_eq(kill(fx.runner, SIGUSR1), 0); /* another one, so that the kernel keeps both */
+    int status = end_runner(SIGTERM);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_str_eq(outcome_of(t), "released");
+    ck_assert_uint_eq(json_array_size(t->checkpoints), 1);
+}
+END_TEST
+
 /* Does it read its signals already? One that comes before that ends the process as any other. */
 static bool reads_signals(pid_t pid)
 {
@@ -121,6 +136,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_trial_is_handed_back_before_the_time_ends);
     tcase_add_test(t, the_end_of_the_job_is_that_of_the_runner);
     tcase_add_loop_test(t, a_signal_of_the_batch_system_is_as_sigterm, 0, 2);
+    tcase_add_test(t, two_signals_at_once_are_one);
     tcase_add_test(t, the_second_runner_waits_for_the_first);
     suite_add_tcase(s, t);
     return s;
