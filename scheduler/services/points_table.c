@@ -354,6 +354,7 @@ as_status points_table_write(const struct points_table *t, const struct table_pa
                                .version = version,
                                .is_whole = part->is_whole,
                                .columns = columns,
-                               .n_columns = AS_ARRAY_LEN(columns)};
+                               .n_columns = AS_ARRAY_LEN(columns),
+                               .is_planar = part->is_planar};
     return columnar_write(&f, ret, err);
 }

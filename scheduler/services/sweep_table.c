@@ -610,6 +610,7 @@ as_status sweep_table_write(const struct sweep_table *t, const struct table_part
                                .version = version,
                                .is_whole = part->is_whole,
                                .columns = w.columns,
-                               .n_columns = w.n_columns};
+                               .n_columns = w.n_columns,
+                               .is_planar = part->is_planar};
     return columnar_write(&f, ret, err);
 }

@@ -32,7 +32,7 @@
 struct made_file {
     char *columns; /* owned; NULL: all */
     size_t max_points;
-    bool is_single;
+    bool is_single, is_planar;
     table_pack_fn *pack;
     char *bytes; /* owned; NULL: no file */
     size_t len;
@@ -292,7 +292,8 @@ static as_status knows_since(struct store *db, struct kept_table *k, int64_t sin
 static bool is_same(const struct made_file *m, const struct table_request *q)
 {
     return m->bytes && m->pack == q->pack && m->is_single == q->is_single &&
-           m->max_points == q->max_points && as_streq(m->columns, q->columns);
+           m->is_planar == q->is_planar && m->max_points == q->max_points &&
+           as_streq(m->columns, q->columns);
 }
 
 static bool is_fresh(const struct kept_table *k, const struct made_file *m)
@@ -325,6 +326,7 @@ static as_status write_part(const struct kept_table *k, const struct table_reque
     const struct table_part part = {.columns = q->columns,
                                     .max_points = q->max_points,
                                     .is_single = q->is_single,
+                                    .is_planar = q->is_planar,
                                     .is_whole = is_whole,
                                     .since = q->since,
                                     .version = k->version};
@@ -350,6 +352,7 @@ static as_status make_file(struct kept_table *k, const struct table_request *q,
     free(ret->bytes);
     *ret = (struct made_file){.max_points = q->max_points,
                               .is_single = q->is_single,
+                              .is_planar = q->is_planar,
                               .pack = q->pack,
                               .version = k->version,
                               .made_ns = now_ns};

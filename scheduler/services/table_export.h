@@ -43,6 +43,7 @@ struct table_request {
     const char *metric;            /* of points; NULL: that of the first objective */
     size_t max_points;             /* of points: for each trial, POINTS_LINE_MIN or more */
     bool is_single;                /* numbers that were measured or searched as f32 */
+    bool is_planar;                /* columns of f64 as planes of bytes (columnar.h) */
     bool has_since;
     int64_t since;       /* the version that the caller has */
     table_pack_fn *pack; /* NULL: as it is */

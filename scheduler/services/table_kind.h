@@ -17,6 +17,7 @@
 struct table_part {
     const char *columns; /* names, a comma between them; `number` is always there. NULL: all */
     size_t max_points;   /* of one trial; only of points */
+    bool is_planar;      /* columns of f64 as planes of bytes (columnar.h) */
     bool is_single;      /* numbers that were measured or searched as f32 */
     bool is_whole;       /* all rows; false: those of trials that changed after `since` */
     int64_t since;

@@ -336,6 +336,22 @@ const steps = {
     assert.match(rows[21], /^1,,20,$/);
   },
 
+  "the output is searched, by keyboard": async () => {
+    await visit("#/sweeps/twin-1/trials/3");
+    const panel = region("Output");
+    const search = panel.getByLabel("Search the output");
+    await search.fill("EPOCH 1");
+    await shows(page, "how many", () => panel.getByRole("status").innerText(), "1 of 11");
+    await search.press("Enter");
+    await search.press("Shift+Enter");
+    await search.press("Shift+Enter");
+    await shows(page, "the last one", () => panel.getByRole("status").innerText(), "11 of 11");
+    await shows(page, "what is marked", () => panel.locator("mark.present").innerText(), "epoch 1");
+    await shows(page, "the text", () => panel.locator("pre").innerText().then((t) => /^assay-train: digits/.test(t)), true);
+    await search.fill("no such line");
+    await shows(page, "nothing", () => panel.getByRole("status").innerText(), "not found");
+  },
+
   "a runner is told to leave, after a question": async () => {
     await visit("#/runners");
     await matches(page, "what is taken", text(region("Runners by state")), /8 of 16/);

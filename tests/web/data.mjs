@@ -58,6 +58,17 @@ const tests = {
     assert.deepEqual(list(t.column("b").values), [0.5, NaN]);
     assert.deepEqual([d.wordAt(t.column("c"), 0), d.wordAt(t.column("c"), 1)], ["w69999", null]);
   },
+  "columns in planes are as those in values"() {
+    const values = [1.5, -0, NaN, 1e300, -2];
+    const bytes = new Uint8Array(Float64Array.from(values).buffer);
+    const planes = new Uint8Array(40);
+    for (let i = 0; i < 5; i++) for (let k = 0; k < 8; k++) planes[k * 5 + i] = bytes[i * 8 + k];
+    const described = (at, more) => JSON.stringify({ rows: 5, version: "1", whole: true, columns: [{ name: "number", type: "u8", at }, { name: "a", type: "f64", at: at + 8, ...more }, { name: "b", type: "f64", at: at + 8, ...more }] }).padEnd(240);
+    const file = (more, body) => { const head = Buffer.alloc(16); head.write("ASYCOLS1"); head.writeUInt32LE(240, 8); return Buffer.concat([head, Buffer.from(described(256, more)), Buffer.from([0, 1, 2, 3, 4, 0, 0, 0]), body]); };
+    const read = (more, body) => d.parseTable(bytesOf(file(more, Buffer.from(body)))).columns.map((c) => list(c.values));
+    assert.deepEqual(read({ planes: true }, planes), [values, values]);
+    assert.deepEqual(read({}, bytes), [values, values]);
+  },
   "a file that is no table is refused"() {
     const good = table([trial(0), trial(1)]);
     assert.throws(() => read(Buffer.from("ASY")), /3 bytes/);

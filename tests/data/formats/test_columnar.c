@@ -74,6 +74,43 @@ START_TEST(layout)
 }
 END_TEST
 
+/* Bytes in planes come back as they were, and columns of equal values share a place. */
+START_TEST(planes)
+{
+    static const double a[3] = {1.5, -0.0, 1e300}, same[3] = {1.5, -0.0, 1e300};
+    const double other[3] = {1.5, 0.0, NAN};
+    const struct columnar_column columns[] = {
+        {.name = "a", .type = COLUMNAR_F64, .values = a},
+        {.name = "other", .type = COLUMNAR_F64, .values = other},
+        {.name = "same", .type = COLUMNAR_F64, .values = same},
+        {.name = "n", .type = COLUMNAR_U32, .values = "\1\0\0\0\2\0\0\0\3\0\0\0"}};
+    const struct columnar f = {.n_rows = 3,
+                               .version = "1",
+                               .is_planar = true,
+                               .columns = columns,
+                               .n_columns = AS_ARRAY_LEN(columns)};
+    AS_AUTO(str_done) struct str b = {0};
+    struct columnar got;
+    uint32_t room = 0;
+    ck_ok(columnar_write(&f, &b, &err), err);
+    memcpy(&room, b.s + 8, 4);
+    ck_assert_uint_eq(b.len, 16 + room + 2 * sizeof a + 16);
+    for (size_t plane = 0; plane < 8; plane++)
+        for (size_t i = 0; i < 3; i++)
+            ck_assert_int_eq(b.s[16 + room + plane * 3 + i], ((const char *)a)[i * 8 + plane]);
+    ck_ok(columnar_parse(b.s, b.len, &arena, &got, &err), err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(columns); i++)
+        ck_assert_mem_eq(got.columns[i].values, columns[i].values,
+                         3 * columnar_type_size(columns[i].type));
+    const struct columnar empty = {
+        .version = "1", .is_planar = true, .columns = columns, .n_columns = 2};
+    str_clear(&b);
+    ck_ok(columnar_write(&empty, &b, &err), err);
+    ck_ok(columnar_parse(b.s, b.len, &arena, &got, &err), err);
+    ck_assert_uint_eq(got.n_rows, 0);
+}
+END_TEST
+
 START_TEST(no_rows_and_no_columns)
 {
     AS_AUTO(str_done) struct str b = {0};
@@ -164,6 +201,8 @@ START_TEST(damaged_headers_are_refused)
         ONE("{\"name\":\"a\",\"type\":\"dict\",\"at\":128,\"width\":3,\"words\":[\"a\"]}"),
         ONE("{\"name\":\"a\",\"type\":\"dict\",\"at\":128,\"width\":2,\"words\":[1]}"),
         ONE("{\"name\":\"a\",\"type\":\"dict\",\"at\":128,\"width\":2,\"words\":[\"a\"]}"),
+        ONE("{\"name\":\"a\",\"type\":\"u32\",\"at\":128,\"planes\":true}"),
+        ONE("{\"name\":\"a\",\"type\":\"f64\",\"at\":1000000,\"planes\":true}"),
         "{\"rows\":99,\"version\":\"1\",\"whole\":true,\"columns\":[{\"name\":\"a\",\"type\":"
         "\"f64\",\"at\":8}]}"};
     for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++)
@@ -179,6 +218,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, NULL, teardown);
     tcase_add_test(t, round_trip);
     tcase_add_test(t, layout);
+    tcase_add_test(t, planes);
     tcase_add_test(t, no_rows_and_no_columns);
     tcase_add_test(t, width_of_words);
     tcase_add_test(t, text_that_is_not_utf8_is_refused);

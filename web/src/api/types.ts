@@ -2377,21 +2377,21 @@ export interface Operations {
   /** All trials of a sweep as columns of numbers, and which of them changed since */
   "GET /v1/sweeps/{sweep}/table": {
     path: {sweep: string};
-    query: {columns?: string; precision?: "double" | "single"; since?: number};
+    query: {columns?: string; precision?: "double" | "single"; layout?: "values" | "planes"; since?: number};
     body: undefined;
     result: Blob;
   };
   /** The curves of all trials: a metric's points, thinned, as columns of numbers */
   "GET /v1/sweeps/{sweep}/points": {
     path: {sweep: string};
-    query: {metric?: MetricName; max_points?: number; precision?: "double" | "single"; since?: number};
+    query: {metric?: MetricName; max_points?: number; precision?: "double" | "single"; layout?: "values" | "planes"; since?: number};
     body: undefined;
     result: Blob;
   };
   /** The attempts of all trials as columns of numbers, for a timeline */
   "GET /v1/sweeps/{sweep}/attempts": {
     path: {sweep: string};
-    query: {since?: number};
+    query: {layout?: "values" | "planes"; since?: number};
     body: undefined;
     result: Blob;
   };

@@ -1,7 +1,7 @@
 /* Reads the columnar format of `GET /v1/sweeps/{sweep}/table` and its like, little-endian:
  *   8 bytes "ASYCOLS1", u32 length of the header, u32 zero; the header (JSON, padded with spaces);
  *   then the arrays, each beginning at a multiple of 8 bytes from the start of the file.
- * The header: {rows, version, whole, columns: [{name, type, at, width?, words?}]}. Types: u8, u32,
+ * The header: {rows, version, whole, columns: [{name, type, at, width?, words?, planes?}]}. Types: u8, u32,
  * f32, f64, and dict (`width` 2 or 4 bytes; the largest index says that there is no value). */
 import { MISSING, type Column } from "./columns";
 
@@ -21,6 +21,8 @@ interface Described {
   type: string;
   at: number;
   width?: number;
+  /** Of f64: the first bytes of all values, then the second bytes, and so on. */
+  planes?: boolean;
   words?: string[];
 }
 
@@ -71,11 +73,21 @@ export function parseTable(buffer: ArrayBuffer): Part {
   return { version: String(header.version), whole: header.whole, number, columns };
 }
 
+function fromPlanes(planes: Uint8Array, rows: number): Float64Array {
+  const bytes = new Uint8Array(rows * 8);
+  for (let plane = 0; plane < 8; plane++) {
+    const from = plane * rows;
+    for (let i = 0, to = plane; i < rows; i++, to += 8) bytes[to] = planes[from + i]!;
+  }
+  return new Float64Array(bytes.buffer);
+}
+
 function arrayOf(buffer: ArrayBuffer, d: Described, rows: number): Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array {
   const type = d.type === "dict" ? (d.width === 4 ? "u32" : d.width === 2 ? "u16" : "") : d.type;
   const size = { f64: 8, f32: 4, u32: 4, u16: 2, u8: 1 }[type];
   need(size !== undefined, `column '${d.name}' has the type '${d.type}'${d.width === undefined ? "" : ` of ${d.width} bytes`}`);
   need(Number.isInteger(d.at) && d.at >= 0 && d.at % 8 === 0 && d.at + rows * size <= buffer.byteLength, `column '${d.name}' lies at ${d.at}, outside of the file or at no multiple of 8`);
+  if (d.planes && type === "f64") return fromPlanes(new Uint8Array(buffer, d.at, rows * 8), rows);
   const Made = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array }[type as "f64"];
   return new Made(buffer, d.at, rows);
 }

@@ -41,7 +41,7 @@ export class SweepTable {
 
   /** Whether the answer was a whole table. */
   async #loadPart(signal: AbortSignal): Promise<boolean> {
-    const response = await send(this.#version === null ? this.#path : `${this.#path}?since=${this.#version}`, { signal });
+    const response = await send(`${this.#path}?layout=planes${this.#version === null ? "" : `&since=${this.#version}`}`, { signal });
     const part = await this.#worker.take(await response.arrayBuffer());
     this.#store.take(part);
     this.#version = part.version;
@@ -52,14 +52,14 @@ export class SweepTable {
 
   /** Load the points of a metric into the worker, or what changed of them; their version. */
   async loadPoints(metric: string, since: string | null, signal: AbortSignal): Promise<string> {
-    const query = new URLSearchParams({ metric, max_points: String(MOST_POINTS), ...(since === null ? {} : { since }) });
+    const query = new URLSearchParams({ metric, max_points: String(MOST_POINTS), layout: "planes", ...(since === null ? {} : { since }) });
     const response = await send(`${this.#sweep}/points?${query}`, { signal });
     return this.#worker.takePoints(metric, await response.arrayBuffer());
   }
 
   /** Load the attempts of all trials into the worker, or what changed of them; their version. */
   async loadAttempts(since: string | null, signal: AbortSignal): Promise<string> {
-    const response = await send(`${this.#sweep}/attempts${since === null ? "" : `?since=${since}`}`, { signal });
+    const response = await send(`${this.#sweep}/attempts?layout=planes${since === null ? "" : `&since=${since}`}`, { signal });
     return this.#worker.takeAttempts(await response.arrayBuffer());
   }
 

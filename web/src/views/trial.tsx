@@ -1,11 +1,12 @@
 /* One trial: its parameters and their reason, its metrics, attempts, curves, output and files. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
 import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber, valueText } from "../format";
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
+import { Found, placesOf } from "../parts/found";
 import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
@@ -261,8 +262,13 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
   const log = model.log.value;
   const box = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
+  const [search, setSearch] = useState("");
+  const [at, setAt] = useState(0);
+  const places = useMemo(() => placesOf(log?.text ?? "", search), [log?.text, search]);
+  const shown = Math.min(at, places.length - 1);
+  const next = (by: number) => { if (places.length > 0) setAt((shown + by + places.length) % places.length); };
   useEffect(() => {
-    if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+    if (box.current && atEnd.current && search === "") box.current.scrollTop = box.current.scrollHeight;
   }, [log?.text]);
   const follow = () => {
     const b = box.current;
@@ -274,13 +280,19 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
         <h2>Output</h2>
         {log && log.attempt > 0 && <span class="faint">attempt {log.attempt}{log.truncated ? ", the beginning was dropped" : ""}</span>}
         <span class="grow" />
+        {log && log.text !== "" && (
+          <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); next(1); }}>
+            {search !== "" && <span role="status" class="faint">{places.length === 0 ? "not found" : `${count(shown + 1)} of ${count(places.length)}`}</span>}
+            <input type="search" aria-label="Search the output" placeholder="Search" value={search} onInput={(e) => { setSearch(e.currentTarget.value); setAt(0); }} onKeyDown={(e) => { if (e.key === "Enter" && e.shiftKey) { e.preventDefault(); next(-1); } }} />
+          </form>
+        )}
         {trial.attempts.length > 1 && (
           <label class="toggle">Attempt <select value={String(model.logAttempt.value ?? "")} onChange={(e) => model.showLogOf(e.currentTarget.value === "" ? null : Number(e.currentTarget.value))}>
             <option value="">latest</option>{trial.attempts.map((a) => <option key={a.attempt} value={String(a.attempt)}>{a.attempt}</option>)}
           </select></label>
         )}
       </div>
-      {log && log.text !== "" ? <pre class="log" ref={box} onScroll={follow} tabIndex={0} aria-label="Last lines of output">{log.text}</pre>
+      {log && log.text !== "" ? <pre class="log" ref={box} onScroll={follow} tabIndex={0} aria-label="Last lines of output">{places.length > 0 ? <Found text={log.text} places={places} length={search.length} at={shown} /> : log.text}</pre>
         : <p class="hint">{log === null ? "Loading…" : isOpen(trial.state) ? "It has written nothing yet." : "It wrote nothing."}</p>}
     </section>
   );
