@@ -107,10 +107,20 @@ static void forward(const struct shape *s, act_kind act, bool shared_x, bool bia
     twin_same(&z, "z", 1e-4f, 1e-5f);
 }
 
+/* Large shapes take most of the time, fourfold in the emulator. */
+static bool is_large(const struct shape *s)
+{
+    return s->members * y_len(s) * s->kernel_h * s->kernel_w * (s->channels / s->groups) > 300000;
+}
+
+/* Each large shape with one activation: how a path sums does not depend on what is applied to the
+ * sum. */
 START_TEST(conv_forward)
 {
     act_kind act = (act_kind)_i;
     for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
+        if (is_large(&shapes[i]) && i % (ACT_GELU + 1) != act)
+            continue;
         forward(&shapes[i], act, false, true, false);
         forward(&shapes[i], act, true, false, true);
     }
