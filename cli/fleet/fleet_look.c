@@ -1,3 +1,5 @@
+/* A runner says the fleet and the job that it belongs to, and only the engine knows which of its
+ * jobs that is. Runners that are lost count as none: their job may have ended, or may come back. */
 #include "cli/fleet/fleet_look.h"
 
 #include <stdlib.h>
