@@ -78,6 +78,8 @@ static as_status remember(struct autoscale_memory *m, const struct autoscale_loo
         else
             (void)snprintf(known[i].id, sizeof known[i].id, "%s", u->unit->id);
         has_runner |= !known[i].had_runner && u->runners > 0;
+        m->cpus = u->cpus > m->cpus ? u->cpus : m->cpus;
+        m->memory_bytes = u->memory_bytes > m->memory_bytes ? u->memory_bytes : m->memory_bytes;
         note_unit(&known[i], u, look->now_ms);
     }
     *ret_dead = count_dead(m, look);
@@ -93,15 +95,17 @@ static int64_t times(int64_t all, int64_t need, int64_t most)
     return all > 0 && need > 0 && all / need < most ? all / need : most;
 }
 
-/* How many slots of the kind one job has; 0: it does not fit. What the fleet does not say of its
- * cores and memory bounds nothing. */
-static int64_t slots_per_job(const struct fleet_spec *s, const struct autoscale_kind *k)
+/* How many slots of the kind one job has; 0: it does not fit. Where the fleet does not say how many
+ * cores and how much memory a job has, the runners that were seen do: else jobs would be asked for
+ * again and again that are never large enough. */
+static int64_t slots_per_job(const struct fleet_spec *s, const struct autoscale_memory *m,
+                             const struct autoscale_kind *k)
 {
     int64_t each = s->slots;
     if (k->gpus > 0)
         each = s->gpus / k->gpus < each ? s->gpus / k->gpus : each;
-    each = times(s->cpus, k->cpus, each);
-    each = times(s->memory_bytes, k->memory_bytes, each);
+    each = times(s->cpus > 0 ? s->cpus : m->cpus, k->cpus, each);
+    each = times(s->memory_bytes > 0 ? s->memory_bytes : m->memory_bytes, k->memory_bytes, each);
     return (k->is_exclusive && each > 1 ? 1 : each) * s->ranks;
 }
 
@@ -112,10 +116,10 @@ static int64_t divide_up(int64_t a, int64_t b)
 
 /* How many jobs the slots of a kind want; those of a gang whose ranks are more than `room` jobs
  * have are wanted not at all, for a part of them would only wait. *lacks: that was so. */
-static int64_t jobs_for(const struct fleet_spec *s, const struct autoscale_kind *k, int64_t room,
-                        bool *lacks)
+static int64_t jobs_for(const struct fleet_spec *s, const struct autoscale_memory *m,
+                        const struct autoscale_kind *k, int64_t room, bool *lacks)
 {
-    int64_t each = slots_per_job(s, k);
+    int64_t each = slots_per_job(s, m, k);
     if (each < 1)
         return 0;
     int64_t jobs = divide_up(k->slots, each);
@@ -137,7 +141,8 @@ struct wish {
 };
 
 static void make_wish(const struct fleet_spec *s, const struct autoscale_bounds *b,
-                      const struct autoscale_look *look, struct wish *w)
+                      const struct autoscale_look *look, const struct autoscale_memory *m,
+                      struct wish *w)
 {
     int64_t wanted = 0, alive = (int64_t)look->n_units;
     *w = (struct wish){0};
@@ -145,9 +150,9 @@ static void make_wish(const struct fleet_spec *s, const struct autoscale_bounds 
         w->on_the_way += look->units[i].runners == 0 && look->units[i].unit->state != UNIT_ENDING;
     for (size_t i = 0; i < look->n_kinds; i++) {
         int64_t room = b->max - alive + w->on_the_way - wanted;
-        if (slots_per_job(s, &look->kinds[i]) > 0)
+        if (slots_per_job(s, m, &look->kinds[i]) > 0)
             w->slots += look->kinds[i].slots;
-        wanted += jobs_for(s, &look->kinds[i], room > 0 ? room : 0, &w->lacks_room);
+        wanted += jobs_for(s, m, &look->kinds[i], room > 0 ? room : 0, &w->lacks_room);
     }
     w->jobs = wanted > w->on_the_way ? wanted - w->on_the_way : 0;
     if (alive + w->jobs < b->min)
@@ -238,7 +243,7 @@ as_status autoscale_plan(const struct fleet_spec *spec, const struct autoscale_b
         m->asked_ms = look->now_ms;
         autoscale_asked(m, bounds, look->now_ms, true);
     }
-    make_wish(spec, bounds, look, &w);
+    make_wish(spec, bounds, look, m, &w);
     if (w.jobs > 0 || w.lacks_room)
         plan_start(bounds, look, m, &w, dead, ret);
     else if (w.slots > 0)

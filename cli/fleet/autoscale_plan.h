@@ -26,8 +26,9 @@ struct autoscale_kind {
 /* A job, and what its runners say. A slot that is kept for a gang is used. */
 struct autoscale_unit {
     const struct fleet_unit *unit;
-    int64_t runners; /* live ones */
-    bool is_idle;    /* has runners, and none of their slots is used */
+    int64_t runners;            /* live ones */
+    bool is_idle;               /* has runners, and none of their slots is used */
+    int64_t cpus, memory_bytes; /* that the largest of them has; 0: not known */
 };
 
 struct autoscale_look {
@@ -52,6 +53,7 @@ struct autoscale_memory {
     int64_t asked_ms; /* when jobs were asked for last; 0: never */
     int64_t deaths;   /* looks in a row that found jobs which had ended without a runner */
     int64_t wait_ms;  /* ask for none before asked_ms + wait_ms */
+    int64_t cpus, memory_bytes; /* of the largest runner that was ever seen; 0: none was */
 };
 void autoscale_memory_done(struct autoscale_memory *m);
 

@@ -1,3 +1,5 @@
+/* A runner says the fleet and the job that it belongs to, and only the engine knows which of its
+ * jobs that is. Runners that are lost count as none: their job may have ended, or may come back. */
 #include "cli/fleet/fleet_look.h"
 
 #include <stdlib.h>
@@ -29,10 +31,14 @@ static void add_runner(const struct fleet_spec *s, const json_t *runner, struct 
     for (size_t i = 0; i < l->n; i++) {
         if (!engine_of(s)->is_of(job, s, l->units[i].unit->id))
             continue;
-        l->units[i].runners++;
+        struct autoscale_unit *u = &l->units[i];
+        int64_t cpus = number(runner, "cpus"), memory = number(runner, "memory_bytes");
+        u->runners++;
+        u->cpus = cpus > u->cpus ? cpus : u->cpus;
+        u->memory_bytes = memory > u->memory_bytes ? memory : u->memory_bytes;
         l->used[i] += number(runner, "used_slots") > 0 ? number(runner, "used_slots")
                                                        : number(runner, "running");
-        l->units[i].is_idle = l->used[i] == 0;
+        u->is_idle = l->used[i] == 0;
         return;
     }
 }

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 from harness import ASSAY, SOURCE, Assay
 
@@ -95,6 +96,15 @@ CASES = {
                ("denied", "add", "{done}", "m"), ("absent", "list"), ("ok", "list")],
     "serve": [("usage",), ("usage", "--dir", ".", "--max-bytes", "1"), ("usage", "--dir", ".", "--log-level", "loud"),
               ("usage", "--dir", ".", "--max-connections", "none")],
+    "launch": [("usage",), ("usage", "odd"), ("usage", "slurm", "x"), ("usage", "slurm", "--name", "Lab"), ("usage", "ssh", "--name", "pcs"),
+               ("usage", "kubernetes", "--name", "a"), ("usage", "slurm", "--name", "a", "--stop", "--status"),
+               ("usage", "slurm", "--name", "a", "--memory", "much"), ("missing", "slurm", "--name", "none", "--status"),
+               ("missing", "slurm", "--name", "b", "--runner-token", "none"),
+               ("denied", "kubernetes", "--name", "c", "--image", "i"), ("absent", "kubernetes", "--name", "d", "--image", "i"),
+               ("ok", "slurm", "--name", "e", "--print"), ("ok", "ssh", "pc", "--name", "f", "--print")],
+    "autoscale": [("usage",), ("usage", "Lab"), ("usage", "lab", "--min", "5", "--max", "2"), ("usage", "lab", "--every", "0s"),
+                  ("missing", "none")],
+    "demand": [("usage", "x"), ("absent",), ("ok",)],
     "runners": [("usage", "odd"), ("usage", "remove"), ("missing", "remove", "none"), ("denied", "remove", "none"), ("absent",), ("ok",)],
     "token": [("usage",), ("usage", "odd"), ("usage", "create"), ("usage", "create", "king"), ("missing", "revoke", "none"),
               ("denied", "create", "viewer"), ("absent", "list"), ("ok", "list")],
@@ -103,7 +113,8 @@ CASES = {
     "help": [("usage", "odd"), ("usage", "run", "watch"), ("ok",), ("ok", "run")],
 }
 # Verbs that need no server, or only to look something up.
-ALONE = {"up", "open", "serve", "completion", "version", "help"}  # serve waits for a registry that is away
+# serve waits for a registry that is away, autoscale for a server; and it asks the cluster first.
+ALONE = {"up", "open", "serve", "autoscale", "completion", "version", "help"}
 
 GOOD = """name: {name}
 metric: {{name: f, goal: minimize}}
@@ -155,7 +166,7 @@ def main():
     verbs = re.findall(r"^  ([a-z]+) ", subprocess.run([ASSAY, "help"], capture_output=True, text=True, check=True)
                        .stdout.split("\nEnvironment\n")[0], re.M)
     assert sorted(verbs) == sorted(CASES), set(verbs) ^ set(CASES)
-    with Assay(runners=1) as assay:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as state, Assay(runners=1, env={"XDG_STATE_HOME": state}) as assay:
         folder = os.path.join(assay.data, "here")
         os.mkdir(folder)
         names = prepare(assay, folder)

@@ -110,6 +110,25 @@ START_TEST(slots_cores_and_gpus_of_a_job)
 }
 END_TEST
 
+/* The fleet does not say what its jobs have. The first one shows it. */
+START_TEST(what_never_fits_is_asked_for_once)
+{
+    kind.cpus = 64;
+    ck_assert_int_eq(look(0, "", 5)->start, 5);
+    n_units = 0;
+    add_job("0", 'i');
+    units[0].cpus = 8;
+    const struct autoscale_look l = {
+        .now_ms = now_ms += 2000, .kinds = &kind, .n_kinds = 1, .units = units, .n_units = n_units};
+    autoscale_action_done(&action);
+    ck_ok(autoscale_plan(&spec, &bounds, &l, &memory, &action, &err), err);
+    ck_assert_int_eq(action.start, 0);
+    ck_assert_int_eq(look(2000, "", 5)->start, 0); /* also when it is gone */
+    kind.cpus = 4;
+    ck_assert_int_eq(look(2000, "", 5)->start, 5);
+}
+END_TEST
+
 /* All ranks of a trial, or none of them. */
 START_TEST(a_gang_is_asked_for_whole)
 {
@@ -244,6 +263,7 @@ Suite *test_suite(void)
     tcase_add_test(t, what_waits_is_asked_for_once);
     tcase_add_test(t, bounds_hold);
     tcase_add_test(t, slots_cores_and_gpus_of_a_job);
+    tcase_add_test(t, what_never_fits_is_asked_for_once);
     tcase_add_test(t, a_gang_is_asked_for_whole);
     tcase_add_test(t, a_cool_down_between_two_times);
     tcase_add_test(t, idle_jobs_are_ended);

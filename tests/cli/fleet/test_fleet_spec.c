@@ -162,12 +162,13 @@ START_TEST(ranks_of_one_job)
     s.memory_bytes = 16 * GIB;
     s.time_ms = 60000;
     slurm_script(&s, 1, &b);
-    static const char *const parts[] = {
-        "#SBATCH --array=0-0\n", "#SBATCH --ntasks=4\n", "#SBATCH --mem-per-cpu=2048M\n",
-        "#SBATCH --signal=TERM@15\n",
+    static const char srun[] =
         "exec srun --kill-on-bad-exit=0 --cpus-per-task 8 sh -c 'exec \"$program\" --name "
         "\"$name-$SLURM_PROCID\" ${work:+--work \"$work/$name-$SLURM_PROCID\"} --slots 1 --cpus 8 "
-        "--memory 17179869184 --gpus none'\n"};
+        "--memory 17179869184 --gpus none'\n";
+    static const char *const parts[] = {"#SBATCH --array=0-0\n", "#SBATCH --ntasks=4\n",
+                                        "#SBATCH --mem-per-cpu=2048M\n",
+                                        "#SBATCH --signal=TERM@15\n", srun};
     for (size_t i = 0; i < AS_ARRAY_LEN(parts); i++)
         ck_assert_msg(strstr(str_cstr(&b), parts[i]), "%s: %s", parts[i], str_cstr(&b));
     ck_assert(!strstr(str_cstr(&b), "--nodes"));

@@ -49,7 +49,8 @@ END_TEST
 START_TEST(the_end_of_the_job_is_that_of_the_runner)
 {
     char end[32];
-    (void)snprintf(end, sizeof end, "%lld", (long long)(clock_wall_ms() / 1000 + 2));
+    int64_t end_s = clock_wall_ms() / 1000 + 2;
+    (void)snprintf(end, sizeof end, "%lld", (long long)end_s);
     (void)setenv("SLURM_JOB_END_TIME", end, 1);
     (void)setenv("SLURM_ARRAY_JOB_ID", "70", 1);
     (void)setenv("SLURM_ARRAY_TASK_ID", "3", 1);
