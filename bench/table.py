@@ -95,7 +95,7 @@ def main():
         except urllib.error.HTTPError as e:
             assert e.code == 304, e
         tell("who has it already", (time.perf_counter() - begin) * 1000, 0)
-        for case, query in (("single precision", "?precision=single"),
+        for case, query in (("as planes of bytes", "?layout=planes"), ("single precision", "?precision=single"),
                             ("history: state, value, ended_at", "?columns=state,value,ended_at")):
             body, _, ms = get(assay, path + query)
             tell(case, ms, len(body))
