@@ -6,8 +6,8 @@
  * order by strides, but then asks for the workspace of [O, KH, KW, C], so it may confuse the two.
  *
  * Workspace: one piece of DNN_WORKSPACE_BYTES, which a plan cuts into the reordered weight, x and y
- * (used where a member's own are not aligned), and the engine's own workspace. Members run one after another on the
- * stream, so that they can share it. */
+ * (used where a member's own are not aligned), and the engine's own workspace. Members run one
+ * after another on the stream, so that they can share it. */
 #include "kernels/cuda/conv.cuh"
 #include "kernels/cuda/cudnn.cuh"
 

@@ -56,8 +56,8 @@ struct dnn_conv {
     bool operator==(const dnn_conv &) const = default;
 };
 
-/* Tensors begin at multiples of this. cuDNN 9.19 also plans float32 for multiples of 4 bytes, but on
- * an H200 such a plan failed with a misaligned address. */
+/* Tensors begin at multiples of this. cuDNN 9.19 also plans float32 for multiples of 4 bytes, but
+ * on an H200 such a plan failed with a misaligned address. */
 #define DNN_ALIGNMENT ((size_t)16)
 #define DNN_PLAN_PARTS 16
 
