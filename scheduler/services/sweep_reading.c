@@ -3,8 +3,10 @@
 #include "scheduler/services/sweep_reading.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/template.h"
 #include "model/document/train_spec.h"
 #include "model/plan/plan_check.h"
 #include "scheduler/services/datasets.h"
@@ -70,6 +72,43 @@ as_status sweep_check_datasets(struct tx *t, struct arena *a, const struct sweep
             return st;
     }
     return faults_first(faults, err);
+}
+
+static bool is_bfloat16(const json_t *j)
+{
+    const char *word = json_string_value(j);
+    return word && strcmp(word, "bfloat16") == 0;
+}
+
+static bool offers_bfloat16(const struct space_param *p)
+{
+    for (size_t k = 0; k < json_array_size(p->values); k++)
+        if (is_bfloat16(json_array_get(p->values, k)))
+            return true;
+    return false;
+}
+
+/* Refuse bfloat16, or a parameter that can be it, without a GPU: only CUDA computes it, and each
+ * such trial would fail when it begins. */
+static as_status check_precision(const struct sweep_doc *d, struct faults *faults,
+                                 struct as_err *err)
+{
+    JSON_AUTO names = NULL;
+    if (d->trial.kind != TRIAL_TRAIN || d->gpus > 0)
+        return AS_OK;
+    const json_t *precision = json_object_get(d->trial.train, "precision");
+    bool found = is_bfloat16(precision);
+    as_status st = precision ? template_names(precision, &names, err) : AS_OK;
+    for (size_t i = 0; st == AS_OK && i < json_array_size(names); i++) {
+        int at = !d->space ? -1 : space_find(d->space, json_string_value(json_array_get(names, i)));
+        found = found || (at >= 0 && offers_bfloat16(&d->space->params[at]));
+    }
+    if (st == AS_OK && found)
+        st =
+            as_fail_at(err, AS_E_INVAL, "/trial/train/precision",
+                       "/trial/train/precision: found bfloat16, which only CUDA computes; expected "
+                       "float32, or resources.gpus: 1");
+    return faults_note(faults, st, err);
 }
 
 /* Refuse more GPUs than the built-in trainer uses: they would be held and idle. Like the check
@@ -167,6 +206,8 @@ as_status sweep_read_new(struct store *db, const json_t *doc, uint64_t seed, str
         st = sweep_doc_parse_noting(whole, seed, faults, &parsed, err);
     if (st == AS_OK)
         st = check_resources(parsed, faults, err);
+    if (st == AS_OK)
+        st = check_precision(parsed, faults, err);
     if (st == AS_OK)
         st = check_outcomes(parsed, faults, err);
     if (st == AS_OK)

@@ -97,6 +97,23 @@ static as_status create_train(const char *metric, const char *dataset)
     return create_train_with(metric, dataset, "");
 }
 
+/* With a parameter p, which is float32 or bfloat16. */
+static as_status create_precise(const char *precision, const char *more)
+{
+    char text[700];
+    struct sweep_row row;
+    snprintf(text, sizeof text,
+             "{'name': 'p', 'metric': {'name': 'val_error', 'goal': 'minimize'}, 'parameters': "
+             "{'p': {'type': 'categorical', 'values': ['float32', 'bfloat16']}}, 'limits': "
+             "{'max_trials': 2}, 'trial': {'train': {'dataset': 'toy', 'epochs': 2, 'precision': "
+             "'%s'}}%s}",
+             precision, more);
+    json_t *doc = json_of(text);
+    as_status st = sweep_create(s.db, &s.a, doc, NULL, &row, &err);
+    json_decref(doc);
+    return st;
+}
+
 static as_status change(const char *id, const char *patch, struct sweep_row *ret)
 {
     struct sweep_patch p;
@@ -139,6 +156,17 @@ START_TEST(stored_sweeps_keep_their_split)
     ck_ok(change("t", "{'limits': {'max_trials': 6}}", &row), err);
     ck_assert_ptr_nonnull(strstr(row.document, "\"max_trials\": 6"));
     ck_assert_ptr_null(strstr(row.document, "validation"));
+}
+END_TEST
+
+START_TEST(bfloat16_needs_a_gpu)
+{
+    (void)make_toy();
+    ck_fails(create_precise("bfloat16", ""), AS_E_INVAL, err, "which only CUDA computes");
+    ck_assert_str_eq(err.pointer, "/trial/train/precision");
+    ck_fails(create_precise("${p}", ""), AS_E_INVAL, err, "which only CUDA computes");
+    ck_ok(create_precise("float32", ""), err);
+    ck_ok(create_precise("${p}", ", 'resources': {'gpus': 1}"), err);
 }
 END_TEST
 
@@ -327,6 +355,7 @@ Suite *test_suite(void)
     tcase_add_test(c, documents_keep_their_order);
     tcase_add_test(c, bad_documents_change_nothing);
     tcase_add_test(c, stored_sweeps_keep_their_split);
+    tcase_add_test(c, bfloat16_needs_a_gpu);
     tcase_add_test(c, the_metric_fits_the_data_set);
     tcase_add_test(c, lists_page_newest_first);
     tcase_add_test(c, pause_resume_cancel);

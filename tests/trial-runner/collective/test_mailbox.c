@@ -409,8 +409,8 @@ static void *interrupt_when_all_connect(void *arg)
     return NULL;
 }
 
-/* One rank never connects, and the next world is announced. A rank that has not got all endpoints by
- * then has nobody to wait for yet, and notes that it came too early. */
+/* One rank never connects, and the next world is announced. A rank that has not got all endpoints
+ * by then has nobody to wait for yet, and notes that it came too early. */
 static int deserted_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct service s = {.k = arg, .rank = rank};
