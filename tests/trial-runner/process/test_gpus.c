@@ -123,6 +123,28 @@ START_TEST(those_that_this_process_may_use)
 }
 END_TEST
 
+START_TEST(how_busy_they_are)
+{
+    AS_AUTO(nvml_meter_closep) struct nvml_meter *m = NULL;
+    struct as_err why = {0};
+    double busy = 0, memory = 0;
+    (void)setenv("NVML_STUB", "H200:GPU-a:100;H200:GPU-b:80=MIG-x,MIG-y", 1);
+    ck_ok(nvml_meter_open(&m, &why), why);
+    nvml_meter_read(m, "GPU-a", &busy, &memory);
+    ck_assert_double_eq(busy, 0.75);
+    ck_assert_double_eq(memory, 50 << 20);
+    nvml_meter_read(m, "GPU-b", &busy, &memory);
+    ck_assert_double_lt(busy, 0); /* the driver does not say */
+    ck_assert_double_eq(memory, 40 << 20);
+    nvml_meter_read(m, "GPU-c", &busy, &memory);
+    ck_assert_double_lt(busy, 0);
+    ck_assert_double_lt(memory, 0);
+    nvml_meter_close(as_steal(m));
+    (void)setenv("NVML_STUB", "fail", 1);
+    ck_fails(nvml_meter_open(&m, &why), AS_E_UNAVAILABLE, why, "Driver Not Loaded");
+}
+END_TEST
+
 static bool was_asked(const char *visible)
 {
     char path[160], want[160];
@@ -216,6 +238,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("process_gpus");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, those_that_this_process_may_use);
+    tcase_add_test(t, how_busy_they_are);
     tcase_add_test(t, the_trainer_is_asked);
     tcase_add_test(t, no_driver);
     tcase_add_test(t, a_reported_fault);
