@@ -10,12 +10,19 @@
  * a group; the device's own number of processors does not matter. */
 #include "kernels/cuda/product.cuh"
 
-#define TILE 64    /* rows and columns that a block of a library computes, about */
-#define BLOCKS 512 /* of all parts together: about four for each processor of an H100 */
-#define ROOM_FLOATS ((size_t)4 << 20) /* c->split_room: holds the parts of at least one member */
-#ifndef SPLIT_PART                    /* the emulated build has short sums */
-#define SPLIT_PART 256                /* the shortest part that is worth its launch */
+/* The emulated build has short sums and a small device. */
+#ifndef SPLIT_TILE
+#define SPLIT_TILE 64 /* rows and columns that a block of a library computes, about */
 #endif
+#ifndef SPLIT_BLOCKS
+#define SPLIT_BLOCKS 512 /* of all parts together: about four for each processor of an H100 */
+#endif
+#ifndef SPLIT_PART
+#define SPLIT_PART 256 /* the shortest part that is worth its launch */
+#endif
+/* c->split_room: the parts of one member at least, which have SPLIT_BLOCKS tiles, and its rest,
+ * which has half as many. */
+#define ROOM_FLOATS ((size_t)SPLIT_BLOCKS * SPLIT_TILE * SPLIT_TILE * 3 / 2)
 
 /* `parts` parts of `len` each, and `rest` at the end. */
 struct cut {
@@ -24,12 +31,12 @@ struct cut {
 
 static size_t tiles_of(const struct product *p)
 {
-    return ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+    return ((p->m + SPLIT_TILE - 1) / SPLIT_TILE) * ((p->n + SPLIT_TILE - 1) / SPLIT_TILE);
 }
 
 static struct cut cut_of(const struct product *p)
 {
-    size_t parts = BLOCKS / tiles_of(p), most = p->inner / SPLIT_PART;
+    size_t parts = SPLIT_BLOCKS / tiles_of(p), most = p->inner / SPLIT_PART;
     if (parts > most)
         parts = most;
     /* As many parts as leave no rest, if that costs less than half of them: one launch less. */
@@ -124,7 +131,7 @@ static as_status multiply_some(struct backend *be, const struct product *p, cons
 bool is_split(const struct cuda_backend *c, const struct product *p)
 {
     return c->split_room != NULL && p->m > 0 && p->n > 0 && p->inner >= SPLIT_FROM &&
-           BLOCKS / tiles_of(p) >= 2;
+           SPLIT_BLOCKS / tiles_of(p) >= 2;
 }
 
 as_status split_product(struct backend *be, const struct product *p, struct as_err *err)

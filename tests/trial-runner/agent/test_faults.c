@@ -148,7 +148,7 @@ END_TEST
 START_TEST(a_group_that_is_too_large)
 {
     (void)setenv("ASSAY_PLUGIN_DIR", getenv("ASSAY_TEST_EMULATOR"), 1);
-    (void)setenv("EMU_MEMORY", "850000", 1); /* the data is 470 KB, a member 130 KB */
+    (void)setenv("EMU_MEMORY", "980000", 1); /* the data is 470 KB, a member 130 KB */
     struct trial *t[4];
     size_t released = 0, completed = 0;
     for (int i = 0; i < 4; i++)

@@ -375,7 +375,7 @@ START_TEST(no_documented_variable_of_the_service)
         size_t word = 0, bars = 0;
         while (is_of_name(at[word]))
             bars += at[word++] == '_';
-        if (bars > 0 && *at != '_') {
+        if (bars > 0 && *at >= 'A' && *at != '_') { /* nor a number such as 1234_7 */
             char pair[200];
             (void)snprintf(pair, sizeof pair, "%.*s=leak", (int)word, at);
             const char *const base[] = {"HOME=/h", pair, NULL};

@@ -191,7 +191,7 @@ function Text({ text, set, area, marked, invalid }: { text: string; set: (text: 
     </div>
     <p class="note">Ctrl and Space shows what may stand here; arrows choose, Enter takes.</p>
     {choices.length > 0 && (
-      <ul id="choices" class="choices" role="listbox" aria-label="What may stand here">
+      <ul id="choices" class="choices" role="listbox" tabIndex={0} aria-label="What may stand here">
         {choices.map((c, i) => <li key={c.text} id={`choice-${i}`} role="option" aria-selected={i === chosen} onMouseDown={(e) => { e.preventDefault(); take(c); }}><code>{c.text}</code> <span>{c.about}</span></li>)}
       </ul>
     )}
