@@ -23,17 +23,17 @@ extern "C" {
 
 /* Products since the back end was opened; one recorded into a graph counts once, when recorded. */
 struct products_count {
-    uint64_t planned;       /* plans made: each asked cublasLt's heuristics once */
-    uint64_t planned_late;  /* of `planned`, those made while a graph was recorded */
-    uint64_t refused;       /* of `planned`, those without an algorithm of cublasLt */
-    uint64_t lt;            /* products by cublasLt */
-    uint64_t bias;          /* of `lt`, those with the bias added in the same launch */
-    uint64_t relu;          /* of `lt`, those with ReLU in the same launch */
-    uint64_t bias_grad;     /* of `lt`, those with the bias gradient in the same launch */
-    uint64_t one_by_one;    /* of `lt`, those with a launch per member */
-    uint64_t gemm;          /* products by cuBLAS */
-    uint64_t split;         /* products in parts; each part or row of parts also counts by its way */
-    uint64_t split_from;    /* not a counter: the shortest sum that is split; 0: none is */
+    uint64_t planned;      /* plans made: each asked cublasLt's heuristics once */
+    uint64_t planned_late; /* of `planned`, those made while a graph was recorded */
+    uint64_t refused;      /* of `planned`, those without an algorithm of cublasLt */
+    uint64_t lt;           /* products by cublasLt */
+    uint64_t bias;         /* of `lt`, those with the bias added in the same launch */
+    uint64_t relu;         /* of `lt`, those with ReLU in the same launch */
+    uint64_t bias_grad;    /* of `lt`, those with the bias gradient in the same launch */
+    uint64_t one_by_one;   /* of `lt`, those with a launch per member */
+    uint64_t gemm;         /* products by cuBLAS */
+    uint64_t split;        /* products in parts; each part or row of parts also counts by its way */
+    uint64_t split_from;   /* not a counter: the shortest sum that is split; 0: none is */
 };
 
 /* The counters of a back end that the plugin opened: a view of be. The plugin exports it under the
