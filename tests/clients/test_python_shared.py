@@ -237,6 +237,7 @@ class Lives(Case):
         out, err = self.ended(p)
         self.assertIn("trial 1: its result is not used", err)
         self.assertIn("silent for more than 1 s", err)
+        self.assertEqual(out.strip(), str(["completed"] * 4))  # the trial is the other program's, once
         self.assertEqual([t["attempt"] for t in UP.trials("taken")], [1, 2, 1, 1])
 
     def test_children_leave_the_trials_of_their_parent(self):

@@ -244,7 +244,7 @@ class _StudyTrials(_StudyMoves):
             _say(f"trial {trial.number}: its result is not used: {trial._lost}")
         with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
             self._let_go(trial)
-            if trial.number < 0 or state == "paused":  # it has not ended
+            if trial.number < 0 or state == "paused" or trial._lost is not None:  # it has not ended, or its end is not from here
                 return record
             self._own.append(record)
             self._records[record.sweep, record.number] = record
