@@ -15,6 +15,8 @@ CASES = ["bare commit, one at a time", "bare commits, 8 connections", "bare tabl
          *(f"{shape}, {routes}{figure}" for shape in ("1 sweep, 1 runner", "1 sweep, 8 runners", "8 sweeps, 8 runners")
            for routes in ("single routes", "batch route") for figure in ("", ", processor time")),
          *(f"claim at half load, {routes}, {q}" for routes in ("single routes", "batch route") for q in ("p50", "p99")),
+         *(line for shape in ("1 sweep, 1 runner", "1 sweep, 8 runners", "8 sweeps, 8 runners")
+           for line in (f"{shape}, processor time of a cycle", "its rate")),
          "measured points, 1000 in a request", "points, without early stopping", "points, five rungs of 82 steps",
          "points, with early stopping to without", "ask, random", "tell, random", "ask, gp", "tell, gp",
          "after 80 trials, not analysed", "after 80 trials, analysed", "beside a transaction idle for 1 s",

@@ -39,6 +39,7 @@ INSTEAD = [
     ("README.md", "assay up &", ":", "the harness started it, at another port and folder"),
     ("README.md", "examples/digits.csv | head", "examples/digits.csv | sed -n 1,10p", "head may end before the last rows come"),
     ("docs/cli.md", "assay up --data ~/assay-data --runners 4", "assay help up", "the harness started one"),
+    ("docs/cli.md", "assay runners drain gpu-box", "assay runners drain local-1", "the harness's runners"),
     ("docs/cli.md", "assay runners remove gpu-box", "assay runners remove local-1", "the harness's runners"),
     ("docs/cli.md", "assay token revoke ID",
      "assay token revoke \"$(assay token list | awk '/gpu-box/ { print $1 }')\"", "the reader's ID"),
