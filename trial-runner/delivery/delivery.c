@@ -306,6 +306,21 @@ static bool deliver_rank_end(struct rank *r)
     return true;
 }
 
+/* Has this attempt a result of its own? Most ranks have none, nor has one that is given up. */
+static bool has_result(struct attempt *a)
+{
+    return a->end.outcome != OUTCOME_NONE && !is_given_up(a) &&
+           (!a->rank || a->rank->way == RANK_WAY_COMPLETE);
+}
+
+/* Send what belongs to an attempt without a result. Returns as deliver_result(). */
+static bool deliver_no_result(struct outbox *o)
+{
+    struct attempt *a = o->attempt;
+    outbox_usage(o, true);
+    return a->end.outcome == OUTCOME_NONE || is_given_up(a) || deliver_rank_end(a->rank);
+}
+
 /* Write the result to disk, then send everything until the server has it. Returns true if nothing
  * is left to do for this attempt, also for a later runner. */
 static bool deliver_result(struct outbox *o)
@@ -314,17 +329,15 @@ static bool deliver_result(struct outbox *o)
     struct as_err err = {0};
     if (a->launch.collector)
         collector_finish(a->launch.collector);
-    outbox_usage(o, true);
-    if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
-        return true;
-    if (a->rank && a->rank->way != RANK_WAY_COMPLETE)
-        return deliver_rank_end(a->rank);
+    if (!has_result(a))
+        return deliver_no_result(o);
     if (a->rank)
         (void)rank_leads(a->rank, &a->end.world);
     bool brief = false;
     if (!a->recovered && keep_result(o, &brief, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
+    outbox_usage(o, true); /* before the end: then the attempt is no longer current */
     if (brief && deliver_at_once(o, &err)) {
         log_end(a);
         return true;
