@@ -23,12 +23,14 @@
 #include "trial-runner/delivery/prepare.h"
 #include "trial-runner/rank/rank.h"
 
-#define ROUND_MS 100       /* between looks at report files whose writes are not heard */
-#define HEARD_MS 20        /* between looks at files that were heard to be written */
-#define LOG_MS 1000        /* between puts of the log */
-#define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
-#define BRIEF_MS 500       /* a result that the server has after so long is durable there */
-#define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
+#define ROUND_MS 100            /* between looks at report files whose writes are not heard */
+#define HEARD_MS 20             /* between looks at files that were heard to be written */
+#define LOG_MS 1000             /* between puts of the log */
+#define CHECKPOINT_MS 2000      /* between looks at the checkpoint folder */
+#define BRIEF_MS 500            /* a result that the server has after so long is durable there */
+#define ROUND_PATIENCE_MS 10000 /* of a request while the process runs: its end waits for it */
+#define AWAY_MS 2000 /* between requests of a process that runs to a server that is away */
+#define IO_TRIES 5   /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
 
 /* A file of measurements was written. */
 static void on_write(void *arg, const char *name)
@@ -131,12 +133,38 @@ static bool is_ours(struct attempt *a)
     return !a->rank || rank_leads(a->rank, &epoch);
 }
 
+typedef as_status round_fn(struct outbox *o, struct as_err *err);
+
+static as_status send_measurements(struct outbox *o, struct as_err *err)
+{
+    return outbox_measurements(o, false, err);
+}
+
+/* Send a part of a round, once. A server that is away is tried again at *away_until_ns: whoever
+ * waited for it in a request would not see that the process has ended, and its result would not be
+ * on disk. What a rank measured belongs to its world, which has rules of its own: it is sent with
+ * patience. */
+static void send_round(struct outbox *o, const char *what, round_fn *send, int64_t *away_until_ns)
+{
+    struct attempt *a = o->attempt;
+    struct as_err err = {0};
+    if (!a->rank)
+        o->brief_until_ns = clock_mono_ns() + ROUND_PATIENCE_MS * NS_PER_MS;
+    as_status st = send(o, &err);
+    o->brief_until_ns = 0;
+    if (st == AS_E_UNAVAILABLE && !a->rank) {
+        outbox_rewind(o);
+        *away_until_ns = clock_mono_ns() + AWAY_MS * NS_PER_MS;
+    }
+    log_round(a, what, st, &err);
+}
+
 /* While the process runs: send measurements as they come, log and checkpoints at intervals. */
 static void accompany_run(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     int64_t looked = clock_mono_ns(), log_due = looked + LOG_MS * NS_PER_MS,
-            files_due = looked + CHECKPOINT_MS * NS_PER_MS;
+            files_due = looked + CHECKPOINT_MS * NS_PER_MS, away_until_ns = 0;
     attempt_phase p = attempt_phase_get(a);
     while (p < ATTEMPT_ENDED && attempt_asked(a) != STOP_DROPPED) {
         struct as_err err = {0};
@@ -144,15 +172,18 @@ static void accompany_run(struct outbox *o)
         looked = clock_mono_ns();
         if (p == ATTEMPT_RUNNING && attempt_asked(a) != STOP_DROPPED)
             outbox_usage(o, false);
-        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a))
+        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a) ||
+            looked < away_until_ns)
             continue;
-        log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
+        send_round(o, "measurements", send_measurements, &away_until_ns);
+        if (away_until_ns > looked)
+            continue;
         if (!o->gone && clock_mono_ns() >= files_due) {
             log_round(a, "checkpoints", outbox_checkpoints(o, &err), &err);
             files_due = clock_mono_ns() + CHECKPOINT_MS * NS_PER_MS;
         }
         if (!o->gone && clock_mono_ns() >= log_due) {
-            log_round(a, "log", outbox_log(o, &err), &err);
+            send_round(o, "log", outbox_log, &away_until_ns);
             log_due = clock_mono_ns() + LOG_MS * NS_PER_MS;
         }
     }

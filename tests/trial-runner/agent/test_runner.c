@@ -403,10 +403,11 @@ START_TEST(a_complete_result_is_sent_although_its_attempt_was_dropped)
 }
 END_TEST
 
+/* The result is on disk although a measurement was under way when the process ended. */
 START_TEST(trials_go_on_while_the_server_is_away)
 {
     struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
-                                  " done; echo '{\"loss\": 1}' >> $ASSAY_REPORT");
+                                  " done; echo '{\"loss\": 1}' >> $ASSAY_REPORT; sleep 1");
     AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
     AS_AUTO(as_freep) char *journaled = file_join(fx.work, "trials/s/0/1/result.json");
     start_runner(NULL, NULL);
