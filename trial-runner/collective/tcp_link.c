@@ -167,10 +167,22 @@ static as_status read_some(struct tcp_link *t, bool *moved, struct as_err *err)
     return AS_OK;
 }
 
+/* The bytes of the frame at the front. Items that are added must lie at multiples of their size:
+ * behind a frame of another length they move over their head, which has been read. */
+static const uint8_t *place_payload(struct tcp_link *t)
+{
+    uint8_t *payload = t->buffer + t->from + FRAME_HEAD_BYTES;
+    const struct transfer *r = t->link.receives.head;
+    size_t off = r->reduce ? (uintptr_t)payload % r->reduce->item_bytes : 0;
+    if (off > 0)
+        memmove(payload - off, payload, t->in.length);
+    return payload - off;
+}
+
 static as_status take_payload(struct tcp_link *t, struct as_err *err)
 {
     const struct frame *f = &t->in;
-    const uint8_t *payload = t->buffer + t->from + FRAME_HEAD_BYTES;
+    const uint8_t *payload = place_payload(t);
     uint32_t sum = checksum32(payload, f->length);
     if (sum != f->payload_sum)
         return as_fail(err, AS_E_IO,
