@@ -105,7 +105,7 @@ static void on_ended(struct batches *x, struct sender *s, int64_t now)
     const struct load_plan *plan = x->load.plan;
     for (int i = 0; i < s->n_held; i++) {
         load_completed(&x->load, s->held[i].due_ns, now);
-        x->load.points += load_counts(&x->load, now) ? plan->points : 0;
+        load_measured(&x->load, now);
     }
     s->slots += s->n_held - s->n_again;
     s->n_held = 0;

@@ -30,7 +30,8 @@ void load_begin(struct load *l, const struct load_plan *plan, struct load_result
 void load_finish(struct load *l)
 {
     l->ret->cycles_per_s = (double)l->cycles * NS_PER_S / (double)(l->last_ns - l->first_ns);
-    l->ret->points_per_s = (double)l->points / l->plan->seconds;
+    int64_t end_ns = l->measured_ns > l->until_ns ? l->measured_ns : l->until_ns;
+    l->ret->points_per_s = (double)l->points * NS_PER_S / (double)(end_ns - l->from_ns);
     l->ret->us = usage_us(&l->begin, &l->end, l->ret->cycles_per_s * (l->end.at_s - l->begin.at_s));
     l->ret->used = usage_since(&l->begin, &l->end);
     (void)close(l->epoll);
@@ -48,7 +49,8 @@ void load_connect(struct load *l, struct wire *w, void *ptr)
 
 bool load_goes_on(const struct load *l, int64_t now_ns)
 {
-    return now_ns < l->until_ns || (l->plan->rate <= 0 && l->cycles == 0);
+    bool lacks = l->cycles == 0 || (l->plan->points > 0 && l->points == 0);
+    return now_ns < l->until_ns || (l->plan->rate <= 0 && lacks);
 }
 
 bool load_counts(const struct load *l, int64_t at_ns)
@@ -60,6 +62,14 @@ void load_claimed(struct load *l, int64_t due_ns, int64_t now_ns)
 {
     if (load_counts(l, due_ns))
         times_add(&l->ret->claims, (double)(now_ns - due_ns) / NS_PER_MS);
+}
+
+void load_measured(struct load *l, int64_t now_ns)
+{
+    if (now_ns < l->from_ns || (now_ns >= l->until_ns && l->points > 0))
+        return;
+    l->points += l->plan->points;
+    l->measured_ns = now_ns;
 }
 
 void load_completed(struct load *l, int64_t due_ns, int64_t now_ns)

@@ -57,6 +57,7 @@ struct load {
      * first end after the load's time: answers that end many cycles at once do not round the
      * rate. */
     int64_t first_ns, last_ns;
+    int64_t measured_ns; /* the latest points that count; behind until_ns if none came before */
     struct usage begin, end;
     struct str body; /* of the next request */
     int epoll;
@@ -70,7 +71,8 @@ void load_finish(struct load *l);
 /* Open a connection whose answers load_wait() reports under `ptr`. */
 void load_connect(struct load *l, struct wire *w, void *ptr);
 
-/* Does a closed load begin further cycles? It does until its time is over and a cycle counts. */
+/* Does a closed load begin further cycles? It does until its time is over, a cycle counts, and
+ * points count if it sends some. */
 bool load_goes_on(const struct load *l, int64_t now_ns);
 
 /* Does what happens at that time count? */
@@ -79,6 +81,8 @@ bool load_counts(const struct load *l, int64_t at_ns);
  * when it was due counts: those that take longer than the load are not left out. */
 void load_claimed(struct load *l, int64_t due_ns, int64_t now_ns);
 void load_completed(struct load *l, int64_t due_ns, int64_t now_ns);
+/* The points of a request are stored. Those behind the load's time count if none did before. */
+void load_measured(struct load *l, int64_t now_ns);
 
 /* Wait for answers, or until the next cycle is due; the number of events. Ends the program when
  * nothing came for a minute. Sets *ret_now. */

@@ -87,7 +87,7 @@ static void on_claimed(struct load *l, struct slot *s, const char *body, int64_t
 
 static void on_measured(struct load *l, struct slot *s, int64_t now)
 {
-    l->points += load_counts(l, now) ? l->plan->points : 0;
+    load_measured(l, now);
     if (s->requests < l->plan->requests && now < l->until_ns)
         send_measurements(l, s);
     else

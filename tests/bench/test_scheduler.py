@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """bench/scheduler and bench/scheduler/slots_busy.py run to their ends with small numbers, and every figure is one. What
 the figures are is not judged."""
-import contextlib
 import json
 import math
 import os
@@ -38,14 +37,8 @@ class Runs(unittest.TestCase):
                 self.assertTrue(line["value"] is not None and math.isfinite(line["value"]) and line["value"] >= 0, line)
 
     def test_all_cases(self):
-        """On a busy machine nothing may be done in 0.2 s, which is no figure: then with longer times."""
-        for seconds in ("0.2", "2", "10"):
-            with contextlib.suppress(AssertionError):
-                found = lines(PROGRAM, "--json", "--rounds", "1", "--seconds", seconds, "--filled", "80", "--points", "3",
-                              "--idle-transaction", "1", "--cancel", "20")
-                break
-        else:
-            self.fail("no run had figures only")
+        found = lines(PROGRAM, "--json", "--rounds", "1", "--seconds", "0.2", "--filled", "80", "--points", "3",
+                      "--idle-transaction", "1", "--cancel", "20")
         self.assertEqual([line["case"] for line in found], CASES)
         self.check(found)
 
