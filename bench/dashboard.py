@@ -18,38 +18,10 @@ import tempfile
 import time
 import urllib.request
 
+from many_trials import FLOATS, document, fill
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PEER_MOST = 10_000
-FLOATS = ["lr", "momentum", "decay", "dropout", "gamma"]
-
-FILL = """
-insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, restarts, params, suggestion, seed, value,
-    step, metrics, feasible, finish_seq, created_at, started_at, finished_at)
-select s.key, n, 'completed', 'suggested', n, 1, 0,
-    json_build_object({floats}, 'layers', 1 + n % 8, 'kind', (array['adam', 'sgd', 'lion'])[1 + n % 3],
-        'norm', (array['batch', 'layer'])[1 + n % 2]), '{{"method": "random"}}', n, v, 100,
-    jsonb_build_object('loss', v, 'accuracy', 1 - v, 'seconds', random() * 100), true, n + 1,
-    now() - interval '1 day' + n * interval '20 ms', now() - interval '1 day' + n * interval '25 ms',
-    now() - interval '1 day' + n * interval '30 ms'
-from sweep s, generate_series(0, {trials} - 1) n, lateral (select random() + n * 0 as v) x where s.id = '{sweep}'"""
-
-
-def document(name, trials):
-    one = {"type": "float", "min": 0, "max": 1}
-    return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "search": {"method": "random", "seed": 1},
-            "parameters": {**{f: one for f in FLOATS}, "layers": {"type": "int", "min": 1, "max": 8},
-                           "kind": {"type": "categorical", "values": ["adam", "sgd", "lion"]},
-                           "norm": {"type": "categorical", "values": ["batch", "layer"]}},
-            "limits": {"max_trials": min(trials + 5000, 1_000_000)}}
-
-
-def fill(assay, database, trials):
-    sweep = f"made-{trials}"
-    assay.call("POST", "/v1/sweeps?paused=true", document(sweep, trials))
-    floats = ", ".join(f"'{name}', random()" for name in FLOATS)
-    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database, "-c", FILL.format(floats=floats, trials=trials, sweep=sweep),
-                    "-c", "analyze"], check=True)
-    return sweep
 
 
 def pid_of(parent, name):
@@ -112,7 +84,9 @@ def main():
     has_peer = all(importlib.util.find_spec(name) for name in ("optuna", "optuna_dashboard"))
     for trials in given.trials:
         with Assay(runners=0) as assay:
-            sweep = fill(assay, database_url(assay), trials)
+            sweep = f"made-{trials}"
+            assay.call("POST", "/v1/sweeps?paused=true", document(sweep, trials + 5000))
+            fill(database_url(assay), sweep, trials)
             failed |= drive({"BENCH_URL": assay.url, "BENCH_TOKEN": assay.token, "BENCH_SWEEP": sweep,
                              "BENCH_TRIALS": str(trials), "BENCH_SERVER": pid_of(assay.up.pid, "assayd")}, *args)
         if has_peer and trials <= PEER_MOST:

@@ -11,7 +11,6 @@ the page did."""
 import gzip
 import json
 import os
-import subprocess
 import sys
 import time
 import urllib.request
@@ -21,22 +20,10 @@ os.environ["ASSAY_SOURCE_ROOT"] = ROOT
 os.environ["ASSAY_BUILD_ROOT"] = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "build"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 from harness import Assay, database_url, second_server  # noqa: E402
+from many_trials import FLOATS, document, fill  # noqa: E402
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
 TRIALS = min(TRIALS, 999000)  # a sweep that is full ends
-FLOATS = ["lr", "momentum", "decay", "dropout", "gamma"]
-
-FILL = """
-insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, restarts, params, suggestion, seed, value,
-    step, metrics, feasible, finish_seq, created_at, started_at, finished_at)
-select s.key, n, 'completed', 'suggested', n, 1, 0,
-    json_build_object({floats}, 'layers', 1 + n % 8, 'kind', (array['adam', 'sgd', 'lion'])[1 + n % 3],
-        'norm', (array['batch', 'layer'])[1 + n % 2]), '{{"method": "random"}}', n, v, 100,
-    jsonb_build_object('loss', v, 'accuracy', 1 - v, 'seconds', random() * 100), true, n + 1,
-    now() - interval '1 day' + n * interval '20 ms', now() - interval '1 day' + n * interval '25 ms',
-    now() - interval '1 day' + n * interval '30 ms'
-from sweep s, generate_series(0, {trials} - 1) n, lateral (select random() + n * 0 as v) x where s.id = 'big'"""
-
 
 POINTS = """
 insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, started_at, ended_at, outcome)
@@ -45,15 +32,6 @@ insert into measurement (sweep_key, number, metric, attempt, step, value, record
 select t.sweep_key, t.number, 'loss', 1, k, 1 / (1.0 + k) + random() * 0.1, t.started_at + k * interval '1 s'
 from trial t, generate_series(1, {steps}) k"""
 STEPS = 20
-
-
-def document():
-    one = {"type": "float", "min": 0, "max": 1}
-    return {"name": "big", "metric": {"name": "loss", "goal": "minimize"}, "search": {"method": "random", "seed": 1},
-            "parameters": {**{name: one for name in FLOATS}, "layers": {"type": "int", "min": 1, "max": 8},
-                           "kind": {"type": "categorical", "values": ["adam", "sgd", "lion"]},
-                           "norm": {"type": "categorical", "values": ["batch", "layer"]}},
-            "limits": {"max_trials": min(TRIALS + 1000, 1000000)}}
 
 
 def get(assay, path, url=None, headers=None):
@@ -76,11 +54,8 @@ def version_of(body):
 
 def main():
     with Assay(runners=0) as assay:
-        assay.call("POST", "/v1/sweeps?paused=true", document())
-        floats = ", ".join(f"'{name}', random()" for name in FLOATS)
-        subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database_url(assay), "-c",
-                        FILL.format(floats=floats, trials=TRIALS), "-c", POINTS.format(steps=STEPS),
-                        "-c", "analyze"], check=True)
+        assay.call("POST", "/v1/sweeps?paused=true", document("big", TRIALS + 1000))
+        fill(database_url(assay), "big", TRIALS, POINTS.format(steps=STEPS))
         path = "/v1/sweeps/big/table"
         body, headers, ms = get(assay, path)
         tell("first viewer, all columns", ms, len(body))
