@@ -151,14 +151,19 @@ as_status h_trial_series(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, series_encode(&list), err);
 }
 
+/* The trial of the path and the attempt that is asked for; 0: the latest. */
+static as_status trial_and_attempt(struct call *c, int64_t *ret_number, int64_t *ret_attempt,
+                                   struct as_err *err)
+{
+    as_status st = call_param_i64(c, "number", 0, ret_number, err);
+    return st < 0 ? st : call_query_i64(c, "attempt", 1, INT32_MAX, ret_attempt, err);
+}
+
 as_status h_trial_log(struct call *c, struct as_err *err)
 {
     int64_t number = 0, attempt = 0;
     struct log_row row;
-    as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st < 0)
-        return st;
-    st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
+    as_status st = trial_and_attempt(c, &number, &attempt, err);
     if (st < 0)
         return st;
     st = trial_log(c->db, c->arena, call_param(c, "sweep"), number, attempt, &row, err);
@@ -169,10 +174,7 @@ as_status h_trial_usage(struct call *c, struct as_err *err)
 {
     int64_t number = 0, attempt = 0;
     struct usage_list list;
-    as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st < 0)
-        return st;
-    st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
+    as_status st = trial_and_attempt(c, &number, &attempt, err);
     if (st < 0)
         return st;
     st = trial_usage(c->db, c->arena, call_param(c, "sweep"), number, attempt, &list, err);

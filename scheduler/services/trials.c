@@ -392,22 +392,24 @@ as_status trial_series(struct store *db, struct arena *a, const char *sweep, int
     return run.status;
 }
 
-static as_status check_attempt(const struct trial_row *row, int64_t attempt, struct as_err *err)
+/* Find the key of the trial's sweep, for what is kept of an attempt. AS_E_NOT_FOUND: also when the
+ * trial has not begun that attempt. */
+static as_status find_attempt(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                              int64_t attempt, int64_t *ret_key, struct as_err *err)
 {
-    if (attempt > row->attempt)
-        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
-                       (long long)row->number, (long long)attempt);
-    return AS_OK;
+    struct trial_row row;
+    as_status st = find_trial(t, a, sweep, number, ret_key, &row, err);
+    if (st == AS_OK && attempt > row.attempt)
+        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld", (long long)row.number,
+                       (long long)attempt);
+    return st;
 }
 
 static as_status get_log(struct tx *t, struct arena *a, const char *sweep, int64_t number,
                          int64_t attempt, struct log_row *ret, struct as_err *err)
 {
-    struct trial_row row;
     int64_t key = 0;
-    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
-    if (st == AS_OK)
-        st = check_attempt(&row, attempt, err);
+    as_status st = find_attempt(t, a, sweep, number, attempt, &key, err);
     return st == AS_OK ? store_attempt_log_get(t, a, key, number, attempt, ret, err) : st;
 }
 
@@ -426,11 +428,8 @@ as_status trial_log(struct store *db, struct arena *a, const char *sweep, int64_
 static as_status get_usage(struct tx *t, struct arena *a, const char *sweep, int64_t number,
                            int64_t attempt, struct usage_list *ret, struct as_err *err)
 {
-    struct trial_row row;
     int64_t key = 0;
-    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
-    if (st == AS_OK)
-        st = check_attempt(&row, attempt, err);
+    as_status st = find_attempt(t, a, sweep, number, attempt, &key, err);
     return st == AS_OK ? store_usage_list(t, a, key, number, attempt, &ret->rows, &ret->n, err)
                        : st;
 }

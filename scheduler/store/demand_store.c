@@ -44,9 +44,8 @@ COLUMNS_READER(sweep, struct demand_sweep, SWEEP_FIELDS)
 
 /* GPUs that the attempts, ranks and groups of the runner r have. */
 #define GPUS_USED                                                                                  \
-    "(select coalesce(sum(x.gpus), 0) from (select n.needs_key, n.group_id is null or "            \
-    "row_number() over (partition by n.group_id) = 1 as is_first from held_needs n where "         \
-    "n.runner = r.name) m join sweep x on x.key = m.needs_key where m.is_first)"
+    "(select coalesce(sum(x.gpus), 0) from " HELD_NEEDS                                            \
+    " m join sweep x on x.key = m.needs_key where m.is_first)"
 
 #define RUNNER_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, slots, "r.slots")                                                                   \

@@ -16,20 +16,20 @@
     "case when r.shares and exists (select from sweep x where x.cpus > 0 or x.memory_bytes > 0) "  \
     "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
 
+/* What the runner r holds and needs for it, as a subquery. is_first: of a group, which needs no
+ * more than one of its members. */
+#define HELD_NEEDS                                                                                 \
+    "(select n.*, n.group_id is null or row_number() over (partition by n.group_id) = 1 as "       \
+    "is_first from held_needs n where n.runner = r.name)"
+
+/* The cores or the memory of the runner r that are taken, over the rows t of HELD_NEEDS. */
+#define TAKEN(what)                                                                                \
+    "coalesce(sum(t." what ") filter (where t.is_first), 0) + " TAKEN_BY_OTHERS(what)
+
 /* What a runner r holds: attempts, ranks, and slots that are kept free (those are not running). */
+#define COUNTS_HELD "count(t.number) as running, " SQL_SLOTS " as used, "
+#define COUNTS_TAKEN TAKEN("cpus") " as cpus_used, " TAKEN("memory_bytes") " as memory_used, "
 #define HELD_COUNTS                                                                                \
-    "(select count(t.number) as running, " SQL_SLOTS " as used, coalesce(sum(t.cpus) filter "      \
-    "(where t.is_first), 0) + " TAKEN_BY_OTHERS(                                                   \
-        "cpus") " as cpus_used, "                                                                  \
-                "coalesce(sum(t.memory_bytes) filter (where t.is_first), 0) + " TAKEN_BY_OTHERS(   \
-                    "memory_bytes") " as memory_used, " IS_SHUT("true") " as is_shut from "        \
-                                                                        "(select n.*, n.group_id " \
-                                                                        "is null or row_number() " \
-                                                                        "over (partition by "      \
-                                                                        "n.group_id) = 1 as "      \
-                                                                        "is_first from "           \
-                                                                        "held_needs n "            \
-                                                                        "where n.runner = "        \
-                                                                        "r.name) t)"
+    "(select " COUNTS_HELD COUNTS_TAKEN IS_SHUT("true") " as is_shut from " HELD_NEEDS " t)"
 
 #endif
