@@ -11,9 +11,7 @@
 
 #define OWN 4              /* positions of a warp */
 #define TILE (WARPS * OWN) /* positions of a block */
-/* An array stays in registers only if the compiler knows its indices. */
-#define UNROLLED _Pragma("unroll")
-#define HEAD_DIM_MAX 256 /* 8 columns in each lane */
+#define HEAD_DIM_MAX 256   /* 8 columns in each lane */
 #define FULL 0xffffffffu
 
 /* One head of one sequence of one member, and the tile that a block owns. */
@@ -344,6 +342,7 @@ static as_status launch_any(struct backend *be, any_kernel *kernel, struct atten
     return cuda_launched("attention", err);
 }
 
+/* More blocks than a grid has would need terabytes of positions. */
 static as_status launch_tiles(struct backend *be, const struct attention_way &w,
                               const struct attention &t, struct as_err *err)
 {

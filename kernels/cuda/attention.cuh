@@ -5,6 +5,9 @@
 
 #include "kernels/cuda/cuda.cuh"
 
+/* An array stays in registers only if the compiler knows its indices. */
+#define UNROLLED _Pragma("unroll")
+
 struct attention {
     size_t members, batch, heads, seq, dim;
     size_t tile; /* positions of a tile of the kernels in attention.cu: 32, or as many as fit */

@@ -47,8 +47,6 @@
     (CHUNK + 8)            /* four rows begin 8 banks apart, so that scores are written at once */
 #define LOG2_E 1.44269504f /* exp(x) is exp2(x LOG2_E), which the device computes itself */
 #define LN_2 0.693147181f
-/* An array stays in registers only if the compiler knows its indices. */
-#define UNROLLED _Pragma("unroll")
 
 /* Sizes for heads of up to D elements, with R x C scores in a thread. */
 template <int D_, int R_, int C_> struct tile {
@@ -524,9 +522,8 @@ template <int D> static struct attention_ways ways_for(size_t seq)
 
 bool attention_tiles(const struct attention_args *a, struct attention_ways *ret)
 {
-    size_t dim = a->head_dim, jobs_most = a->members * a->batch * a->heads * (a->seq / 64 + 1);
-    if (dim == 0 || dim > 128 || a->seq > INT_MAX / 2 || 3 * a->heads * dim > INT_MAX ||
-        jobs_most > INT_MAX)
+    size_t dim = a->head_dim;
+    if (dim == 0 || dim > 128 || a->seq > INT_MAX / 2 || 3 * a->heads * dim > INT_MAX)
         return false;
     *ret = dim <= 16   ? ways_for<16>(a->seq)
            : dim <= 32 ? ways_for<32>(a->seq)
