@@ -28,10 +28,11 @@ TRIALS = min(TRIALS, 999000)  # a sweep that is full ends
 POINTS = """
 insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, started_at, ended_at, outcome)
 select sweep_key, number, 1, 'r' || number % 50, 1, 'c', started_at, finished_at, 'completed' from trial;
-insert into measurement (sweep_key, number, metric, attempt, step, value, recorded_at)
-select t.sweep_key, t.number, 'loss', 1, k, 1 / (1.0 + k) + random() * 0.1, t.started_at + k * interval '1 s'
-from trial t, generate_series(1, {steps}) k"""
-STEPS = 20
+insert into measurement_chunk (sweep_key, number, metric, attempt, first_step, steps, measured, recorded)
+select t.sweep_key, t.number, 'loss', 1, 1, array_agg(k), array_agg(1 / (1.0 + k) + random() * 0.1),
+  array_agg((extract(epoch from t.started_at + k * interval '1 s') * 1000000)::bigint)
+from trial t, generate_series(1, {steps}) k group by t.sweep_key, t.number"""
+STEPS = 20  # at most 64, in a chunk
 
 
 def get(assay, path, url=None, headers=None):

@@ -16,9 +16,11 @@ static const char completed[] =
     "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, ended_at, outcome, "
     "reported, exit_code) select key, n, 1, 'holder', 1, 'c' || n, now(), 'completed', "
     "'completed', 0 from sweep, generate_series(0, %1$lld - 1) n;"
-    "insert into measurement (sweep_key, number, metric, attempt, step, value) select key, n, "
-    "'loss', 1, p, random() from sweep, generate_series(0, %1$lld - 1) n, generate_series(0, "
-    "%2$lld - 1) p;"
+    "insert into measurement_chunk (sweep_key, number, metric, attempt, first_step, steps, "
+    "measured, "
+    "recorded) select key, n, 'loss', 1, c, array_agg(p), array_agg(random()), array_agg(0) from "
+    "sweep, generate_series(0, %1$lld - 1) n, generate_series(0, %2$lld - 1, 64) c, "
+    "generate_series(c, least(c + 63, %2$lld - 1)) p group by key, n, c;"
     "update sweep set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, finish_seq = "
     "%1$lld, started_at = now()";
 

@@ -39,8 +39,9 @@ static const char *const lock_trials =
     "select from trial t join " SET " on " SAME("t") " order by t.sweep_key, t.number for no key "
                                                      "update of t";
 static const char *const add_points =
-    "insert into measurement (sweep_key, number, metric, attempt, step, value) select sweep_key, "
-    "number, 'loss', 1, 0, 0.5 from " SET;
+    "insert into measurement_chunk (sweep_key, number, metric, attempt, first_step, steps, "
+    "measured, "
+    "recorded) select sweep_key, number, 'loss', 1, 0, array[0], array[0.5], array[0] from " SET;
 /* No condition beyond the key: with one the planner may prefer another index. */
 static const char *const end_trials =
     "with l as materialized (select sweep_key, number, (select finish_seq from sweep s where s.key "

@@ -16,6 +16,23 @@ struct measurement {
 const struct measurement *measurement_at(const struct measurement *points, size_t n,
                                          const char *metric, int64_t step);
 
+struct measured {
+    int64_t recorded; /* the number of new points */
+    bool has_value;   /* the trial has a value of the sweep's metric; set only if something was
+                         recorded */
+    double value;
+};
+
+/* Points of one attempt, and what became of them. */
+struct trial_points {
+    int64_t sweep_key, number, attempt;
+    const struct measurement *points; /* borrowed; no step is negative */
+    size_t n;
+    bool keeps_row;      /* the latest values of the trial are written with its end: `ret` has no
+                            value */
+    struct measured ret; /* set by store_measurement_add_many() */
+};
+
 /* One metric of one trial: steps ascending. If attempts overlap, the latest one counts. */
 struct series_row {
     const char *metric;

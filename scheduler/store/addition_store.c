@@ -35,9 +35,10 @@ static const struct stmt stmts[] = {
          "select count(*) from made"},
     [ADDITION_POINTS] =
         {"addition_points",
-         "insert into measurement (sweep_key, number, attempt, step, metric, value) select $1, "
-         "p.number, 0, 0, p.metric, p.value from unnest($2::int[], $3::text[], $4::float8[]) as "
-         "p(number, metric, value)"},
+         "insert into measurement_chunk (sweep_key, number, attempt, metric, first_step, steps, "
+         "measured, recorded) select $1, p.number, 0, p.metric, 0, array[0], array[p.value], "
+         "array[(extract(epoch from now()) * 1000000)::bigint] from unnest($2::int[], $3::text[], "
+         "$4::float8[]) as p(number, metric, value)"},
     [ADDITION_FIND] =
         {"addition_find",
          "select u.place - 1, coalesce(i.number, -1), i.body_sha256 = u.digest from "

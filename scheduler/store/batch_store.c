@@ -67,8 +67,8 @@ static const struct stmt stmts[] = {
         {"batch_steps",
          "select u.place - 1, h.step from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with "
          "ordinality as u(key, number, attempt, place) cross join lateral (select "
-         "coalesce(max(step), -1) as step from measurement where sweep_key = u.key and number = "
-         "u.number and attempt = u.attempt) h"},
+         "coalesce(max(steps[cardinality(steps)]), -1) as step from measurement_chunk where "
+         "sweep_key = u.key and number = u.number and attempt = u.attempt) h"},
 };
 const struct stmt_set batch_stmts = {"batch", stmts, AS_ARRAY_LEN(stmts)};
 

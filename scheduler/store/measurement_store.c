@@ -1,38 +1,20 @@
-/* Table measurement.
+/* Measurements of trials. Their points are in chunks, which chunk_store.c writes.
  *
- * The points of many trials are inserted as arrays in one statement, and points that exist are
- * ignored, so that a repeated batch is safe. A second statement computes the latest values in the
- * rows of the trials again from the table, not from the batch. Two batches in either order
- * therefore give the same row.
+ * The latest values in the rows of the trials are computed again from the table, not from the
+ * batch. Two batches in either order therefore give the same row.
  *
- * Neither statement joins two tables in a way that depends on their statistics: a set costs the
- * same on tables that nobody has analysed. */
+ * No statement joins two tables in a way that depends on their statistics: a set costs the same on
+ * tables that nobody has analysed. */
 #include "scheduler/store/measurement_store.h"
 
 #include <stdlib.h>
 
-#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/chunk_store_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 
-enum {
-    MEASUREMENT_ADD,
-    MEASUREMENT_LATEST,
-    MEASUREMENT_STEP,
-    MEASUREMENT_OTHER,
-    MEASUREMENT_SERIES
-};
-
-/* A row about one of the sets that a statement was given. */
-struct set_count {
-    int64_t set, recorded;
-};
-#define COUNT_FIELDS(FIRST, NEXT)                                                                  \
-    FIRST(i64, set, "c.set - 1")                                                                   \
-    NEXT(i64, recorded, "count(*)")
-COLUMNS_WHOLE_ROW(struct set_count, COUNT_FIELDS)
-COLUMNS_READER(count, struct set_count, COUNT_FIELDS)
-#define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
+enum { MEASUREMENT_LATEST, MEASUREMENT_STEP, MEASUREMENT_OTHER, MEASUREMENT_SERIES };
 
 /* A trial after its points were added. */
 struct trial_value {
@@ -61,6 +43,8 @@ struct set_other {
 COLUMNS_READER(other, struct set_other, OTHER_FIELDS)
 #define OTHER_COLUMNS COLUMNS_SQL(OTHER_FIELDS)
 
+#define LAST_STEP "c.steps[cardinality(c.steps)]"
+
 /* $1 to $3: the attempts of the sets; $4 to $7: the points, each with its set. */
 #define SET_POINTS                                                                                 \
     "unnest($4::int[], $5::bigint[], $6::text[], $7::float8[]) with ordinality as p(set, step, "   \
@@ -72,18 +56,6 @@ COLUMNS_READER(other, struct set_other, OTHER_FIELDS)
 /* The latest value of a metric is that of the latest attempt that reported it, at its highest step.
  * JSON has no NaN, so such values are stored as text. */
 static const struct stmt stmts[] = {
-    /* A point that stands in several sets is counted for the first. */
-    [MEASUREMENT_ADD] =
-        {"measurement_add",
-         "with given as materialized (select p.set, " SET_KEY " as sweep_key, " SET_NUMBER
-         " as number, " SET_ATTEMPT " as attempt, p.metric, p.step, p.value from " SET_POINTS
-         "), added as (insert into measurement (sweep_key, number, metric, attempt, step, value) "
-         "select sweep_key, number, metric, attempt, step, value from given on conflict do nothing "
-         "returning sweep_key, number, metric, attempt, step) select " COUNT_COLUMNS
-         " from (select min(b.set) as set from (select set, sweep_key, number, metric, attempt, "
-         "step from given union all select null, sweep_key, number, metric, attempt, step from "
-         "added) b group by sweep_key, number, metric, attempt, step having count(*) > "
-         "count(b.set)) c group by c.set"},
     [MEASUREMENT_LATEST] =
         {"measurement_latest",
          "with named as materialized (select distinct " SET_KEY " as sweep_key, " SET_NUMBER
@@ -92,97 +64,70 @@ static const struct stmt stmts[] = {
          "in ('NaN', 'Infinity', '-Infinity') then to_jsonb(l.value::text) else to_jsonb(l.value) "
          "end) as metrics, max(l.step) as step, max(l.value) filter (where n.metric = (select "
          "s.metric from sweep s where s.key = n.sweep_key)) as value from named n cross join "
-         "lateral (select m.value, m.step from measurement m where m.sweep_key = n.sweep_key and "
-         "m.number = n.number and m.metric = n.metric order by m.attempt desc, m.step desc limit "
-         "1) l group by n.sweep_key, n.number) update trial t set metrics = t.metrics || "
+         "lateral (select c.measured[cardinality(c.measured)] as value, " LAST_STEP
+         " as step from measurement_chunk c where c.sweep_key = n.sweep_key and c.number = "
+         "n.number and c.metric = n.metric order by c.attempt desc, c.first_step desc limit 1) l "
+         "group by n.sweep_key, n.number) update trial t set metrics = t.metrics || "
          "l.metrics, step = l.step, value = coalesce(l.value, t.value) from latest l "
          "where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT(
              "t.number", "l.number") " returning " VALUE_COLUMNS},
-    [MEASUREMENT_STEP] = {"measurement_step",
-                          "select coalesce(max(step), -1) from measurement where sweep_key = $1 "
-                          "and number = $2 and attempt = $3"},
+    [MEASUREMENT_STEP] = {"measurement_step", "select coalesce(max(" LAST_STEP "), -1) from "
+                                              "measurement_chunk c where c.sweep_key = $1 and "
+                                              "c.number = $2 and c.attempt = $3"},
     /* NaN equals NaN in PostgreSQL. */
     [MEASUREMENT_OTHER] =
         {"measurement_other",
          "select distinct on (p.set) " OTHER_COLUMNS " from " SET_POINTS
-         " left join lateral (select value from measurement where sweep_key = " SET_KEY
-         " and number = " SET_NUMBER " and attempt = " SET_ATTEMPT
-         " and metric = p.metric and (p.step < 0 or step = p.step) order by step "
-         "desc limit 1) m on true where m.value is distinct from p.value order "
+         " left join lateral (select c.measured[case when p.step < 0 then cardinality(c.steps) "
+         "else array_position(c.steps, p.step) end] as value from measurement_chunk c where "
+         "c.sweep_key = " SET_KEY " and c.number = " SET_NUMBER " and c.attempt = " SET_ATTEMPT
+         " and c.metric = p.metric and (p.step < 0 or c.first_step <= p.step) order by "
+         "c.first_step desc limit 1) m on true where m.value is distinct from p.value order "
          "by p.set, p.place"},
-    [MEASUREMENT_SERIES] = {"measurement_series",
-                            "select distinct on (metric, step) metric, step, value from "
-                            "measurement where sweep_key = $1 and number = $2 and ($3::text is "
-                            "null or metric = $3) and ($4::text is null or (metric, step) > ($4, "
-                            "$5::bigint)) order by metric, step, attempt desc limit $6"},
+    [MEASUREMENT_SERIES] =
+        {"measurement_series",
+         "select distinct on (c.metric, p.step) c.metric, p.step, p.value from measurement_chunk c "
+         "cross join lateral unnest(c.steps, c.measured) as p(step, value) where c.sweep_key = $1 "
+         "and c.number = $2 and ($3::text is null or c.metric = $3) and ($4::text is null or "
+         "c.metric > $4 or (c.metric = $4 and " LAST_STEP " > $5::bigint and p.step > "
+         "$5::bigint)) order by c.metric, p.step, c.attempt desc limit $6"},
 };
 const struct stmt_set measurement_stmts = {"measurement", stmts, AS_ARRAY_LEN(stmts)};
 
-struct columns {
-    struct str keys, numbers, attempts; /* of the sets */
-    struct str sets, steps, metrics, values;
-};
+/* The arrays of SET_POINTS. */
+enum { SET_KEYS, SET_NUMBERS, SET_ATTEMPTS, POINT_SETS, POINT_STEPS, POINT_METRICS, POINT_VALUES };
 
-static void columns_done(struct columns *c)
+static void put_names(struct arrays *x, const struct trial_points *sets, size_t n)
 {
-    str_done(&c->keys);
-    str_done(&c->numbers);
-    str_done(&c->attempts);
-    str_done(&c->sets);
-    str_done(&c->steps);
-    str_done(&c->metrics);
-    str_done(&c->values);
-}
-
-static void put_points(struct columns *c, int64_t set, const struct trial_points *s)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        array_i64(&c->sets, set);
-        array_i64(&c->steps, s->points[i].step);
-        array_str(&c->metrics, s->points[i].metric);
-        array_f64(&c->values, s->points[i].value);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&x->c[SET_KEYS], sets[i].sweep_key);
+        array_i64(&x->c[SET_NUMBERS], sets[i].number);
+        array_i64(&x->c[SET_ATTEMPTS], sets[i].attempt);
     }
 }
 
 /* The number of a set in a statement is its place, from 1 on, as those of PostgreSQL's arrays. */
-static as_status columns_fill(struct columns *c, const struct trial_points *sets, size_t n,
-                              struct as_err *err)
+static void put_points(struct arrays *x, int64_t set, const struct trial_points *s)
 {
-    struct str *const arrays[] = {&c->keys,  &c->numbers, &c->attempts, &c->sets,
-                                  &c->steps, &c->metrics, &c->values};
-    for (size_t i = 0; i < AS_ARRAY_LEN(arrays); i++)
-        array_open(arrays[i]);
-    for (size_t i = 0; i < n; i++) {
-        array_i64(&c->keys, sets[i].sweep_key);
-        array_i64(&c->numbers, sets[i].number);
-        array_i64(&c->attempts, sets[i].attempt);
-        put_points(c, (int64_t)i + 1, &sets[i]);
+    for (size_t i = 0; i < s->n; i++) {
+        array_i64(&x->c[POINT_SETS], set);
+        array_i64(&x->c[POINT_STEPS], s->points[i].step);
+        array_str(&x->c[POINT_METRICS], s->points[i].metric);
+        array_f64(&x->c[POINT_VALUES], s->points[i].value);
     }
-    for (size_t i = 0; i < AS_ARRAY_LEN(arrays); i++) {
-        array_close(arrays[i]);
-        if (arrays[i]->failed)
-            return as_fail_nomem(err);
-    }
-    return AS_OK;
 }
 
-#define ARG_SETS(c)                                                                                \
-    arg_str(str_cstr(&(c)->keys)), arg_str(str_cstr(&(c)->numbers)),                               \
-        arg_str(str_cstr(&(c)->attempts)), arg_str(str_cstr(&(c)->sets)),                          \
-        arg_str(str_cstr(&(c)->steps)), arg_str(str_cstr(&(c)->metrics)),                          \
-        arg_str(str_cstr(&(c)->values))
-
-static as_status add_points(struct tx *t, const struct columns *c, struct trial_points *sets,
-                            struct as_err *err)
+static as_status add_points(struct tx *t, struct trial_points *sets, size_t n, struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[MEASUREMENT_ADD], ARGS(ARG_SETS(c)), &r, err);
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct set_count count;
-        st = read_count_row(&r, i, NULL, &count, err);
-        if (st == AS_OK)
-            sets[count.set].ret.recorded = count.recorded;
-    }
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct point_series_list l;
+    as_status st = point_series_of(&a, sets, n, &l, err);
+    if (st == AS_OK)
+        st = chunks_add(t, &a, &l, err);
+    for (size_t i = 0; i < l.n && st == AS_OK; i++)
+        for (size_t k = 0; k < l.rows[i].n; k++)
+            if (!l.rows[i].points[k].is_stored)
+                sets[l.rows[i].points[k].set].ret.recorded++;
     return st;
 }
 
@@ -201,36 +146,34 @@ static bool changes_row(const struct trial_points *s)
 }
 
 /* The metrics of the sets that change a row, each with its set. */
-static as_status name_metrics(struct columns *c, const struct trial_points *sets, size_t n,
-                              struct as_err *err)
+static void put_metrics(struct arrays *x, const struct trial_points *sets, size_t n)
 {
-    array_open(&c->sets);
-    array_open(&c->metrics);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < sets[i].n && changes_row(&sets[i]); k++) {
             const char *metric = sets[i].points[k].metric;
             if (k > 0 && as_streq(metric, sets[i].points[k - 1].metric))
                 continue;
-            array_i64(&c->sets, (int64_t)i + 1);
-            array_str(&c->metrics, metric);
+            array_i64(&x->c[POINT_SETS], (int64_t)i + 1);
+            array_str(&x->c[POINT_METRICS], metric);
         }
     }
-    array_close(&c->sets);
-    array_close(&c->metrics);
-    return c->sets.failed || c->metrics.failed ? as_fail_nomem(err) : AS_OK;
 }
 
-static as_status update_latest(struct tx *t, struct columns *c, struct trial_points *sets, size_t n,
+static as_status update_latest(struct tx *t, struct trial_points *sets, size_t n,
                                struct as_err *err)
 {
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_value *values = NULL;
-    as_status st = name_metrics(c, sets, n, err);
+    arrays_open(&x);
+    put_names(&x, sets, n);
+    put_metrics(&x, sets, n);
+    as_status st = arrays_close(&x, err);
     if (st == AS_OK)
         st = tx_query(t, &stmts[MEASUREMENT_LATEST],
-                      ARGS(arg_str(str_cstr(&c->keys)), arg_str(str_cstr(&c->numbers)),
-                           arg_str(str_cstr(&c->sets)), arg_str(str_cstr(&c->metrics))),
+                      ARGS(arg_array(&x, SET_KEYS), arg_array(&x, SET_NUMBERS),
+                           arg_array(&x, POINT_SETS), arg_array(&x, POINT_METRICS)),
                       &r, err);
     if (st != AS_OK || (st = read_value_rows(&r, r.rows, &a, &values, err)) != AS_OK)
         return st;
@@ -253,18 +196,15 @@ static as_status update_latest(struct tx *t, struct columns *c, struct trial_poi
 as_status store_measurement_add_many(struct tx *t, struct trial_points *sets, size_t n,
                                      struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns c = {0};
     bool has_changes = false;
-    as_status st = columns_fill(&c, sets, n, err);
     for (size_t i = 0; i < n; i++)
         sets[i].ret = (struct measured){0};
-    if (st == AS_OK && n > 0)
-        st = add_points(t, &c, sets, err);
+    as_status st = add_points(t, sets, n, err);
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < n; i++)
         has_changes = has_changes || changes_row(&sets[i]);
-    return has_changes ? update_latest(t, &c, sets, n, err) : AS_OK;
+    return has_changes ? update_latest(t, sets, n, err) : AS_OK;
 }
 
 as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
@@ -281,18 +221,26 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
 as_status store_measurement_other_many(struct tx *t, const struct trial_points *sets, size_t n,
                                        struct measured_other *ret, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns c = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     size_t n_points = 0;
+    arrays_open(&x);
+    put_names(&x, sets, n);
     for (size_t i = 0; i < n; i++) {
         ret[i] = (struct measured_other){.place = -1};
+        put_points(&x, (int64_t)i + 1, &sets[i]);
         n_points += sets[i].n;
     }
     if (n_points == 0)
         return AS_OK;
-    as_status st = columns_fill(&c, sets, n, err);
+    as_status st = arrays_close(&x, err);
     if (st == AS_OK)
-        st = tx_query(t, &stmts[MEASUREMENT_OTHER], ARGS(ARG_SETS(&c)), &r, err);
+        st = tx_query(t, &stmts[MEASUREMENT_OTHER],
+                      ARGS(arg_array(&x, SET_KEYS), arg_array(&x, SET_NUMBERS),
+                           arg_array(&x, SET_ATTEMPTS), arg_array(&x, POINT_SETS),
+                           arg_array(&x, POINT_STEPS), arg_array(&x, POINT_METRICS),
+                           arg_array(&x, POINT_VALUES)),
+                      &r, err);
     int64_t before = 0; /* points of the sets before `at` */
     size_t at = 0;
     for (int i = 0; i < r.rows && st == AS_OK; i++) {

@@ -6,30 +6,13 @@
 #include "scheduler/rows/series_row.h"
 #include "scheduler/store/tx.h"
 
-struct measured {
-    int64_t recorded; /* the number of new points */
-    bool has_value;   /* the trial has a value of the sweep's metric; set only if something was
-                         recorded */
-    double value;
-};
-
 /* Insert new points and update trial.metrics, value and step. The caller holds the trial's row and
  * has checked the attempt. */
 AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
                                               int64_t attempt, const struct measurement *points,
                                               size_t n, struct measured *ret, struct as_err *err);
 
-/* Points of one attempt, and what became of them. */
-struct trial_points {
-    int64_t sweep_key, number, attempt;
-    const struct measurement *points; /* borrowed; no step is negative */
-    size_t n;
-    bool keeps_row;      /* the latest values of the trial are written with its end, in
-                            store_trial_move_many(): `ret` has no value */
-    struct measured ret; /* set by store_measurement_add_many() */
-};
-
-/* The same for n sets, in at most two statements, with the effect of store_measurement_add() for
+/* The same for n sets, in at most five statements, with the effect of store_measurement_add() for
  * one after the other. An attempt may stand in several sets; `ret.value` is then that after the
  * last one. */
 AS_MUST_CHECK as_status store_measurement_add_many(struct tx *t, struct trial_points *sets,

@@ -38,7 +38,7 @@ static const struct stmt stmts[] = {
     [METRICS_DEAD] =
         {"metrics_dead",
          "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
-         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event', "
+         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement_chunk', 'event', "
          "'event_set', 'gang', 'gang_seat') "
          "order by 1"},
 };

@@ -85,12 +85,14 @@ static const struct stmt stmts[] = {
          "sweep_key = u.key and finish_seq > u.after and decision = 'pause' union all select 2, "
          "number, 0, 0, true, '', retry_seq, null from trial where sweep_key = u.key and retry_seq "
          "> u.after) h order by u.place, h.seq"},
-    [RUNG_STORED] = {"rung_stored",
-                     "select u.place - 1, h.value from unnest($1::bigint[], $2::int[], $3::text[], "
-                     "$4::bigint[]) with ordinality as u(key, number, metric, step, place) cross "
-                     "join lateral (select value from measurement where sweep_key = u.key and "
-                     "number = u.number and metric = u.metric and step = u.step order by attempt "
-                     "desc limit 1) h"},
+    [RUNG_STORED] =
+        {"rung_stored",
+         "select u.place - 1, h.value from unnest($1::bigint[], $2::int[], $3::text[], "
+         "$4::bigint[]) with ordinality as u(key, number, metric, step, place) cross "
+         "join lateral (select c.measured[c.at] as value from (select attempt, measured, "
+         "array_position(steps, u.step) as at from measurement_chunk where sweep_key = "
+         "u.key and number = u.number and metric = u.metric and first_step <= u.step) "
+         "c where c.at is not null order by c.attempt desc limit 1) h"},
     [RUNG_ADD] =
         {"rung_add",
          "with l as materialized (select * from unnest($1::bigint[], $2::int[], "

@@ -318,7 +318,7 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
     [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
                                "select set_config('statement_timeout', '300s', true)"},
-    [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
+    [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement_chunk where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] =
         {"sweep_delete_events",
          "with sets as (delete from event_set where sweep_key = $1) delete from "

@@ -1,6 +1,6 @@
-/* Tables trial, measurement, attempt, gang_seat and of events, read for the tables of a sweep.
+/* Tables trial, measurement_chunk, attempt, gang_seat and events, read for the tables of a sweep.
  *
- * Points are read by trial, from the beginning of the primary key of measurement, so no plan
+ * Points are read by trial, from the beginning of the primary key of measurement_chunk, so no plan
  * depends on statistics. An attempt 0 stands for the values that a person added with a trial. */
 #include "scheduler/store/table_store.h"
 
@@ -131,11 +131,13 @@ static const struct stmt stmts[] = {
         {"table_points",
          "select " POINT_COLUMNS " from unnest($3::int[], $4::int[], $5::bigint[]) with ordinality "
          "as w(number, attempt, after, place) cross join lateral (select distinct on (m.step) "
-         "m.attempt, m.step, m.value, date_part('epoch', m.recorded_at - a.started_at) as seconds "
-         "from (select attempt, started_at from attempt where sweep_key = $1 and number = w.number "
-         "union all select 0, null) a join measurement m on m.sweep_key = $1 and m.number = "
-         "w.number and m.metric = $2 and m.attempt = a.attempt where m.step > w.after and "
-         "(w.attempt < 0 or a.attempt = w.attempt) order by m.step, m.attempt desc limit $6) p "
+         "c.attempt, m.step, m.value, m.at / 1e6::float8 - date_part('epoch', a.started_at) as "
+         "seconds from (select attempt, started_at from attempt where sweep_key = $1 and number = "
+         "w.number union all select 0, null) a join measurement_chunk c on c.sweep_key = $1 and "
+         "c.number = w.number and c.metric = $2 and c.attempt = a.attempt cross join lateral "
+         "unnest(c.steps, c.measured, c.recorded) as m(step, value, at) where "
+         "c.steps[cardinality(c.steps)] > w.after and m.step > w.after and (w.attempt < 0 or "
+         "a.attempt = w.attempt) order by m.step, c.attempt desc limit $6) p "
          "order by w.place, p.step"},
     [TABLE_ATTEMPTS] = {"table_attempts", TIMELINE_SELECT("number >= $2 and number < $3")},
     [TABLE_ATTEMPTS_OF] = {"table_attempts_of", TIMELINE_SELECT("number = any ($2::int[])")},

@@ -99,6 +99,26 @@ START_TEST(old_sweeps_get_an_order_of_ending)
 }
 END_TEST
 
+/* Points of before are cut into chunks, by series; those that are older than times have none. */
+START_TEST(old_points_become_chunks)
+{
+    pg_fixture_exec(url, "create table measurement_chunk (x int)"); /* collides with 0028 */
+    ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0028_chunks");
+    pg_fixture_exec(url, "create table plain as select 1::bigint as sweep_key, n as number, m as "
+                         "metric, 1 as attempt, 3 * i as step, i / 7.0::float8 as value, case when "
+                         "i > 50 then now() end as recorded_at from generate_series(0, 2) n, "
+                         "(values ('a'), ('b')) m(m), generate_series(0::bigint, 64 * n) i; insert "
+                         "into measurement select * from plain; drop table measurement_chunk");
+    ck_ok(migrate_run(db, NULL, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from (select * from measurement except "
+                                         "all select * from plain) x"),
+                     0);
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from measurement"), 2 * (1 + 65 + 129));
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from measurement_chunk"),
+                     2 * (1 + 2 + 3));
+}
+END_TEST
+
 /* Sweeps from before groups continue as they began: each trial alone. */
 START_TEST(old_sweeps_have_no_groups)
 {
@@ -172,6 +192,7 @@ Suite *test_suite(void)
     tcase_add_test(c, refuses_a_newer_schema);
     tcase_add_test(c, a_failure_leaves_nothing_behind);
     tcase_add_test(c, old_sweeps_get_an_order_of_ending);
+    tcase_add_test(c, old_points_become_chunks);
     tcase_add_test(c, old_sweeps_have_no_groups);
     tcase_add_test(c, many_at_once_apply_once);
     tcase_add_test(c, versions_ascend_without_holes);

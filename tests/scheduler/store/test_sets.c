@@ -86,6 +86,130 @@ START_TEST(sets_of_points_are_like_single_ones)
 }
 END_TEST
 
+/* The oracle: a row for each point, of which the first one stays. */
+static void plain_add(const struct trial_points *set)
+{
+    AS_AUTO(str_done) struct str sql = {0};
+    for (size_t i = 0; i < set->n; i++) {
+        const struct measurement *p = &set->points[i];
+        str_printf(&sql, "%s(%lld, %lld, '%s', %lld, %lld, %.17g)",
+                   i == 0 ? "insert into plain values " : ", ", (long long)set->sweep_key,
+                   (long long)set->number, p->metric, (long long)set->attempt, (long long)p->step,
+                   p->value);
+    }
+    str_printf(&sql, " on conflict do nothing");
+    pg_fixture_exec(s.url, str_cstr(&sql));
+}
+
+/* Points of one metric: `n` steps from `first`, `by` apart; every step in one of the sets before
+ * has another value than here. */
+static struct trial_points some_points(int64_t first, int64_t by, size_t n, const char *metric,
+                                       double value)
+{
+    struct measurement *p = arena_alloc(&s.a, n + 1, sizeof *p);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (struct measurement){first + by * (int64_t)i, metric, value + (double)i};
+    return (struct trial_points){
+        .sweep_key = key_of_sets, .attempt = 1, .points = p, .n = n, .keeps_row = true};
+}
+
+#define CUTS 60
+
+/* However points are cut, repeated and ordered, the table has those that a row for each would. */
+START_TEST(chunks_have_the_points_that_rows_would_have)
+{
+    static const struct {
+        int64_t first, by;
+        size_t n;
+    } first[] = {{0, 1, 1},  {1, 1, 62},  {63, 1, 1},  {64, 1, 1},   {65, 1, 200},
+                 {63, 1, 3}, {500, 2, 9}, {501, 2, 4}, {400, 1, 2},  {5000, 1, 1},
+                 {0, 7, 90}, {516, 1, 1}, {0, 1, 700}, {6000, 1, 64}};
+    struct trial_points sets[CUTS];
+    uint64_t state = 12345;
+    make_pair(1);
+    pg_fixture_exec(s.url, "create table plain (sweep_key bigint, number int, metric text, attempt "
+                           "int, step bigint, value float8, primary key (sweep_key, number, "
+                           "metric, attempt, step))");
+    for (size_t i = 0; i < CUTS; i++) {
+        uint64_t r = state = state * 6364136223846793005u + 1442695040888963407u;
+        sets[i] = i < AS_ARRAY_LEN(first)
+                      ? some_points(first[i].first, first[i].by, first[i].n, "loss", 1000.0 * i)
+                      : some_points((int64_t)(r >> 54), (int64_t)(r >> 40) % 3 + 1,
+                                    (size_t)((r >> 20) % 80 + 1), r >> 63 ? "loss" : "we\"ird",
+                                    1000.0 * i);
+        sets[i].attempt = i < AS_ARRAY_LEN(first) ? 1 : 1 + (int64_t)(r >> 33) % 2;
+        plain_add(&sets[i]);
+    }
+    for (size_t i = 0; i < CUTS;) {
+        size_t n = i < 8 ? 1 : AS_ARRAY_LEN(first) - 1; /* one by one, then many at once */
+        struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+        n = i + n > CUTS ? CUTS - i : n;
+        while (tx_run_again(&run))
+            run.status = store_measurement_add_many(run.tx, sets + i, n, &err);
+        ck_ok(run.status, err);
+        i += n;
+    }
+    size_t recorded = 0;
+    for (size_t i = 0; i < CUTS; i++)
+        recorded += (size_t)sets[i].ret.recorded;
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from plain"), (int64_t)recorded);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from (select sweep_key, number, "
+                                           "metric, attempt, step, value from measurement except "
+                                           "all select * from plain) x"),
+                     0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), (int64_t)recorded);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement where recorded_at is "
+                                           "null or recorded_at > now()"),
+                     0);
+    /* Chunks do not overlap, and steps ascend in them. */
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url,
+                       "select count(*) from (select first_step, steps, lag(steps[cardinality"
+                       "(steps)]) over (partition by metric, attempt order by first_step) "
+                       "as before from measurement_chunk) c where before >= first_step or "
+                       "steps <> (select array_agg(u order by u) from unnest(steps) u)"),
+        0);
+    ck_assert_int_lt(pg_fixture_i64(s.url, "select count(*) from measurement_chunk where metric = "
+                                           "'loss' and attempt = 1"),
+                     60);
+}
+END_TEST
+
+/* A server of the version before inserts through the view. */
+START_TEST(rows_of_an_old_server_become_chunks)
+{
+    const char *const insert =
+        "with added as (insert into measurement (sweep_key, number, metric, attempt, step, value) "
+        "select key, 0, 'loss', 1, i, %d + i from sweep, generate_series(%d, %d) i where id = "
+        "'sets' "
+        "on conflict do nothing returning step) insert into counted select count(*) from added";
+    static const int ranges[][2] = {{10, 20}, {15, 25}, {5, 12}, {0, 40}};
+    static const int64_t counted[] = {11, 5, 5, 20};
+    char sql[500];
+    make_pair(1);
+    struct trial_points set = some_points(30, 1, 3, "loss", 0);
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        run.status = store_measurement_add_many(run.tx, &set, 1, &err);
+    ck_ok(run.status, err);
+    pg_fixture_exec(s.url, "create table counted (n bigint)");
+    for (size_t i = 0; i < AS_ARRAY_LEN(ranges); i++) {
+        snprintf(sql, sizeof sql, insert, 100 * (int)i, ranges[i][0], ranges[i][1]);
+        pg_fixture_exec(s.url, sql);
+        snprintf(sql, sizeof sql, "select n from counted offset %zu", i);
+        int64_t already = i == 3 ? 3 : 0; /* those of this server */
+        ck_assert_int_eq(pg_fixture_i64(s.url, sql), counted[i] - already);
+    }
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), 41);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement where value = step + "
+                                           "case when step between 10 and 20 then 0 when step "
+                                           "between 21 and 25 then 100 when step between 5 and 9 "
+                                           "then 200 when step between 30 and 32 then -30 else 300 "
+                                           "end"),
+                     41);
+}
+END_TEST
+
 START_TEST(latest_values_are_those_of_later_attempts)
 {
     make_pair(1);
@@ -529,6 +653,8 @@ Suite *test_suite(void)
     Suite *su = suite_create("sets");
     TCase *c = service_case(su, "sets", &s, 0);
     tcase_add_test(c, sets_of_points_are_like_single_ones);
+    tcase_add_test(c, chunks_have_the_points_that_rows_would_have);
+    tcase_add_test(c, rows_of_an_old_server_become_chunks);
     tcase_add_test(c, latest_values_are_those_of_later_attempts);
     tcase_add_test(c, sets_of_points_that_differ_are_found);
     tcase_add_test(c, sets_of_notes_are_like_single_ones);
