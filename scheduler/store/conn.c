@@ -112,41 +112,169 @@ static const struct stmt **conn_slot(struct conn *c, const struct stmt *s)
     return &c->ready[i];
 }
 
+/* What PostgreSQL answered to a command that was sent. AS_OK: it ran. */
+static as_status check_result(struct conn *c, const PGresult *res, const char *what,
+                              struct as_err *err)
+{
+    ExecStatusType got = PQresultStatus(res);
+    return got == PGRES_TUPLES_OK || got == PGRES_COMMAND_OK ? AS_OK
+                                                             : conn_failed(c, res, what, err);
+}
+
+/* Deferred statements.
+ *
+ * A batch has many statements of which it needs no rows. They are sent without a wait, in libpq's
+ * pipeline mode, and answered in one round trip with the next statement that is waited for.
+ * PostgreSQL works on them meanwhile. When one fails, it skips what follows, COMMIT too. */
+
+/* Read the answers to all that was deferred. ret_last (NULL allowed): the result of the last one.
+ * The first failure counts. */
+static as_status conn_collect(struct conn *c, PGresult **ret_last, struct as_err *err)
+{
+    as_status st = AS_OK;
+    PGresult *last = NULL;
+    if (!PQpipelineSync(c->pg))
+        st = conn_failed(c, NULL, "pipeline", err);
+    for (int i = 0; i < c->n_deferred && !c->broken; i++) {
+        PQclear(last);
+        last = PQgetResult(c->pg);
+        if (st == AS_OK)
+            st = check_result(c, last, c->deferred[i], err);
+        for (PGresult *more; !c->broken && (more = PQgetResult(c->pg));)
+            PQclear(more);
+    }
+    c->n_deferred = 0;
+    if (!c->broken) {
+        PGresult *sync = PQgetResult(c->pg);
+        if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC || !PQexitPipelineMode(c->pg))
+            st = conn_failed(c, NULL, "pipeline", err);
+        PQclear(sync);
+    }
+    if (st == AS_OK && ret_last)
+        *ret_last = as_steal(last);
+    PQclear(last);
+    return st;
+}
+
+static as_status conn_settle(struct conn *c, struct as_err *err)
+{
+    return c->n_deferred > 0 ? conn_collect(c, NULL, err) : AS_OK;
+}
+
+/* Is there room for two more? Begin deferring. */
+static as_status defer_begin(struct conn *c, struct as_err *err)
+{
+    as_status st = c->n_deferred + 2 > CONN_DEFERRED_MAX ? conn_settle(c, err) : AS_OK;
+    if (st == AS_OK && c->n_deferred == 0 && !PQenterPipelineMode(c->pg))
+        st = conn_failed(c, NULL, "pipeline", err);
+    return st;
+}
+
+/* `what` was handed to libpq if `ok`: PostgreSQL may begin. */
+static as_status deferred(struct conn *c, int ok, const char *what, struct as_err *err)
+{
+    if (!ok || PQflush(c->pg) < 0)
+        return conn_failed(c, NULL, what, err);
+    c->deferred[c->n_deferred++] = what;
+    return AS_OK;
+}
+
+as_status conn_defer(struct conn *c, const char *command, struct as_err *err)
+{
+    as_status st = defer_begin(c, err);
+    if (st != AS_OK)
+        return st;
+    int ok = PQsendQueryParams(c->pg, command, 0, NULL, NULL, NULL, NULL, 0);
+    return deferred(c, ok, command, err);
+}
+
+as_status conn_exec(struct conn *c, const char *sql, struct as_err *err)
+{
+    as_status st = conn_settle(c, err);
+    if (st != AS_OK)
+        return st;
+    PGresult *res = PQexec(c->pg, sql);
+    st = check_result(c, res, "command", err);
+    PQclear(res);
+    return st;
+}
+
+as_status conn_end(struct conn *c, const char *command, struct as_err *err)
+{
+    if (c->n_deferred == 0)
+        return conn_exec(c, command, err);
+    as_status st = conn_defer(c, command, err);
+    return st == AS_OK ? conn_collect(c, NULL, err) : st;
+}
+
+void conn_rollback(struct conn *c)
+{
+    struct as_err ignored;
+    as_status st = conn_settle(c, &ignored);
+    if (!c->broken)
+        st = conn_exec(c, "rollback", &ignored);
+    c->broken = c->broken || st != AS_OK;
+}
+
+/* Not deferred: a statement is prepared once for each connection. */
 static as_status conn_prepare(struct conn *c, const struct stmt *s, struct as_err *err)
 {
     const struct stmt **slot = conn_slot(c, s);
     if (*slot)
         return AS_OK;
+    as_status st = conn_settle(c, err);
+    if (st != AS_OK)
+        return st;
     PGresult *res = PQprepare(c->pg, s->name, s->sql, 0, NULL);
-    as_status st = AS_OK;
-    if (PQresultStatus(res) != PGRES_COMMAND_OK)
-        st = conn_failed(c, res, s->name, err);
-    else
+    st = check_result(c, res, s->name, err);
+    if (st == AS_OK)
         *slot = s;
     PQclear(res);
     return st;
 }
 
+static as_status defer_statement(struct conn *c, const struct stmt *s, const struct args *a,
+                                 int binary, struct as_err *err)
+{
+    struct wire_args w;
+    as_status st = defer_begin(c, err);
+    if (st != AS_OK)
+        return st;
+    wire_format(a, &w);
+    int ok = PQsendQueryPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
+    return deferred(c, ok, s->name, err);
+}
+
+/* Run a statement that is prepared, after what was deferred. The caller owns *ret. */
+static as_status conn_run(struct conn *c, const struct stmt *s, const struct args *a, int binary,
+                          PGresult **ret, struct as_err *err)
+{
+    struct wire_args w;
+    if (c->n_deferred > 0) {
+        as_status st = defer_statement(c, s, a, binary, err);
+        return st == AS_OK ? conn_collect(c, ret, err) : st;
+    }
+    wire_format(a, &w);
+    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
+    as_status st = check_result(c, res, s->name, err);
+    if (st == AS_OK)
+        *ret = as_steal(res);
+    PQclear(res);
+    return st;
+}
+
+static const struct args no_args;
+
 static as_status run_statement(struct tx *t, const struct stmt *s, const struct args *a, int binary,
                                struct result *ret, struct as_err *err)
 {
-    static const struct args none;
-    struct conn *c = t->conn;
-    as_status st = conn_prepare(c, s, err);
+    PGresult *res = NULL;
+    int64_t affected = 0;
+    as_status st = conn_prepare(t->conn, s, err);
+    if (st == AS_OK)
+        st = conn_run(t->conn, s, a ? a : &no_args, binary, &res, err);
     if (st != AS_OK)
         return st;
-    if (!a)
-        a = &none;
-    struct wire_args w;
-    wire_format(a, &w);
-    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
-    ExecStatusType got = PQresultStatus(res);
-    if (got != PGRES_TUPLES_OK && got != PGRES_COMMAND_OK) {
-        st = conn_failed(c, res, s->name, err);
-        PQclear(res);
-        return st;
-    }
-    int64_t affected = 0;
     if (*PQcmdTuples(res) && as_parse_i64(PQcmdTuples(res), &affected, NULL) != AS_OK)
         affected = 0;
     *ret = (struct result){.pg = res, .rows = PQntuples(res), .affected = (int)affected};
@@ -169,20 +297,14 @@ as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a, int 
                   struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = run_statement(t, s, a, 0, &r, err);
+    as_status st;
+    if (t->kind == TX_BATCH && !ret_affected) {
+        st = conn_prepare(t->conn, s, err);
+        return st == AS_OK ? defer_statement(t->conn, s, a ? a : &no_args, 0, err) : st;
+    }
+    st = run_statement(t, s, a, 0, &r, err);
     if (st == AS_OK && ret_affected)
         *ret_affected = r.affected;
-    return st;
-}
-
-as_status conn_exec(struct conn *c, const char *sql, struct as_err *err)
-{
-    PGresult *res = PQexec(c->pg, sql);
-    ExecStatusType got = PQresultStatus(res);
-    as_status st = AS_OK;
-    if (got != PGRES_COMMAND_OK && got != PGRES_TUPLES_OK)
-        st = conn_failed(c, res, "command", err);
-    PQclear(res);
     return st;
 }
 

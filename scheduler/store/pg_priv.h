@@ -30,6 +30,8 @@ struct stmt_set {
 };
 extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; statements.c */
 
+#define CONN_DEFERRED_MAX 32
+
 #define CONN_STMTS 1024 /* open addressing; a power of two above twice the number of statements */
 
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
@@ -67,12 +69,14 @@ enum { LANE_SHARED, LANE_BATCH, LANES };
 struct conn {
     PGconn *pg;
     int lane;
-    bool broken;                          /* must be closed, not reused */
-    bool retry;                           /* the transaction failed but may be run again */
-    bool disk_full;                       /* a statement of the transaction failed for that */
-    bool committing;                      /* COMMIT was sent: whether it took effect may be
+    bool broken;                             /* must be closed, not reused */
+    bool retry;                              /* the transaction failed but may be run again */
+    bool disk_full;                          /* a statement of the transaction failed for that */
+    bool committing;                         /* COMMIT was sent: whether it took effect may be
                                              unknown */
-    struct tx tx;                         /* the open transaction of this connection */
+    struct tx tx;                            /* the open transaction of this connection */
+    const char *deferred[CONN_DEFERRED_MAX]; /* what was sent and not answered yet, by name */
+    int n_deferred;
     const struct stmt *ready[CONN_STMTS]; /* statements that are prepared here, by address */
 };
 
@@ -151,11 +155,20 @@ AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struc
 /* The same with bytea columns in binary. */
 AS_MUST_CHECK as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                                         struct result *ret, struct as_err *err);
-/* The same if no rows are wanted; *ret_affected may be NULL. */
+/* The same if no rows are wanted; *ret_affected may be NULL. In a TX_BATCH it does not wait then: a
+ * failure is that of a later statement, or of the commit. */
 AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a,
                                 int *ret_affected, struct as_err *err);
-/* Text with several commands, without arguments: BEGIN, COMMIT, migrations. */
+/* Text with several commands, without arguments: BEGIN, COMMIT, migrations. It waits for what was
+ * deferred first. */
 AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
+/* One command, a literal, whose answer is read with that of a later one. */
+AS_MUST_CHECK as_status conn_defer(struct conn *c, const char *command, struct as_err *err);
+/* One command, answered in one round trip with what was deferred; if some of that failed it does not
+ * run. */
+AS_MUST_CHECK as_status conn_end(struct conn *c, const char *command, struct as_err *err);
+/* Roll back, also when something that was deferred has failed. */
+void conn_rollback(struct conn *c);
 
 /* Reads the columns of one row in order. An error is kept until reader_check() returns it. */
 struct reader {

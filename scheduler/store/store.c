@@ -497,7 +497,6 @@ as_status store_sync(struct store *db, int64_t sent_ns, struct as_err *err)
  * untouched if there is no connection. */
 static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
-    const char *begin = kind == TX_BATCH ? "begin" : "begin; set local synchronous_commit = off";
     struct conn *c = NULL;
     as_status st = kind == TX_BATCH ? disk_open(db, err) : AS_OK;
     if (st == AS_OK)
@@ -509,7 +508,8 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     *ret = &c->tx;
     if (kind == TX_READ || kind == TX_SEEN)
         return AS_OK;
-    st = conn_exec(c, begin, err);
+    st = kind == TX_BATCH ? conn_defer(c, "begin", err)
+                          : conn_exec(c, "begin; set local synchronous_commit = off", err);
     if (st != AS_OK)
         c->broken = true;
     return st;
@@ -526,8 +526,7 @@ static const char *const commits[] = {
                   "null)::text, false); commit; select case when "
                   "current_setting('assay.wrote')::boolean then pg_logical_emit_message(true, "
                   "'assay', '') end"),
-    [TX_SOFT] = "commit",
-    [TX_BATCH] = "commit"};
+    [TX_SOFT] = "commit"};
 
 static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
 {
@@ -538,15 +537,14 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
         return st;
     if (st == AS_OK) {
         c->committing = true;
-        st = conn_exec(c, commits[t->kind], err);
+        st = t->kind == TX_BATCH ? conn_end(c, "commit", err) : conn_exec(c, commits[t->kind], err);
         if (st == AS_OK && t->has_seen)
             st = conn_exec(c, WAIT_FOR_DISK, err);
         c->committing = c->broken; /* only a missing answer leaves the result unknown */
-        return st;
+        if (st == AS_OK || t->kind != TX_BATCH)
+            return st;
     }
-    struct as_err ignored;
-    if (!c->broken && conn_exec(c, "rollback", &ignored) != AS_OK)
-        c->broken = true;
+    conn_rollback(c);
     return st;
 }
 

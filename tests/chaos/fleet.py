@@ -71,6 +71,16 @@ class Member:
         return found
 
 
+def writers_of(undo):
+    """Processes whose writes are kept in this folder, to be taken back."""
+    found = set()
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        with contextlib.suppress(OSError), open(path, "rb") as f:
+            if f"CHAOS_UNDO={undo}".encode() in f.read().split(b"\0"):
+                found.add(int(path.split("/")[2]))
+    return found
+
+
 class Fleet:
     def __init__(self, folder, build, cluster, library, n_runners=3, slots=3):
         self.folder, self.build, self.cluster, self.library = folder, build, cluster, library
@@ -154,10 +164,11 @@ class Fleet:
     def power_cut_runner(self, i, rng):
         """The runner's machine: it, its trials, and what its journal had not synced."""
         runner = self.runners[i]
-        pids = runner.children() if runner.is_alive() else []
+        pids = set(runner.children() if runner.is_alive() else [])
         for pid in pids:
             signal_pid(pid, signal.SIGSTOP)
         runner.kill()
+        pids |= writers_of(runner.undo)  # one that began after the look at its children
         for pid in pids:
             signal_pid(pid, signal.SIGKILL)
         end = time.monotonic() + 60

@@ -450,10 +450,14 @@ END_TEST
  * has analysed them, and they are empty, which invites to read them whole. */
 START_TEST(plans_of_sets_do_not_depend_on_statistics)
 {
-    static const char *const sets[] = {"measurement_add", "measurement_latest", "measurement_other",
-                                       "note_put",        "event_add",          "event_add_sets"};
+    static const char *const sets[] = {"chunk_add", "chunk_stored",       "chunk_drop",
+                                       "chunk_put", "measurement_latest", "measurement_other",
+                                       "note_put",  "event_add",          "event_add_sets"};
     static const char *const arguments[] = {
-        "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
+        "'{1,1}','{1,2}','{1,1}','{a,b}','{1,1}','{1,2}','{1,2}','{1,2}','{1,2}'",
+        "'{1,1}','{1,2}','{1,1}','{a,b}','{1,1}','{1,2}'",
+        "'{1,1}','{1,2}','{1,1}','{a,b}','{1,1}'",
+        "'{1,1}','{1,2}','{1,1}','{a,b}','{1,1}','{1,2}','{1,2}','{1,2}','{1,2}','{1,2}'",
         "'{1,1}','{1,2}','{1,2}','{a,b}'",
         "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
         "'{1,1}','{1,2}','{1,2}','{a,b}','{c,d}',64",
@@ -549,12 +553,13 @@ static bool reads_whole(const char *line)
 START_TEST(plans_of_batches_hold_when_tables_grow)
 {
     static const char *const others[] = {
-        "trial_move",      "attempt_end",        "trial_lock_each",  "trial_lock_free",
-        "trial_get_many",  "event_add",          "note_put",         "sweep_documents",
-        "measurement_add", "measurement_latest", "measurement_other"};
+        "trial_move", "attempt_end", "trial_lock_each",    "trial_lock_free",  "trial_get_many",
+        "event_add",  "note_put",    "sweep_documents",    "chunk_add",        "chunk_stored",
+        "chunk_drop", "chunk_put",   "measurement_latest", "measurement_other"};
     struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
     while (tx_run_again(&run)) {
         PGconn *c = run.tx->conn->pg;
+        ck_ok(conn_exec(run.tx->conn, "select 1", &err), err); /* nothing is deferred after it */
         session_run(c, "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) "
                        "select 1, n, 1, 'r', 1, 'c' from generate_series(1, 64) n");
         run.status = as_fail(&err, AS_E_INVAL, "nothing of it stays");

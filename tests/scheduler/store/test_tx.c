@@ -26,6 +26,8 @@ static void close_service(void)
 
 static const struct stmt reason_stmt = {"test_reason", "update sweep set reason = $1"};
 static const struct stmt wrong_stmt = {"test_wrong", "select 1 / 0"};
+static const struct stmt one_stmt = {"test_one", "select 1"};
+static const struct stmt reasons_stmt = {"test_reasons", "select (reason = 'a')::int from sweep"};
 static const struct stmt serial_stmt = {
     "test_serial", "do $$ begin raise exception using errcode = '40001'; end $$"};
 
@@ -150,6 +152,80 @@ START_TEST(lost_connection_runs_again)
     ck_ok(run.status, err);
     ck_assert_int_eq(runs, 2);
     ck_assert_str_eq(reason_now(), "again");
+}
+END_TEST
+
+/* A batch waits for no statement whose rows nobody reads: a failure comes with a later one. */
+START_TEST(a_deferred_failure_rolls_back)
+{
+    RESULT_AUTO r = {0};
+    for (int after = 0; after < 3; after++) {
+        int runs = 0;
+        struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
+        while (tx_run_again(&run)) {
+            runs++;
+            ck_ok(set_reason(run.tx, "half", &err), err);
+            ck_ok(tx_exec(run.tx, &wrong_stmt, NULL, NULL, &err), err);
+            run.status = AS_OK;
+            if (after == 1) /* it is read with the answer to a query, or with that to COMMIT */
+                run.status = tx_query(run.tx, &one_stmt, NULL, &r, &err);
+            else if (after == 2) /* never, but for the rollback */
+                run.status = as_fail(&err, AS_E_CONFLICT, "changed my mind");
+        }
+        ck_fails(run.status, after == 2 ? AS_E_CONFLICT : AS_E_INVAL, err,
+                 after == 2 ? "my mind" : "test_wrong");
+        ck_assert_int_eq(runs, 1);
+        ck_assert_ptr_null(reason_now());
+    }
+}
+END_TEST
+
+START_TEST(deferred_statements_run_in_order)
+{
+    static const char *const reasons[] = {"a", "b", "c"};
+    int runs = 0;
+    long before = retries();
+    struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
+    while (tx_run_again(&run)) {
+        for (int i = 0; i < 100; i++) /* more than fit at once */
+            ck_ok(set_reason(run.tx, reasons[i % 3], &err), err);
+        RESULT_AUTO r = {0};
+        ck_ok(tx_query(run.tx, &reasons_stmt, NULL, &r, &err), err);
+        ck_assert_int_eq(r.rows, 2);
+        ck_assert_int_eq(result_i64(&r, 0, 0), 1); /* "a", the 100th */
+        ck_ok(set_reason(run.tx, "last", &err), err);
+        run.status = contended(run.tx, 2, &runs, &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_eq(runs, 3);
+    ck_assert_int_eq(retries(), before + 2);
+    ck_assert_str_eq(reason_now(), "last");
+}
+END_TEST
+
+/* Nobody knows whether COMMIT came through, so the body does not run again. */
+START_TEST(a_batch_that_is_lost_is_unavailable)
+{
+    for (int with_rows = 0; with_rows < 2; with_rows++) {
+        int runs = 0;
+        struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
+        while (tx_run_again(&run)) {
+            RESULT_AUTO r = {0};
+            run.status = set_reason(run.tx, "unknown", &err);
+            if (++runs == 1)
+                pg_fixture_kill_backends(s.url);
+            if (with_rows && run.status == AS_OK)
+                run.status = tx_query(run.tx, &one_stmt, NULL, &r, &err);
+        }
+        if (with_rows) {
+            ck_ok(run.status, err);
+            ck_assert_int_eq(runs, 2);
+        } else {
+            ck_fails(run.status, AS_E_UNAVAILABLE, err, "database"); /* ended, or lost */
+            ck_assert(run.is_away);
+            ck_assert_int_eq(runs, 1);
+        }
+    }
 }
 END_TEST
 
@@ -363,6 +439,9 @@ Suite *test_suite(void)
     tcase_add_test(c, serialisation_failures_run_again);
     tcase_add_test(c, gives_up_after_eight_runs);
     tcase_add_test(c, lost_connection_runs_again);
+    tcase_add_test(c, a_deferred_failure_rolls_back);
+    tcase_add_test(c, deferred_statements_run_in_order);
+    tcase_add_test(c, a_batch_that_is_lost_is_unavailable);
     tcase_add_test(c, commit_without_answer_is_unavailable);
     tcase_add_test(c, no_database_no_run);
     tcase_add_test(c, deadlocks_run_again);
