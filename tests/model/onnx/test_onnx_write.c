@@ -1,7 +1,7 @@
 /* Models of every kind as ONNX files; ensembles are in test_onnx_ensembles.c. Each is trained by
  * assay-train, exported, checked by the onnx package, and run by ONNX Runtime on rows as their user
- * has them: the outputs are those of model/predict within 1e-5 of the largest number of a row, or of the
- * deviation of a target. */
+ * has them: the outputs are those of model/predict within 1e-5 of the largest number of a row, or
+ * of the deviation of a target. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -127,8 +127,8 @@ START_TEST(array_without_names)
 }
 END_TEST
 
-/* A prediction near zero is the mean of the target minus nearly the same number, so its error is that
- * of a standardised number, and not one of its own size: among so many rows some are near zero. */
+/* A prediction near zero is the mean of the target minus nearly the same number, so its error is
+ * that of a standardised number, not one of its own size. Of so many rows some are near zero. */
 START_TEST(numbers_near_zero)
 {
     write_array();
