@@ -12,16 +12,11 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/template.h"
 
 #define NAME_MAX_LEN 63 /* of a sweep */
 
-/* A parameter that is not active in the best trial is null: its field has the default. */
-static json_t *fixed(const json_t *value)
-{
-    return value ? json_pack("{s:s, s:O}", "type", "constant", "value", value)
-                 : json_pack("{s:s, s:[n]}", "type", "categorical", "values");
-}
-
+/* Each parameter of the best trial as a constant. Those that are not active in it are left out. */
 static json_t *fixed_parameters(const json_t *spaces, const json_t *params)
 {
     JSON_AUTO ret = json_object();
@@ -29,17 +24,75 @@ static json_t *fixed_parameters(const json_t *spaces, const json_t *params)
     json_t *space;
     json_object_foreach((json_t *)spaces, name, space)
     {
-        const json_t *value = json_object_get(params, name);
-        if (json_is_array(value)) { /* a constant is no list */
-            if (json_object_set_new(
-                    ret, name, json_pack("{s:s, s:[O]}", "type", "categorical", "values", value)) !=
-                0)
-                return NULL;
-        } else if (json_object_set_new(ret, name, fixed(value)) != 0) {
+        json_t *value = json_object_get(params, name);
+        JSON_AUTO fixed = json_is_array(value) /* a constant is no list */
+                              ? json_pack("{s:s, s:[O]}", "type", "categorical", "values", value)
+                              : json_pack("{s:s, s:O*}", "type", "constant", "value", value);
+        if (!ret || !fixed || (value && json_object_set(ret, name, fixed) != 0))
             return NULL;
-        }
     }
     return as_steal(ret);
+}
+
+/* Does a text refer to a parameter that `params` lacks? */
+static bool lacks_parameter(const json_t *text, const json_t *params)
+{
+    JSON_AUTO names = NULL;
+    if (template_names(text, &names, NULL) != AS_OK)
+        return false; /* the server refuses it, with its pointer */
+    for (size_t i = 0; i < json_array_size(names); i++)
+        if (!json_object_get(params, json_string_value(json_array_get(names, i))))
+            return true;
+    return false;
+}
+
+static as_status settle_inactive(json_t *tree, const json_t *params, struct as_err *err);
+
+/* What takes the place of `item`, a part of a tree; NULL: it is left out. */
+static as_status settle_item(json_t *item, const json_t *params, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO value = NULL;
+    *ret = item;
+    if (!json_is_string(item))
+        return settle_inactive(item, params, err);
+    if (!lacks_parameter(item, params))
+        return AS_OK;
+    as_status st = template_apply(item, params, &value, err);
+    if (st == AS_OK)
+        *ret = json_is_null(value) ? NULL : as_steal(value);
+    return st;
+}
+
+/* Give every text below `tree` that refers to a parameter which is not active in the best trial the
+ * value that it has there, as a trial's document gets it: a field or an item without a value is
+ * left out. */
+static as_status settle_inactive(json_t *tree, const json_t *params, struct as_err *err)
+{
+    json_t *value = NULL, *item;
+    const char *key;
+    void *next;
+    as_status st = AS_OK;
+    json_object_foreach_safe(tree, next, key, item)
+    {
+        st = settle_item(item, params, &value, err);
+        if (st != AS_OK)
+            return st;
+        if (!value)
+            (void)json_object_del(tree, key);
+        else if (value != item && json_object_set_new(tree, key, value) != 0)
+            return as_fail_nomem(err);
+    }
+    for (size_t i = json_array_size(tree); i-- > 0;) {
+        item = json_array_get(tree, i);
+        st = settle_item(item, params, &value, err);
+        if (st != AS_OK)
+            return st;
+        if (!value)
+            (void)json_array_remove(tree, i);
+        else if (value != item && json_array_set_new(tree, i, value) != 0)
+            return as_fail_nomem(err);
+    }
+    return AS_OK;
 }
 
 static as_status check_sweep(const json_t *sweep, struct as_err *err)
@@ -106,8 +159,10 @@ static as_status make_document(const struct follow_up *f, const json_t *sweep, s
     bad |= json_object_set_new(doc, "search", search_of(doc));
     if (bad)
         return as_fail_nomem(err);
-    *ret = as_steal(doc);
-    return AS_OK;
+    st = settle_inactive(json_object_get(json_object_get(doc, "trial"), "train"), params, err);
+    if (st == AS_OK)
+        *ret = as_steal(doc);
+    return st;
 }
 
 /* The value of a field of trial.train in the best trial: a template is looked up among the trial's

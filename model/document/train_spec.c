@@ -438,8 +438,7 @@ static as_status check_boost(struct json_fields *f, const struct train_spec *spe
                              struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    const char *with = spec->folds > 0                          ? "validation.folds"
-                       : train_spec_snapshots(spec) > 0         ? "schedule.snapshots"
+    const char *with = train_spec_snapshots(spec) > 0           ? "schedule.snapshots"
                        : spec->target_transform != TARGET_AS_IS ? "target.transform"
                        : spec->loss == TRAIN_BCE                ? "loss bce"
                                                                 : NULL;

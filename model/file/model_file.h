@@ -195,4 +195,14 @@ AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_so
                                          size_t n, const json_t *combine, const json_t *about,
                                          struct as_err *err);
 
+/* Write one part of a mean as a model of its own: a member, or an input that is a sum.
+ *   path   as of model_file_write()
+ *   from   the model file
+ *   part   below parts
+ *   parts  how many models `from` is the mean of
+ * AS_E_INVAL: it is no model, not such a mean, or a part of it is a mean of several.
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_UNSUPPORTED, AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_file_write_part(const char *path, const char *from, size_t part,
+                                              size_t parts, struct as_err *err);
+
 #endif

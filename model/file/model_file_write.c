@@ -19,8 +19,9 @@ struct composition {
     size_t n;
     struct model_file **files; /* [n]; owned, each owned */
     model_combine_kind kind;
-    bool has_inputs; /* each source is one input */
-    json_t *members; /* of the manifest; owned */
+    bool has_inputs;   /* each source is one input */
+    size_t skip, take; /* of a single source: the members after `skip`, so many; take 0: all */
+    json_t *members;   /* of the manifest; owned */
     size_t n_members, n_tensors;
     struct safetensors_tensor *tensors; /* owned */
     char **names;                       /* [n_tensors]; owned, each owned */
@@ -138,6 +139,19 @@ static int set_number(json_t *obj, const char *name, int64_t v)
     return v == 0 ? 0 : json_object_set_new(obj, name, json_integer((json_int_t)v));
 }
 
+static bool takes(const struct composition *c, size_t member)
+{
+    return c->take == 0 || (member >= c->skip && member < c->skip + c->take);
+}
+
+/* The weight of member m of source i. What is taken alone has the whole weight. */
+static double weight_of(const struct composition *c, size_t i, const struct model_member *m)
+{
+    if (c->take > 0)
+        return c->kind == MODEL_SUM ? m->weight : 1;
+    return c->has_inputs ? m->weight : c->sources[i].weight * m->weight;
+}
+
 /* Add member k of source i. */
 static as_status add_member(struct composition *c, size_t i, size_t k, struct as_err *err)
 {
@@ -145,10 +159,9 @@ static as_status add_member(struct composition *c, size_t i, size_t k, struct as
     const struct model_file *file = c->files[i];
     const struct model_member *m = model_file_member(file, k);
     const json_t *from = json_array_get(json_object_get(file->manifest, "members"), k);
-    double weight = c->has_inputs ? m->weight : source->weight * m->weight;
-    JSON_AUTO obj = json_pack("{s:f, s:O, s:O, s:s*, s:s*}", "weight", weight, "train", m->train,
-                              "preprocessing", json_object_get(from, "preprocessing"), "seed",
-                              source->seed ? source->seed : m->seed, "sweep",
+    JSON_AUTO obj = json_pack("{s:f, s:O, s:O, s:s*, s:s*}", "weight", weight_of(c, i, m), "train",
+                              m->train, "preprocessing", json_object_get(from, "preprocessing"),
+                              "seed", source->seed ? source->seed : m->seed, "sweep",
                               source->sweep ? source->sweep : m->sweep);
     if (obj && c->has_inputs && json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
         return as_fail_nomem(err);
@@ -167,7 +180,7 @@ static as_status add_members(struct composition *c, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; i < c->n; i++)
         for (size_t k = 0; k < c->files[i]->n; k++) {
-            as_status st = add_member(c, i, k, err);
+            as_status st = takes(c, k) ? add_member(c, i, k, err) : AS_OK;
             if (st != AS_OK)
                 return st;
         }
@@ -252,16 +265,22 @@ static size_t width_of(safetensors_type type)
     return type == SAFETENSORS_F64 || type == SAFETENSORS_I64 ? 8 : type == SAFETENSORS_U8 ? 1 : 4;
 }
 
-/* The new name of a tensor of a source whose first member becomes member `first`. Owned by the
- * caller; NULL when memory is out. */
-static char *new_name(const struct model_file *file, size_t first, const char *name)
+/* The member that a tensor belongs to, and the rest of its name. */
+static size_t owner_of(const struct model_file *file, const char *name, const char **ret_rest)
+{
+    size_t member = 0;
+    *ret_rest = name;
+    if (!file->of_trial)
+        (void)model_file_owner(name, &member, ret_rest); /* true: it was checked */
+    return member;
+}
+
+/* The name of a tensor of member `member`. Owned by the caller; NULL when memory is out. */
+static char *new_name(size_t member, const char *name)
 {
     AS_AUTO(str_done) struct str b = {0};
     char prefix[MODEL_FILE_PREFIX_MAX];
-    size_t member = 0;
-    if (!file->of_trial)
-        (void)model_file_owner(name, &member, &name); /* true: it was checked */
-    model_file_prefix(first + member, prefix);
+    model_file_prefix(member, prefix);
     str_puts(&b, prefix);
     str_puts(&b, name);
     return str_take(&b);
@@ -275,10 +294,12 @@ static as_status add_tensors(struct composition *c, size_t width, size_t *n, str
         const struct safetensors *s = c->files[i]->tensors;
         for (size_t t = 0; t < safetensors_count(s); t++) {
             const struct safetensors_tensor *from = safetensors_at(s, t);
-            if (width_of(from->type) != width)
+            const char *rest;
+            size_t member = owner_of(c->files[i], from->name, &rest);
+            if (width_of(from->type) != width || !takes(c, member))
                 continue;
             c->tensors[*n] = *from;
-            c->tensors[*n].name = c->names[*n] = new_name(c->files[i], first, from->name);
+            c->tensors[*n].name = c->names[*n] = new_name(first + member - c->skip, rest);
             if (!c->names[(*n)++])
                 return as_fail_nomem(err);
         }
@@ -300,24 +321,22 @@ static as_status list_tensors(struct composition *c, struct as_err *err)
         if (st != AS_OK)
             return st;
     }
+    c->n_tensors = n;
     return AS_OK;
 }
 
-as_status model_file_write(const char *path, const struct model_source *sources, size_t n,
-                           const json_t *combine, const json_t *about, struct as_err *err)
+/* Write the file of sources that were read. */
+static as_status write_composition(struct composition *c, const char *path, const json_t *combine,
+                                   const json_t *about, struct as_err *err)
 {
-    AS_AUTO(composition_done) struct composition c = {.sources = sources, .n = n};
     JSON_AUTO manifest = NULL;
-    as_status st = read_sources(&c, combine, err);
+    as_status st = add_members(c, err);
     if (st != AS_OK)
         return st;
-    st = add_members(&c, err);
+    st = make_manifest(c, combine, about, &manifest, err);
     if (st != AS_OK)
         return st;
-    st = make_manifest(&c, combine, about, &manifest, err);
-    if (st != AS_OK)
-        return st;
-    st = list_tensors(&c, err);
+    st = list_tensors(c, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *text = json_format(manifest);
@@ -326,5 +345,39 @@ as_status model_file_write(const char *path, const struct model_source *sources,
                               : NULL;
     if (!metadata)
         return as_fail_nomem(err);
-    return safetensors_write(path, metadata, c.tensors, c.n_tensors, err);
+    return safetensors_write(path, metadata, c->tensors, c->n_tensors, err);
+}
+
+as_status model_file_write(const char *path, const struct model_source *sources, size_t n,
+                           const json_t *combine, const json_t *about, struct as_err *err)
+{
+    AS_AUTO(composition_done) struct composition c = {.sources = sources, .n = n};
+    as_status st = read_sources(&c, combine, err);
+    return st == AS_OK ? write_composition(&c, path, combine, about, err) : st;
+}
+
+as_status model_file_write_part(const char *path, const char *from, size_t part, size_t parts,
+                                struct as_err *err)
+{
+    const struct model_source source = {.path = from, .weight = 1};
+    AS_AUTO(composition_done) struct composition c = {.sources = &source, .n = 1};
+    c.files = as_calloc(1, sizeof *c.files);
+    as_status st = c.files ? model_file_read(from, MODEL_FILE_MAX_BYTES, &c.files[0], err)
+                           : as_fail_nomem(err);
+    if (st != AS_OK)
+        return st;
+    const struct model_file *f = c.files[0];
+    const struct model_combine *own = &f->combine;
+    size_t found = own->weights ? own->n_inputs : f->n;
+    if (own->kind != MODEL_MEAN || found != parts)
+        return as_fail(err, AS_E_INVAL, "%.200s: expected a mean of %zu models", from, parts);
+    c.skip = part;
+    c.take = own->weights ? model_file_input(f, part, &c.skip) : 1;
+    c.kind = own->weights && own->sums[part] ? MODEL_SUM : MODEL_MEAN;
+    c.n_tensors = safetensors_count(f->tensors);
+    if (c.kind == MODEL_MEAN && c.take != 1)
+        return as_fail(err, AS_E_INVAL, "%.200s: expected %zu models, not means of others", from,
+                       parts);
+    JSON_AUTO combine = json_pack("{s:s}", "kind", c.kind == MODEL_SUM ? "sum" : "mean");
+    return combine ? write_composition(&c, path, combine, NULL, err) : as_fail_nomem(err);
 }

@@ -18,6 +18,7 @@
 #include "data/formats/npy.h"
 #include "model/file/model_file.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/boost.h"
 #include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
@@ -96,6 +97,21 @@ static as_status create_folds(struct folds *f, struct as_err *err)
 
 /* ---- one fold ---- */
 
+/* Run the job of a fold. A stage of boosting goes on from the fold's own part of the model before:
+ * no other part was trained without the rows that the fold holds out. */
+static int run_fold(const struct folds *f, size_t i, struct job *job, struct channel *channel,
+                    const struct group_opts *opts, struct as_err *err)
+{
+    if (!boost_is_stage(job) || !job->base)
+        return boost_is_stage(job) ? boost_run(job, channel, opts) : group_run(job, channel, opts);
+    AS_AUTO(as_freep) char *base = file_join(f->fold[i].dir, "before.safetensors");
+    as_status st = base ? model_file_write_part(base, job->base, i, f->k, err) : as_fail_nomem(err);
+    if (st != AS_OK)
+        return st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED;
+    job->base = base;
+    return boost_run(job, channel, opts);
+}
+
 static int train_fold(const struct folds *f, size_t i, struct channel *channel,
                       const struct group_opts *opts, struct as_err *err)
 {
@@ -116,7 +132,7 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     job.test_rows = 0; /* the model of all folds predicts them, at the end */
     job.fold = i;
     (void)printf("fold %zu of %zu\n", i + 1, f->k);
-    int exit = group_run(&job, channel, opts); /* it has written its errors */
+    int exit = run_fold(f, i, &job, channel, opts, err); /* a training has written its errors */
     if (exit == EXIT_DONE && file_replace(done, "1\n", 2, 0644, err) != AS_OK)
         return EXIT_TRY_AGAIN;
     return exit;

@@ -42,8 +42,8 @@ START_TEST(fixes_the_best_configuration)
         " 'metric': {'name': 'val_auc', 'goal': 'maximize'},"
         " 'parameters': {'lr': {'type': 'constant', 'value': 0.1}, 'opt': {'type': 'constant', "
         "'value':"
-        " 'adamw'}, 'momentum': {'type': 'categorical', 'values': [null]}, 'layers': {'type':"
-        " 'categorical', 'values': [[8, 4]]}, 'resample': {'type': 'int', 'min': 1, 'max': 12}},"
+        " 'adamw'}, 'layers': {'type': 'categorical',"
+        " 'values': [[8, 4]]}, 'resample': {'type': 'int', 'min': 1, 'max': 12}},"
         " 'search': {'method': 'grid', 'seed': 3}, 'limits': {'trial_timeout': '5m'}, 'resources': "
         "{'group': "
         "12},"
@@ -69,6 +69,30 @@ START_TEST(names_and_ranks)
         " 'min': 1, 'max': 2}}, 'search': {'method': 'grid'}, 'resources': {'ranks': 2, 'group':"
         " 1}, 'trial': {'train': {'resample': '${resample_of_bagging}'}}, 'ensemble': {'method':"
         " 'average', 'size': 2}}");
+}
+END_TEST
+
+/* Fields of a kind that did not win: their parameters are not active in the best trial, so they are
+ * left out, as its own document left them out. */
+START_TEST(leaves_out_what_the_best_trial_lacks)
+{
+    document_is(
+        "{'id': 'k', 'best': {'number': 1, 'params': {'kind': 'boosted_trees', 'rate': 0.1}},"
+        " 'document': {'name': 'k', 'parameters': {'kind': {'type': 'categorical', 'values': "
+        "['mlp',"
+        " 'boosted_trees']}, 'rate': {'type': 'float', 'min': 0.1, 'max': 1, 'when': {'kind':"
+        " 'boosted_trees'}}, 'width': {'type': 'int', 'min': 1, 'max': 9, 'when': {'kind': "
+        "'mlp'}}},"
+        " 'trial': {'train': {'dataset': 'd', 'epochs': 9, 'model': {'kind': '${kind}',"
+        " 'learning_rate': '${rate}', 'layers': ['${width}', 8, '${width}'], 'dropout':"
+        " '${width:-0.5}', 'norm': 'batch'}}}}}",
+        1,
+        "{'name': 'k-bagging', 'description': 'The configuration of k/1, on 1 bootstrap samples',"
+        " 'parameters': {'kind': {'type': 'constant', 'value': 'boosted_trees'}, 'rate': {'type':"
+        " 'constant', 'value': 0.1}, 'resample': {'type': 'int', 'min': 1, 'max': 1}}, 'search':"
+        " {'method': 'grid'}, 'trial': {'train': {'dataset': 'd', 'epochs': 9, 'model': {'kind':"
+        " '${kind}', 'learning_rate': '${rate}', 'layers': [8], 'dropout': 0.5, 'norm': 'batch'},"
+        " 'resample': '${resample}'}}, 'ensemble': {'method': 'average', 'size': 1}}");
 }
 END_TEST
 
@@ -143,6 +167,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("follow_up");
     tcase_add_test(t, fixes_the_best_configuration);
     tcase_add_test(t, names_and_ranks);
+    tcase_add_test(t, leaves_out_what_the_best_trial_lacks);
     tcase_add_test(t, refuses);
     tcase_add_test(t, snapshots);
     tcase_add_test(t, boosting);

@@ -160,6 +160,7 @@ struct rows {
     const struct child *child;
     const struct dataset_info *info;
     const struct model_combine *combine;
+    const struct preprocess *fit; /* of the first member */
     size_t n;
     float *raw;        /* [n, inputs]: what the predictor gets */
     char (*texts)[24]; /* [n, inputs]: cells of category columns */
@@ -326,6 +327,15 @@ static json_t *expected_labels(const struct rows *r, const float *values)
     return labels;
 }
 
+/* The unit of each target: the deviation by which networks and trees compute it. */
+static json_t *units_of(const struct rows *r)
+{
+    json_t *units = json_array();
+    for (size_t t = 0; t < r->fit->n_targets; t++)
+        ck_assert_int_eq(json_array_append_new(units, json_real(r->fit->target_scale[t])), 0);
+    return units;
+}
+
 static json_t *expected_outputs(const struct rows *r, const float *values)
 {
     bool classes = r->info->task == DATASET_CLASSIFICATION;
@@ -336,6 +346,8 @@ static json_t *expected_outputs(const struct rows *r, const float *values)
         json_pack("{s:s, s:s, s:[i, i], s:s}", "name",
                   output_name(r, classes ? "probabilities" : "predictions", name), "type",
                   "float32", "dims", (int)r->n, (int)k, "file", "expected.bin");
+    if (!classes && r->fit->target_transform == TARGET_AS_IS)
+        ck_assert_int_eq(json_object_set_new(numbers, "unit", units_of(r)), 0);
     ck_assert_int_eq(json_array_append_new(list, numbers), 0);
     child_write(r->child, "expected.bin", values, r->n * k * sizeof *values);
     if (!classes)
@@ -384,8 +396,11 @@ static void begin(struct rows *r, const struct child *c, const char *name, size_
 {
     AS_AUTO(as_freep) char *path = child_path(c, name);
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, ret, &err), err);
-    *r = (struct rows){
-        .child = c, .info = model_file_data(*ret), .combine = model_file_combine(*ret), .n = n};
+    *r = (struct rows){.child = c,
+                       .info = model_file_data(*ret),
+                       .combine = model_file_combine(*ret),
+                       .fit = model_file_member(*ret, 0)->fit,
+                       .n = n};
     draw_rows(r);
 }
 

@@ -3,9 +3,9 @@
  *
  * CASE.json: {"inputs": [tensor], "outputs": [tensor], "tolerance": 1e-5, "refused": bool}. A tensor is {"name",
  * "type": "float32" | "uint8" | "int64" | "string", "dims", and "file" (values in the order of
- * memory, beside CASE.json) or "texts"}. The graph must have exactly these inputs and outputs.
- * Numbers may differ by `tolerance` times the largest one of their row; all are NaN if the rows are
- * refused. ASSAY_ONNX_RUNTIME: the folder that has node_modules. */
+ * memory, beside CASE.json) or "texts", and perhaps "unit" (a number for each column)}. The graph must
+ * have exactly these inputs and outputs. Numbers may differ by `tolerance` times the largest one of their
+ * row or, if that is more, the unit of their column; all are NaN if the rows are refused. ASSAY_ONNX_RUNTIME: the folder that has node_modules. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -30,7 +30,7 @@ function sameNames(what, found, expected) {
   if (a !== b) fail(`${what} ${a}, expected ${b}`);
 }
 
-/* The differences are relative to the largest number of the row. */
+/* The differences are relative to the largest number of the row, or to the unit. */
 function compare(test, t, found, expected) {
   const width = t.dims.slice(1).reduce((a, b) => a * b, 1);
   for (let i = 0; i < expected.length; i++) {
@@ -38,7 +38,7 @@ function compare(test, t, found, expected) {
     if (test.refused !== Number.isNaN(b)) fail(`${t.name}[${i}] was to be ${b}`);
     if (test.refused && Number.isNaN(a)) continue;
     const row = expected.subarray(i - (i % width), i - (i % width) + width);
-    const most = row.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+    const most = row.reduce((m, v) => Math.max(m, Math.abs(v)), t.unit?.[i % width] ?? 0);
     const relative = a === b ? 0 : Math.abs(a - b) / most;
     if (!(relative <= test.tolerance)) fail(`${t.name}[${i}] is ${a}, expected ${b}`);
   }

@@ -237,6 +237,79 @@ START_TEST(classes_by_trees)
 }
 END_TEST
 
+#define FOLDS 3
+
+/* Part `fold` of the model is the sum of the fold's own stages: for the rows that the fold held out
+ * it predicts the bits that the trial recorded. */
+static void part_predicts_its_fold(size_t fold, size_t stages, const float *x, size_t width,
+                                   const double *recorded)
+{
+    char name[64];
+    AS_AUTO(as_freep) char *whole = child_path(&child, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *part = child_path(&child, "part");
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    size_t n = 0;
+    (void)snprintf(name, sizeof name, "checkpoints/folds/%zu/rows.npy", fold);
+    AS_AUTO(as_freep) double *rows = read_array(name, &n);
+    ck_ok(model_file_write_part(part, whole, fold, FOLDS, &err), err);
+    ck_ok(model_file_read(part, 1 << 26, &f, &err), err);
+    ck_assert_uint_eq(model_file_n_members(f), stages);
+    ck_ok(predictor_create(f, 7, &p, &err), err);
+    size_t outputs = predictor_outputs(p);
+    for (size_t i = 0; i < n; i++) {
+        float got[3];
+        size_t row = (size_t)rows[i];
+        ck_ok(predictor_run(p, x + row * width, 1, got, &err), err);
+        for (size_t c = 0; c < outputs; c++)
+            ck_assert_msg(got[c] == (float)recorded[row * outputs + c], "fold %zu, row %zu", fold,
+                          row);
+    }
+}
+
+static void folds(int classes, const char *fields)
+{
+    char line[900];
+    double before = INFINITY;
+    for (size_t s = 0; s < 3; s++) {
+        if (s > 0)
+            next_stage();
+        write_job(classes, s, fields);
+        run(line);
+        ck_assert_msg(field(line, "train_loss") < before, "stage %zu: %s, before %g", s, line,
+                      before);
+        before = field(line, "train_loss");
+        ck_assert_double_eq(field(line, "step"), FOLDS);
+    }
+    AS_AUTO(as_freep) char *table = child_path(&child, "t.csv");
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    AS_AUTO(dataset_done) struct dataset set = {0};
+    const struct dataset_paths paths = {.table = table};
+    size_t n = 0;
+    AS_AUTO(as_freep) double *recorded = read_array("artifacts/predictions.npy", &n);
+    ck_ok(dataset_inspect(&paths, DATASET_CSV, "y",
+                          classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION, NULL, &info, &err),
+          err);
+    ck_ok(dataset_load(&paths, &info, &set, &err), err);
+    for (size_t fold = 0; fold < FOLDS; fold++)
+        part_predicts_its_fold(fold, 3, set.x, set.n_features, recorded);
+}
+
+START_TEST(folds_of_networks)
+{
+    folds(3,
+          "\"epochs\":6,\"batch_size\":16,\"optimizer\":{\"lr\":0.01},\"model\":{\"layers\":[6]},"
+          "\"validation\":{\"folds\":3}");
+}
+END_TEST
+
+START_TEST(folds_of_trees)
+{
+    folds(0, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":3,\"max_depth\":2,"
+             "\"learning_rate\":0.2},\"validation\":{\"folds\":3}");
+}
+END_TEST
+
 START_TEST(killed_it_ends_with_the_same_bits)
 {
     char line[900];
@@ -297,8 +370,9 @@ END_TEST
 
 START_TEST(refused)
 {
-    static const char *const cases[] = {"\"epochs\":1,\"validation\":{\"folds\":2}",
-                                        "\"epochs\":1,\"loss\":\"bce\""};
+    static const char *const cases[] = {
+        "\"epochs\":2,\"schedule\":{\"kind\":\"cosine\",\"cycles\":2,\"snapshots\":2}",
+        "\"epochs\":1,\"loss\":\"bce\""};
     char line[900];
     for (size_t i = 0; i < 2; i++) {
         write_job(2, 0, cases[i]);
@@ -324,8 +398,11 @@ Suite *test_suite(void)
     tcase_add_test(t, classes_by_networks);
     tcase_add_test(t, weighted_classes);
     tcase_add_test(t, numbers_by_networks);
-    if (xgboost_open(&xgboost, NULL) == AS_OK)
+    tcase_add_test(t, folds_of_networks);
+    if (xgboost_open(&xgboost, NULL) == AS_OK) {
         tcase_add_test(t, classes_by_trees);
+        tcase_add_test(t, folds_of_trees);
+    }
     tcase_add_test(t, killed_it_ends_with_the_same_bits);
     tcase_add_test(t, not_the_stage_before);
     tcase_add_test(t, refused);
