@@ -579,7 +579,7 @@ export type DropoutLayer = {
 };
 
 export type TrainOptimizer = {
-  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | Template;
+  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | "adagrad" | Template;
   lr?: number | Template;
   momentum?: number | Template;
   nesterov?: boolean | Template;
