@@ -63,16 +63,18 @@ AS_MUST_CHECK as_status backend_grad_accumulate(struct backend *be,
  *   LAMB     r = m1^ / (sqrt(m2^) + eps) + wd p with ADAMW's corrected moments; for each segment:
  *            p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020)
  *   LION     p *= 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g
- *            (Chen et al. 2023) */
+ *            (Chen et al. 2023)
+ *   ADAGRAD  g += wd p; m2 += g^2; p -= lr g / (sqrt(m2) + eps) (Duchi et al. 2011) */
 typedef enum optim_kind {
     OPT_SGD,
     OPT_ADAM,
     OPT_ADAMW,
     OPT_RMSPROP,
     OPT_LAMB,
-    OPT_LION
+    OPT_LION,
+    OPT_ADAGRAD
 } optim_kind;
-#define OPTIM_KINDS 6
+#define OPTIM_KINDS 7
 
 /* A member whose `active` is 0 is untouched: parameters, moments and step counter. An active
  * member's step counter goes up by one. */

@@ -332,6 +332,23 @@ as_status final_metrics_read(struct json_fields *f, struct arena *a, struct comp
     return AS_OK;
 }
 
+/* How far the rank of a gang came that ends the attempt for all. */
+static as_status rank_read(struct json_fields *parent, struct completion *c, struct as_err *err)
+{
+    struct json_fields f;
+    json_t *rank = NULL;
+    as_status st = json_fields_object(parent, "rank", JSON_OPTIONAL, &rank, err);
+    if (st < 0 || !rank)
+        return st;
+    if ((st = json_fields_init(&f, rank, "/rank", err)) < 0 ||
+        (st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &c->rank_step, err)) < 0 ||
+        (st = json_fields_i64(&f, "sent_bytes", JSON_REQUIRED, 0, INT64_MAX, &c->rank_sent_bytes,
+                              err)) < 0)
+        return st;
+    c->has_rank = true;
+    return json_fields_end(&f, err);
+}
+
 as_status completion_read(struct json_fields *f, struct arena *a, struct completion *ret,
                           struct as_err *err)
 {
@@ -344,7 +361,7 @@ as_status completion_read(struct json_fields *f, struct arena *a, struct complet
         (st = json_fields_i64(f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
                               err)) < 0 ||
         (st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
-        (st = final_metrics_read(f, a, &r, err)) < 0 ||
+        (st = final_metrics_read(f, a, &r, err)) < 0 || (st = rank_read(f, &r, err)) < 0 ||
         (st = json_fields_str(f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0)
         return st;
     if (r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */

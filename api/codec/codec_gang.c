@@ -158,6 +158,8 @@ as_status seat_end_decode(const json_t *doc, struct seat_end *ret, struct as_err
         (st = json_fields_i64(&f, "signal", JSON_OPTIONAL, 1, 255, &signal, err)) < 0 ||
         (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
         (st = json_fields_i64(&f, "step", JSON_OPTIONAL, 0, INT64_MAX, &r.step, err)) < 0 ||
+        (st = json_fields_i64(&f, "sent_bytes", JSON_OPTIONAL, 0, INT64_MAX, &r.sent_bytes, err)) <
+            0 ||
         (st = json_fields_i64(&f, "epoch", JSON_OPTIONAL, 0, INT32_MAX, &r.epoch, err)) < 0 ||
         (st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)

@@ -134,6 +134,17 @@ CPU_CLONES static void step_rmsprop(const struct hyper *h, float *restrict p,
     }
 }
 
+CPU_CLONES static void step_adagrad(const struct hyper *h, float *restrict p,
+                                    const float *restrict g, float *restrict m2, size_t n)
+{
+    float lr = h->lr, couple = h->couple, eps = h->eps;
+    for (size_t i = 0; i < n; i++) {
+        float grad = g[i] + couple * p[i];
+        m2[i] += grad * grad;
+        p[i] -= lr * (grad / (sqrtf(m2[i]) + eps));
+    }
+}
+
 CPU_CLONES static void step_lion(const struct hyper *h, float *restrict p, const float *restrict g,
                                  float *restrict m1, size_t n)
 {
@@ -256,6 +267,9 @@ static void step_chunk(void *arg, size_t k, size_t first, size_t n)
         break;
     case OPT_LION:
         step_lion(&h, m.p, m.g, m.m1, m.n);
+        break;
+    case OPT_ADAGRAD:
+        step_adagrad(&h, m.p, m.g, m.m2, m.n);
         break;
     }
 }

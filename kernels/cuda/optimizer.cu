@@ -110,6 +110,13 @@ __device__ static void step_rmsprop(const struct hyper &h, float g, float *p, fl
     *p -= h.lr * u;
 }
 
+__device__ static void step_adagrad(const struct hyper &h, float g, float *p, float *m2)
+{
+    g += h.couple * *p;
+    *m2 += g * g;
+    *p -= h.lr * (g / (sqrtf(*m2) + h.eps));
+}
+
 __device__ static void step_lion(const struct hyper &h, float g, float *p, float *m1)
 {
     float mix = h.beta1 * *m1 + h.rest1 * g;
@@ -135,6 +142,8 @@ __global__ static void optimize(struct optim a)
                 step_lion(h, g[i], &p[i], &m1[i]);
             else if (h.kind == OPT_RMSPROP)
                 step_rmsprop(h, g[i], &p[i], &m1[i], &m2[i]);
+            else if (h.kind == OPT_ADAGRAD)
+                step_adagrad(h, g[i], &p[i], &m2[i]);
             else
                 step_adam(h, g[i], &p[i], &m1[i], &m2[i]);
         }

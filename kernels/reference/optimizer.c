@@ -69,6 +69,13 @@ static void step_rmsprop(const struct hyper *h, double g, struct cell *c)
     c->p -= h->lr * u;
 }
 
+static void step_adagrad(const struct hyper *h, double g, struct cell *c)
+{
+    g += h->decay * c->p;
+    c->m2 += g * g;
+    c->p -= h->lr * g / (sqrt(c->m2) + h->eps);
+}
+
 static double sign(double x)
 {
     return x > 0 ? 1 : x < 0 ? -1 : x; /* NaN stays */
@@ -99,6 +106,9 @@ static void step_cell(optim_kind kind, const struct hyper *h, double g, struct c
         break;
     case OPT_LION:
         step_lion(h, g, c);
+        break;
+    case OPT_ADAGRAD:
+        step_adagrad(h, g, c);
         break;
     case OPT_LAMB:
         break; /* by segments */
@@ -170,6 +180,7 @@ static bool takes_part(const struct opt_args *a, size_t k)
     case OPT_ADAM:
     case OPT_ADAMW:
     case OPT_RMSPROP:
+    case OPT_ADAGRAD:
         return a->m2.buf != NULL;
     case OPT_LAMB:
         return a->m2.buf != NULL && a->work.buf != NULL;

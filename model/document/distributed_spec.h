@@ -1,7 +1,7 @@
 /* `trial.train.distributed`: how the ranks of one large trial work together.
  *
- *   strategy: allreduce            allreduce, local_sgd, server, gossip; default: that of the
- *                                  section below that is given, else allreduce
+ *   strategy: allreduce            allreduce, local_sgd, server, groups, gossip; default: that of
+ *                                  the section below that is given, else allreduce
  *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
  *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
  *                                  {kind: top_k, fraction: 0.01},
@@ -93,7 +93,7 @@ struct distributed_spec {
     int64_t staleness;     /* ssp: how many clocks a rank may lead; 0 to 63; default 3 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
     int64_t backup;   /* sync, ssp: the last so many gradients of a step do not count; default 0 */
-    int64_t groups;   /* of the strategy server; 0: no groups: each rank is one */
+    int64_t groups;   /* of the strategy server; 0: no groups, or another word was chosen */
     int64_t peers;    /* gossip: partners of a rank in each step; default 1 */
     bool shard_state; /* allreduce: the moments are divided */
     int64_t state_copies; /* 1 or 2: on how many ranks each moment is; default 2 */

@@ -20,8 +20,8 @@
 
 static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
                                                "huber", "bce",           NULL};
-static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",
-                                              "lamb", "lion", NULL};
+static const char *const optimizer_words[] = {"sgd",  "adam", "adamw",   "rmsprop",
+                                              "lamb", "lion", "adagrad", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
@@ -107,9 +107,12 @@ as_status train_spec_wrong(const char *pointer, const char *name, const json_t *
 
 static void set_optimizer_defaults(struct train_optimizer_spec *o)
 {
-    o->lr = o->kind == TRAIN_SGD ? 0.1 : o->kind == TRAIN_LION ? 1e-4 : 1e-3;
+    o->lr = o->kind == TRAIN_SGD       ? 0.1
+            : o->kind == TRAIN_ADAGRAD ? 0.01
+            : o->kind == TRAIN_LION    ? 1e-4
+                                       : 1e-3;
     o->beta2 = o->kind == TRAIN_LION || o->kind == TRAIN_RMSPROP ? 0.99 : 0.999;
-    o->eps = o->kind == TRAIN_LAMB ? 1e-6 : 1e-8;
+    o->eps = o->kind == TRAIN_LAMB ? 1e-6 : o->kind == TRAIN_ADAGRAD ? 1e-10 : 1e-8;
 }
 
 static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer_spec *o,

@@ -13,7 +13,10 @@
 
 #define LARGEST_OUTER_RATE 100
 
-static const char *const strategy_words[] = {"allreduce", "local_sgd", "server", "gossip", NULL};
+/* In the order of distributed_strategy; the last one is a form of `server`. */
+static const char *const strategy_words[] = {"allreduce", "local_sgd", "server",
+                                             "gossip",    "groups",    NULL};
+#define GROUPS_WORD (DISTRIBUTED_GOSSIP + 1)
 static const char *const sum_words[] = {"tree", "ring", "halving_doubling", "auto", NULL};
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
 static const char *const moments_words[] = {"reset", "average", NULL};
@@ -205,8 +208,12 @@ static as_status choose_strategy(const struct json_fields *f, int word, struct d
               {"server", DISTRIBUTED_SERVER},
               {"groups", DISTRIBUTED_SERVER},
               {"gossip", DISTRIBUTED_GOSSIP}};
+    if (word == GROUPS_WORD && d->groups == 0)
+        return refuse(f, "groups", "missing, expected the number of groups: the strategy is groups",
+                      err);
     if (word >= 0) {
-        d->strategy = (distributed_strategy)word;
+        d->strategy = word == GROUPS_WORD ? DISTRIBUTED_SERVER : (distributed_strategy)word;
+        d->groups = word == GROUPS_WORD ? d->groups : 0;
         return AS_OK;
     }
     const char *first = NULL;

@@ -16,7 +16,8 @@ enum { HYPER_DECAY, HYPER_MOMENTUM, HYPER_BETA1, HYPER_BETA2, HYPER_EPS, N_HYPER
 
 _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADAM &&
                    (int)TRAIN_ADAMW == (int)OPT_ADAMW && (int)TRAIN_RMSPROP == (int)OPT_RMSPROP &&
-                   (int)TRAIN_LAMB == (int)OPT_LAMB && (int)TRAIN_LION == (int)OPT_LION,
+                   (int)TRAIN_LAMB == (int)OPT_LAMB && (int)TRAIN_LION == (int)OPT_LION &&
+                   (int)TRAIN_ADAGRAD == (int)OPT_ADAGRAD,
                "the document's kinds are the kernel's");
 
 struct optimizer_needs optimizer_needs_of(const struct train_spec *spec)

@@ -471,7 +471,7 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
 }
 
 /* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success
- * waits for the others, if they run the command too, and its failure is tried again (gangs.c).
+ * waits for the others, if they run the command too, and its failure may be an echo (gang_world.h).
  * *ret_held: the seat keeps the end. */
 static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_writer *by,
                           const struct completion *c, const struct trial_head *x,
@@ -485,7 +485,10 @@ static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_wr
         st = gang_world_check_timeout(&w, err);
     if (st != AS_OK || w.gang.elastic)
         return st;
-    if (c->outcome == OUTCOME_FAILED) {
+    bool again = false;
+    if (c->outcome == OUTCOME_FAILED && (st = gang_world_may_echo(&w, &again, err)) != AS_OK)
+        return st;
+    if (again) {
         ch->event = TRIAL_EV_LOSE;
         ch->outcome = "retry";
     }
@@ -521,6 +524,11 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
     if (x->gang && (st = check_leads(t, ref, s->key, by, err)) == AS_OK)
         st = is_held(t, a, by, c, x, &held, err);
     if (st != AS_OK || held)
+        return st;
+    const struct gang_key gang = {x->sweep_key, x->number, x->attempt};
+    if (x->gang && c->has_rank &&
+        (st = store_gang_reached(t, &gang, by->seat, c->rank_step, c->rank_sent_bytes, err)) !=
+            AS_OK)
         return st;
     if (!x->gang && (st = attempt_check_timeout(c, s, err)) != AS_OK)
         return st;

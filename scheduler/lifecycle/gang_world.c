@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "scheduler/lifecycle/feasibility.h"
+#include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 
 as_status gang_world_open(struct tx *t, struct arena *a, const struct gang_key *key,
@@ -245,6 +246,20 @@ as_status gang_world_complete(struct gang_world *w, int64_t seat, const struct t
     if (st == AS_OK)
         st = gang_world_apply(w, x, SEAT_EV_END, NULL, err);
     return st == AS_OK ? gang_world_settle(w, err) : st;
+}
+
+as_status gang_world_may_echo(const struct gang_world *w, bool *ret, struct as_err *err)
+{
+    bool spread = false, failed_before = false;
+    for (size_t i = 1; i < w->n_seats; i++)
+        spread = spread || !as_streq(w->seats[i].runner, w->seats[0].runner);
+    *ret = false;
+    if (!spread)
+        return AS_OK;
+    as_status st = store_attempt_failed_before(w->t, w->key.sweep_key, w->key.number,
+                                               w->key.attempt, &failed_before, err);
+    *ret = st == AS_OK && !failed_before;
+    return st;
 }
 
 as_status gang_world_check_timeout(const struct gang_world *w, struct as_err *err)

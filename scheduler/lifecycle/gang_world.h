@@ -50,6 +50,13 @@ AS_MUST_CHECK as_status gang_world_settle(struct gang_world *w, struct as_err *e
 AS_MUST_CHECK as_status gang_world_complete(struct gang_world *w, int64_t seat,
                                             const struct trial_change *c, struct as_err *err);
 
+/* A rank of a gang that is not elastic has failed. May that be the echo of a death that has not
+ * been heard of yet? When a rank dies, the others lose their connections and fail too. On one
+ * runner deaths are told first; where ranks are on several, the first failure of a trial may be an
+ * echo, and a second one in a row is not. */
+AS_MUST_CHECK as_status gang_world_may_echo(const struct gang_world *w, bool *ret,
+                                            struct as_err *err);
+
 /* A rank says that trial_timeout is over. That must be true by the database's clock: no rank began
  * before its gang. AS_E_UNSUPPORTED with pointer /outcome. */
 AS_MUST_CHECK as_status gang_world_check_timeout(const struct gang_world *w, struct as_err *err);

@@ -226,9 +226,12 @@ static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
                              .exit_code = e->exit_code,
                              .has_ran = e->has_ran,
                              .ran_ms = e->ran_ms};
-    /* When a rank of a gang that cannot change dies, the others fail too, and may be heard first.
-     * So a failure of any is tried again, within max_restarts. */
-    bool again = e->outcome == OUTCOME_RETRY || (e->outcome == OUTCOME_FAILED && !w->gang.elastic);
+    bool again = e->outcome == OUTCOME_RETRY;
+    if (e->outcome == OUTCOME_FAILED && !w->gang.elastic) {
+        as_status st = gang_world_may_echo(w, &again, err);
+        if (st != AS_OK)
+            return st;
+    }
     c.event = e->outcome == OUTCOME_TIMEOUT    ? TRIAL_EV_TIMEOUT
               : e->outcome == OUTCOME_RELEASED ? TRIAL_EV_RELEASE
               : again                          ? TRIAL_EV_LOSE
@@ -298,6 +301,7 @@ static as_status note_end(struct gang_world *w, struct gang_seat_row *seat,
         seat->has_step = true;
         seat->step = e->step;
     }
+    seat->sent_bytes = e->sent_bytes > seat->sent_bytes ? e->sent_bytes : seat->sent_bytes;
     as_status st = e->has_step ? gang_world_step(w, e->step, err) : AS_OK;
     return st == AS_OK ? store_gang_said(w->t, &w->key, seat, err) : st;
 }
@@ -314,6 +318,11 @@ static as_status end_seat(struct tx *t, struct arena *a, const struct seat_ref *
     struct gang_seat_row *seat = gang_world_seat(&w, ref->seat);
     if (!seat_state_is_live(row.state)) {
         bool is_repeat = as_streq(row.outcome, attempt_outcome_words[e->outcome]);
+        if (w.gang.state == GANG_OVER && e->outcome == OUTCOME_COMPLETED && e->has_step) {
+            /* The rank that leads was faster: what the others have sent counts in any case. */
+            st = store_gang_reached(t, &w.key, ref->seat, e->step, e->sent_bytes, err);
+            return st == AS_OK ? read_world(t, a, &w.key, by, ret, err) : st;
+        }
         return is_repeat ? read_world(t, a, &w.key, by, ret, err) : fail_gone(&row, err);
     }
     if (e->outcome == OUTCOME_TIMEOUT)

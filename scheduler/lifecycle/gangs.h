@@ -46,6 +46,7 @@ struct seat_end {
     int64_t ran_ms;
     bool has_step;
     int64_t step;
+    int64_t sent_bytes; /* to other ranks; 0: it says nothing */
     int64_t epoch;      /* the last one that it has joined; 0: what the server knows */
     const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
 };

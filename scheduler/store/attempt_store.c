@@ -16,6 +16,7 @@ enum {
     ATTEMPT_END,
     ATTEMPT_SAY,
     ATTEMPT_REPORTED,
+    ATTEMPT_FAILED_BEFORE,
     ATTEMPT_OF_CLIENT,
     ATTEMPT_HOLDER,
     ATTEMPT_LIST,
@@ -187,6 +188,10 @@ static const struct stmt stmts[] = {
                      "l.phase = 'ended')"},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
+    [ATTEMPT_FAILED_BEFORE] = {"attempt_failed_before",
+                               "select 1 from attempt where sweep_key = $1 and number = $2 and "
+                               "attempt = $3 - 1 and outcome = 'retry' and coalesce(exit_code, 75) "
+                               "not in (75, -9)"},
     [ATTEMPT_OF_CLIENT] = {"attempt_of_client",
                            "select coalesce(max(attempt) filter (where is_mine), 0), count(*) "
                            "filter (where not is_mine) from (select attempt, token is null or "
@@ -294,6 +299,17 @@ as_status store_attempt_say(struct tx *t, const char *runner, const struct attem
                    ARGS(arg_str(runner), ARG_REFS(&c.refs), arg_str(str_cstr(&c.phases)),
                         arg_str(str_cstr(&c.ran))),
                    NULL, err);
+}
+
+as_status store_attempt_failed_before(struct tx *t, int64_t sweep_key, int64_t number,
+                                      int64_t attempt, bool *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ATTEMPT_FAILED_BEFORE],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
+    if (st == AS_OK)
+        *ret = r.rows > 0;
+    return st;
 }
 
 as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,

@@ -37,6 +37,11 @@ AS_MUST_CHECK as_status store_attempt_say(struct tx *t, const char *runner,
                                           const struct attempt_said *said, size_t n,
                                           struct as_err *err);
 
+/* Has the attempt before this one ended with a failure of its process, although it was tried again?
+ * That is: by an exit code other than 75, or a signal other than SIGKILL (a gang of a command). */
+AS_MUST_CHECK as_status store_attempt_failed_before(struct tx *t, int64_t sweep_key, int64_t number,
+                                                    int64_t attempt, bool *ret, struct as_err *err);
+
 /* The outcome that the runner reported for that attempt; NULL: none yet, or no such attempt. */
 AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key,
                                                int64_t number, int64_t attempt, const char **ret,

@@ -23,6 +23,7 @@ enum {
     GANG_JOIN,
     GANG_JOINED,
     GANG_SAID,
+    GANG_REACHED,
     GANG_SET,
     GANG_EPOCH,
     GANG_STEP,
@@ -164,8 +165,12 @@ static const struct stmt stmts[] = {
                      "update gang set has_joined = true where " THIS " and not has_joined"},
     [GANG_SAID] = {"gang_said",
                    "update gang_seat set outcome = $5, exit_code = $6, phase = 'ended', ran_ms = "
-                   "coalesce($7, ran_ms), step = greatest(step, $8::bigint) where " THIS
-                   " and seat = $4"},
+                   "coalesce($7, ran_ms), step = greatest(step, $8::bigint), sent_bytes = "
+                   "greatest(sent_bytes, $9) where " THIS " and seat = $4"},
+    [GANG_REACHED] = {"gang_reached",
+                      "update gang_seat set step = greatest(step, $5::bigint), sent_bytes = "
+                      "greatest(sent_bytes, case when seat = $4 then $6 else 0 end) where " THIS
+                      " and (seat = $4 or is_member)"},
     [GANG_SET] = {"gang_set",
                   "update gang_seat q set state = l.state, is_member = l.is_member, since = case "
                   "when q.state = l.state then q.since else clock_timestamp() end, ended_at = case "
@@ -362,8 +367,17 @@ as_status store_gang_said(struct tx *t, const struct gang_key *key,
                    ARGS(ARG_KEY(key), arg_i64(seat->seat), arg_str(seat->outcome),
                         arg_i64_or_null(seat->has_exit_code, seat->exit_code),
                         arg_i64_or_null(seat->has_ran, seat->ran_ms),
-                        arg_i64_or_null(seat->has_step, seat->step)),
+                        arg_i64_or_null(seat->has_step, seat->step), arg_i64(seat->sent_bytes)),
                    NULL, err);
+}
+
+as_status store_gang_reached(struct tx *t, const struct gang_key *key, int64_t seat, int64_t step,
+                             int64_t sent_bytes, struct as_err *err)
+{
+    as_status st =
+        tx_exec(t, &stmts[GANG_REACHED],
+                ARGS(ARG_KEY(key), arg_i64(seat), arg_i64(step), arg_i64(sent_bytes)), NULL, err);
+    return st == AS_OK ? store_gang_step(t, key, step, err) : st;
 }
 
 as_status store_gang_set(struct tx *t, const struct gang_key *key,

@@ -58,6 +58,10 @@ AS_MUST_CHECK as_status store_gang_join(struct tx *t, const struct gang_key *key
 /* What the seat's runner said at its end. */
 AS_MUST_CHECK as_status store_gang_said(struct tx *t, const struct gang_key *key,
                                         const struct gang_seat_row *seat, struct as_err *err);
+/* How far a seat came, and with it the gang and all members, which do each step together; and what
+ * the seat has sent to others. Smaller numbers than before change nothing. */
+AS_MUST_CHECK as_status store_gang_reached(struct tx *t, const struct gang_key *key, int64_t seat,
+                                           int64_t step, int64_t sent_bytes, struct as_err *err);
 /* Store state and membership of each of these seats. `reason`: of those that go; NULL: none. */
 AS_MUST_CHECK as_status store_gang_set(struct tx *t, const struct gang_key *key,
                                        const struct gang_seat_row *seats, size_t n,

@@ -6,6 +6,7 @@ That one rank has these bits too is shown in tests/trial-runner/train/test_ranks
 and adds the micro-batches of a batch one after another."""
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -101,6 +102,11 @@ def same_bits(assay):
         assert g["ranks"] == ranks and g["deaths"] == 0 and g["state"] == "over", g
         assert len(g["seats"]) == ranks, g
         assert len({s["runner"] for s in g["seats"]}) == min(ranks, 2), g
+        log = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/log")["text"]
+        in_all = re.search(rf"rank 0 of {ranks}: .*, (\d+) in all", log)
+        leader = next(s for s in g["seats"] if s["seat"] == 0)
+        assert in_all and leader["sent_bytes"] == int(in_all[1]), (leader, log)  # to the end, not the last heartbeat
+        assert all(s["step"] == g["step"] for s in g["seats"]), g
 
 
 def faults(assay, epochs):

@@ -362,8 +362,10 @@ static bool deliver_result(struct outbox *o)
         collector_finish(a->launch.collector);
     if (!has_result(a))
         return deliver_no_result(o);
-    if (a->rank)
+    if (a->rank) {
         (void)rank_leads(a->rank, &a->end.world);
+        rank_await_echo(a->rank);
+    }
     bool brief = false;
     if (!a->recovered && keep_result(o, &brief, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",

@@ -887,6 +887,21 @@ as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err)
     return AS_OK;
 }
 
+/* How far the rank came that leads a gang: its last heartbeat was before its end. */
+static bool add_progress(struct attempt *a, json_t *body)
+{
+    if (!a->rank)
+        return true;
+    json_t *rank = json_object();
+    pthread_mutex_lock(&a->lock);
+    bool ok = rank && a->rank_fns->add_progress_locked(a->rank, rank);
+    pthread_mutex_unlock(&a->lock);
+    if (ok && json_object_size(rank) > 0)
+        return json_object_set_new(body, "rank", rank) == 0;
+    json_decref(rank);
+    return ok;
+}
+
 /* Send the end of the attempt. */
 static as_status post_end(struct outbox *o, struct as_err *err)
 {
@@ -898,6 +913,7 @@ static as_status post_end(struct outbox *o, struct as_err *err)
         ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
+    ok = ok && add_progress(o->attempt, body);
     o->end_sent = true;
     return ok ? send_to_server(o, &complete_attempt, body, NULL, err) : as_fail_nomem(err);
 }

@@ -9,8 +9,9 @@
  *   sync          a rank waits for the sum of its step. The sum has the order of the tree over the
  *                 shards: equal bits to a serial run
  * ssp           a rank computes up to `staleness` steps ahead of the sums that it has
- * (staleness.h);
- *                 the gradients of those steps are of older weights (Ho et al. 2013)
+ *                 (staleness.h). The gradients of those steps are of older weights, with its own
+ *                 updates in them (own_writes.h; Ho et al. 2013). A rank that is alone is never
+ *                 ahead: all updates are its own
  *   backup b      the first n - b gradients of a step count (Chen et al. 2016). A rank that was
  *                 late asks for the sums it has missed before it computes again
  *
@@ -69,6 +70,9 @@ static void server_free(void *self)
             free(s->flights[k].after[i]);
         free(s->flights[k].after);
     }
+    for (int64_t k = 0; s->flights && k <= s->bound; k++)
+        free(s->flights[k].own);
+    own_writes_done(&s->writes);
     push_form_done(&s->form);
     push_form_done(&s->holder);
     residuals_done(&s->kept);
@@ -125,6 +129,11 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
         st = push_form_init(&s->holder, d, r, s->n, err);
     if (st == AS_OK && d->error_feedback)
         st = create_residuals(s, err);
+    if (st == AS_OK && s->bound > 0)
+        st = own_writes_init(&s->writes, setup->spec, r, err);
+    for (int64_t k = 0; st == AS_OK && s->writes.replica && k <= s->bound; k++)
+        if (!(s->flights[k].own = as_calloc(r->n_params, sizeof *s->flights[k].own)))
+            st = as_fail_nomem(err);
     if (st < 0)
         return st;
     *ret = as_steal(s);
@@ -251,6 +260,12 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
 
 /* ---- a step ---- */
 
+/* How far it may be ahead in this world. */
+static int64_t bound_of(const struct server *s)
+{
+    return s->n_ranks > 1 ? s->bound : 0;
+}
+
 static as_status step(struct server *s, struct backend *lane, unsigned wishes, unsigned *ret,
                       struct as_err *err)
 {
@@ -264,7 +279,7 @@ static as_status step(struct server *s, struct backend *lane, unsigned wishes, u
     if (s->behind && s->next == at && (st = peek(s, at, &all, err)) < 0)
         return st;
     s->behind = s->behind && all;
-    while (!all && clock_may_begin(s->bound, at, s->next) &&
+    while (!all && clock_may_begin(bound_of(s), at, s->next) &&
            r->ops->shards(r->self, s->next - at) > 0 && !(f->begun && is_here(s, f)))
         if ((st = server_give(s, lane, s->next - at, wishes, err)) < 0)
             return st;

@@ -3,6 +3,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_PARAMETER_SERVER_PRIV_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_PARAMETER_SERVER_PRIV_H
 
+#include "trial-runner/distributed/own_writes.h"
 #include "trial-runner/distributed/residuals.h"
 #include "trial-runner/distributed/strategy.h"
 #include "trial-runner/distributed/sum_service.h"
@@ -20,6 +21,7 @@ struct flight {
     struct shard_run run; /* the shards that were encoded */
     uint32_t total;       /* of so many that the step has */
     int64_t step;         /* for this step; -1: none */
+    float *own;           /* [n_params]: this rank's part of the sum; NULL: not kept */
 };
 
 struct server {
@@ -29,6 +31,7 @@ struct server {
     uint32_t backup;
     struct push_form form, holder; /* this rank's, and that of its service */
     struct residuals kept;         /* zeroed without error feedback */
+    struct own_writes writes;      /* ssp: what it reads when it is ahead; else zeroed */
     /* What has been computed for step `step`: */
     int64_t step;
     float **partials; /* [max_shards] */

@@ -27,6 +27,45 @@ static as_status compute_shard(struct server *s, struct backend *lane, int64_t a
     return AS_OK;
 }
 
+static as_status compute_shards(struct server *s, struct backend *lane, int64_t ahead,
+                                struct shard_run run, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (uint32_t i = 0; st == AS_OK && i < run.count; i++)
+        if (!s->has[run.first + i])
+            st = compute_shard(s, lane, ahead, run.first + i, err);
+    return st;
+}
+
+/* Computes with this rank's own updates of the steps whose sums it waits for. */
+static as_status compute_ahead(struct server *s, struct backend *lane, int64_t ahead,
+                               struct shard_run run, struct as_err *err)
+{
+    int64_t at = s->replica->ops->step(s->replica->self);
+    as_status st = own_writes_begin(&s->writes, err);
+    for (int64_t step = at; st == AS_OK && step < at + ahead; step++)
+        st = own_writes_add(&s->writes, lane, step, server_flight(s, step)->own, err);
+    if (st < 0 || (st = own_writes_put(&s->writes, err)) < 0)
+        return st;
+    st = compute_shards(s, lane, ahead, run, err);
+    as_status back = own_writes_end(&s->writes, NULL);
+    return st < 0 ? st : back;
+}
+
+/* Keeps this rank's part of the sum of a step, for the steps that it computes before it has the
+ * sum. */
+static void keep_own(struct server *s, int64_t step, struct shard_run run)
+{
+    float *own = server_flight(s, step)->own;
+    size_t n = s->replica->n_params;
+    if (!own)
+        return;
+    memset(own, 0, n * sizeof *own);
+    for (uint32_t i = 0; i < run.count; i++)
+        for (size_t k = 0; k < n; k++)
+            own[k] += s->partials[run.first + i][k];
+}
+
 static as_status compute_run(struct server *s, struct backend *lane, int64_t ahead,
                              struct shard_run run, unsigned wishes, struct as_err *err)
 {
@@ -34,14 +73,14 @@ static as_status compute_run(struct server *s, struct backend *lane, int64_t ahe
     if (s->step != step)
         memset(s->has, 0, s->replica->max_shards * sizeof *s->has);
     s->step = step;
-    for (uint32_t i = 0; i < run.count; i++) {
-        uint32_t shard = run.first + i;
-        as_status st = s->has[shard] ? AS_OK : compute_shard(s, lane, ahead, shard, err);
-        if (st < 0)
-            return st;
+    as_status st = ahead > 0 && s->writes.replica ? compute_ahead(s, lane, ahead, run, err)
+                                                  : compute_shards(s, lane, ahead, run, err);
+    if (st < 0)
+        return st;
+    for (uint32_t i = 0; i < run.count; i++)
         for (size_t w = 0; w < N_WISHES; w++)
-            s->partials[shard][s->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
-    }
+            s->partials[run.first + i][s->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
+    keep_own(s, step, run);
     return AS_OK;
 }
 

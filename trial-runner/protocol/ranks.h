@@ -10,9 +10,9 @@
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
  *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is
  *                    gone {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
- *                    {"event": "progress", "step": 140, "sent_bytes": 99}   at most once a second:
- *                                                                     steps done, bytes sent to
- *                                                                     peers
+ *                    {"event": "progress", "step": 140, "sent_bytes": 99}   at most once a second,
+ *                                                                     and at the end: steps done,
+ *                                                                     bytes sent to peers
  *
  * A loss may be noticed by several ranks, and one may report it twice. "rank": -1 says only that
  * this rank waits for the next world: a peer that lives has left the epoch, and reports itself whom

@@ -4,6 +4,9 @@
  * and the new world at the survivors nothing waits but the network. The talker repeats what the
  * server could not take, the newest matter first: when the process has ended, nothing else counts.
  *
+ * The failure of a rank of a fixed gang waits ECHO_MS: when one is killed, the others lose their
+ * connections and fail too, and a failure that is heard first would end the trial (decision 7002).
+ *
  * An accusation waits ACCUSE_MS: the runner of a rank that died tells the server its end at once,
  * and only who has lost a whole machine needs to accuse. */
 #include "trial-runner/rank/rank.h"
@@ -26,6 +29,7 @@
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MOST_MS 2000
 #define STALE_WAIT_MS 3000
+#define ECHO_MS 1000
 #define HOSTFILE_NAME "hostfile"
 
 static void lock(struct rank *r)
@@ -136,6 +140,8 @@ static void rank_ended_locked(struct rank *r)
                  ? RANK_WAY_NOTHING
                  : rank_way_of(r->gang.elastic, rank, r->world.n, r->state, end->outcome,
                                end->has_exit_code && end->exit_code < 0);
+    if (end->outcome == OUTCOME_FAILED && !r->gang.elastic && r->world.n > 1)
+        r->echo_ns = clock_mono_ns() + ECHO_MS * NS_PER_MS;
     r->ended = true;
     r->end_told = r->way != RANK_WAY_END;
     (void)rank_step(&r->state, RANK_ENDS);
@@ -203,6 +209,10 @@ static void message_done(struct message *m)
 static matter next_matter_locked(struct rank *r, int64_t *ret_until_ns)
 {
     int64_t now = clock_mono_ns();
+    if (r->ended && !r->end_told && r->echo_ns > now) {
+        *ret_until_ns = r->echo_ns;
+        return MATTER_NONE;
+    }
     if (r->ended)
         return r->end_told ? MATTER_NONE : MATTER_END;
     if (r->state == RANK_OUT)
@@ -230,8 +240,7 @@ static json_t *end_body_locked(const struct rank *r)
                                  json_integer(llabs(end->exit_code))) == 0;
     if (ok && end->has_ran)
         ok = json_object_set_new(j, "ran_ms", json_integer(end->ran_ms)) == 0;
-    if (ok && r->step > 0)
-        ok = json_object_set_new(j, "step", json_integer((json_int_t)r->step)) == 0;
+    ok = ok && rank_add_progress_locked(r, j);
     if (ok && r->last_joined > 0)
         ok = json_object_set_new(j, "epoch", json_integer((json_int_t)r->last_joined)) == 0;
     if (ok)
@@ -519,6 +528,15 @@ bool rank_await_world(struct rank *r, int64_t epoch)
     bool leads = leads_locked(r) && r->world.epoch > epoch;
     unlock(r);
     return leads;
+}
+
+void rank_await_echo(struct rank *r)
+{
+    lock(r);
+    while (clock_mono_ns() < r->echo_ns && r->attempt->asked != STOP_DROPPED &&
+           r->state != RANK_OUT && !client_interrupted(r->talk))
+        wait_until_locked(r, r->echo_ns);
+    unlock(r);
 }
 
 bool rank_await_end(struct rank *r)

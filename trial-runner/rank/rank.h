@@ -46,7 +46,8 @@ struct rank {
     int64_t step, sent_bytes;          /* progress */
     bool ended; /* its process has ended, and `way` says what the server hears of it */
     rank_way way;
-    bool end_told; /* nothing more has to be told */
+    bool end_told;   /* nothing more has to be told */
+    int64_t echo_ns; /* a failure is not told before: the death of another may be its cause */
     bool quitting;
     int64_t left_ns; /* when a world began without it, by its own wish; 0: it has not */
 
@@ -83,6 +84,10 @@ bool rank_leads(struct rank *r, int64_t *ret_epoch);
 /* The server says that `epoch` is over, or another leads: wait for a newer world, at most a few
  * seconds. Returns whether this rank leads the newest one. */
 bool rank_await_world(struct rank *r, int64_t epoch);
+
+/* A rank of a fixed gang that leads has failed: wait until a death that may have been the cause has
+ * been told. Returns at once in all other cases, and when the attempt is over for the server. */
+void rank_await_echo(struct rank *r);
 
 /* Wait until the server has heard the end of the rank, or need not. Returns false if it has not,
  * because the runner gives up. */

@@ -536,8 +536,10 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
             st = finish(arg, err);
         if (st == AS_OK)
             st = leave_together(s, err);
-        if (st == AS_OK)
+        if (st == AS_OK) {
             print_traffic(s);
+            team_progress_last(s->team, position_of(s));
+        }
         if (st != AS_E_UNAVAILABLE || !team_coll(s->team))
             return st;
         part(s);

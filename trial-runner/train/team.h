@@ -44,6 +44,8 @@ AS_MUST_CHECK as_status team_meet(struct team *t, struct as_err *err);
 void team_joined(struct team *t, int64_t step);
 /* Reports how far this rank is, at most once a second. A call costs a look at the clock. */
 void team_progress(struct team *t, int64_t step);
+/* The same at the end of the training, whenever the last report was. */
+void team_progress_last(struct team *t, int64_t step);
 /* An operation failed with AS_E_UNAVAILABLE: closes the connections. Who is lost has been reported
  * when it was noticed. */
 void team_part(struct team *t);

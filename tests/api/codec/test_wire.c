@@ -563,6 +563,11 @@ START_TEST(test_decode_values)
     JSON_AUTO full = decode_parse("{\"outcome\":\"completed\",\"ran_ms\":0,\"metrics\":{\"a\":2}}");
     ck_ok(completion_decode(full, &a, &c, &err), err);
     ck_assert(c.has_ran && c.ran_ms == 0 && c.n_metrics == 1 && c.metrics[0].value == 2);
+    ck_assert(!c.has_rank);
+    JSON_AUTO led =
+        decode_parse("{\"outcome\":\"completed\",\"rank\":{\"step\":9,\"sent_bytes\":70}}");
+    ck_ok(completion_decode(led, &a, &c, &err), err);
+    ck_assert(c.has_rank && c.rank_step == 9 && c.rank_sent_bytes == 70);
     struct heartbeat beat;
     JSON_AUTO said = decode_parse(
         "{\"epoch\":1,\"attempts\":[{\"sweep\":\"a\",\"number\":0,\"attempt\":1},"
@@ -586,6 +591,9 @@ START_TEST(test_decode_values)
     JSON_AUTO killed = decode_parse("{\"outcome\":\"retry\",\"signal\":9}");
     ck_ok(seat_end_decode(killed, &gone, &err), err);
     ck_assert(gone.has_exit_code && gone.exit_code == -9 && !gone.has_step && !gone.has_ran);
+    JSON_AUTO done = decode_parse("{\"outcome\":\"completed\",\"step\":9,\"sent_bytes\":70}");
+    ck_ok(seat_end_decode(done, &gone, &err), err);
+    ck_assert(gone.has_step && gone.step == 9 && gone.sent_bytes == 70);
     arena_done(&a);
 }
 END_TEST

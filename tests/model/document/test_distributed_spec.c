@@ -137,6 +137,14 @@ START_TEST(the_word_chooses_among_sections)
         }
         ck_assert_str_eq(distributed_strategy_name((distributed_strategy)i), words[i]);
     }
+#define BOTH "\"server\":{\"mode\":\"ssp\"},\"groups\":2}"
+    struct distributed_spec server = good("{\"strategy\":\"server\"," BOTH);
+    ck_assert(server.strategy == DISTRIBUTED_SERVER && server.groups == 0);
+    ck_assert_int_eq(server.mode, DISTRIBUTED_SSP);
+    struct distributed_spec groups =
+        good("{\"strategy\":\"groups\",\"server\":{\"shards\":3},\"groups\":2}");
+    ck_assert(groups.strategy == DISTRIBUTED_SERVER && groups.groups == 2);
+    ck_assert_int_eq(groups.server_shards, 3);
 }
 END_TEST
 
@@ -171,6 +179,8 @@ static const struct {
     {"", "{\"state_copies\":3}", "/state_copies"},
     /* what cannot work together */
     {"", "{\"strategy\":\"local_sgd\"}", "/local_sgd/steps"},
+    {"", "{\"strategy\":\"groups\"}", "/groups"},
+    {"", "{\"strategy\":\"groups\"," BOTH, "/groups"},
     {"", "{\"local_sgd\":{\"steps\":2},\"server\":{}}", "/server"},
     {"", "{\"server\":{},\"gossip\":{}}", "/gossip"},
     {"", "{\"local_sgd\":{\"steps\":2},\"groups\":2}", "/groups"},

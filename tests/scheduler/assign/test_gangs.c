@@ -409,6 +409,20 @@ START_TEST(a_command_completes_when_all_have)
 }
 END_TEST
 
+START_TEST(a_note_says_that_there_are_too_few_slots)
+{
+    make_fixed("g", "'max_trials': 1");
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_str_eq(sweep_of_id(&s, "g").note,
+                     "a trial has 3 ranks, and the runners have slots for 2");
+    int64_t b = make_runner(&s, "b", 1);
+    const struct claim_request of_b = {.runner = "b", .epoch = b, .max_trials = 1, .seats = 1};
+    (void)take(&of_b);
+    ck_assert_ptr_null(sweep_of_id(&s, "g").note);
+}
+END_TEST
+
 /* A launcher of the program's own runs on the first rank; the others are only seats. */
 START_TEST(launch_first_completes_with_the_first)
 {
@@ -448,35 +462,94 @@ START_TEST(the_leader_may_be_the_last_to_complete)
 }
 END_TEST
 
-/* A rank that fails ends the attempt for all; it is tried again within max_restarts. */
-START_TEST(a_command_that_fails_is_tried_again)
+/* A rank that dies ends the attempt for all, which is tried again within max_restarts; one that
+ * fails on the only runner ends the trial, as the failure of a trial without ranks does. */
+START_TEST(a_command_that_dies_is_tried_again_and_one_that_fails_is_not)
 {
-    static const struct {
-        attempt_outcome outcome;
-        int64_t exit_code;
-        const char *reason;
-    } cases[] = {{OUTCOME_FAILED, 1, "rank 2 on runner a: exit code 1"},
-                 {OUTCOME_RETRY, -9, "rank 2 on runner a: signal 9"}};
     trial_state state;
     make_fixed("g", "'max_trials': 1, 'max_restarts': 2");
     int64_t a = start_gang("g", "a", 3);
     ck_ok(writes(seat(0), 1, 1), err);
     ck_ok(completes(seat(0), 1, OUTCOME_COMPLETED, &state), err); /* held, and then in vain */
-    for (int64_t i = 0; i < 2; i++) {
-        ck_ok(ends(seat_of("g", 0, i + 1, 2), cases[i].outcome, cases[i].exit_code), err);
-        struct trial_row row = trial_of(&s, "g", 0);
-        ck_assert_int_eq(row.state, TRIAL_QUEUED);
-        ck_assert_int_eq(row.restarts, i + 1);
-        ck_assert_str_eq(row.reason, cases[i].reason);
-        ck_fails(completes(seat_of("g", 0, i + 1, 0), 1, OUTCOME_COMPLETED, &state), AS_E_STALE,
-                 err, "is over");
-        ck_assert_uint_eq(claim_ranks("a", a, 3).n, 3);
-    }
+    ck_ok(ends(seat(2), OUTCOME_RETRY, -9), err);
+    struct trial_row row = trial_of(&s, "g", 0);
+    ck_assert_int_eq(row.state, TRIAL_QUEUED);
+    ck_assert_int_eq(row.restarts, 1);
+    ck_assert_str_eq(row.reason, "rank 2 on runner a: signal 9");
+    ck_fails(completes(seat(0), 1, OUTCOME_COMPLETED, &state), AS_E_STALE, err, "is over");
+    ck_assert_uint_eq(claim_ranks("a", a, 3).n, 3);
     for (int64_t i = 0; i < 3; i++)
-        ck_ok(listens(seat_of("g", 0, 3, i), NULL), err);
-    ck_ok(completes(seat_of("g", 0, 3, 0), 1, OUTCOME_FAILED, &state), err);
+        ck_ok(listens(seat_of("g", 0, 2, i), NULL), err);
+    ck_ok(completes(seat_of("g", 0, 2, 0), 1, OUTCOME_FAILED, &state), err);
     ck_assert_int_eq(state, TRIAL_FAILED);
-    ck_ok(completes(seat_of("g", 0, 3, 0), 1, OUTCOME_FAILED, &state), err);
+    ck_ok(completes(seat_of("g", 0, 2, 0), 1, OUTCOME_FAILED, &state), err);
+}
+END_TEST
+
+/* Of a gang on one runner: deaths are told before failures. */
+START_TEST(a_failure_on_one_runner_is_final)
+{
+    make_fixed("g", "'max_trials': 1, 'max_restarts': 2");
+    (void)start_gang("g", "a", 3);
+    ck_ok(ends(seat(2), OUTCOME_FAILED, 1), err);
+    struct trial_row row = trial_of(&s, "g", 0);
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_assert_int_eq(row.restarts, 0);
+    ck_assert_str_eq(row.reason, "rank 2 on runner a: exit code 1");
+}
+END_TEST
+
+/* On several the first failure may be the echo of a death that the server hears of later. */
+START_TEST(a_failure_on_several_runners_is_final_the_second_time)
+{
+    make_fixed("g", "'max_trials': 1, 'max_restarts': 3");
+    int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 1);
+    static const attempt_outcome first[] = {OUTCOME_FAILED, OUTCOME_RETRY, OUTCOME_FAILED,
+                                            OUTCOME_FAILED};
+    for (int64_t at = 1; at <= 4; at++) {
+        const struct claim_request of_b = {.runner = "b", .epoch = b, .max_trials = 1, .seats = 1};
+        (void)claim_ranks("a", a, 2);
+        (void)take(&of_b);
+        (void)claim_ranks("a", a, 2);
+        for (int64_t i = 0; i < 3; i++)
+            ck_ok(listens(seat_of("g", 0, at, i), NULL), err);
+        attempt_outcome how = first[at - 1];
+        ck_ok(ends(seat_of("g", 0, at, 1), how, how == OUTCOME_RETRY ? -9 : 1), err);
+        struct trial_row row = trial_of(&s, "g", 0);
+        ck_assert_int_eq(row.state, at < 4 ? TRIAL_QUEUED : TRIAL_FAILED);
+        ck_assert_int_eq(row.restarts, at < 4 ? at : 3);
+    }
+}
+END_TEST
+
+/* The last heartbeat is before the end: the end says how far the rank came. */
+START_TEST(an_end_says_how_far_its_rank_came)
+{
+    struct trial_row row;
+    struct gang_detail world;
+    make_elastic("g", "'max_trials': 1", 1);
+    start_gang("g", "a", 3);
+    const struct seat_ref other = seat(2), leader = seat(0);
+    const struct seat_end done = {
+        .outcome = OUTCOME_COMPLETED, .has_step = true, .step = 661, .sent_bytes = 2353560};
+    ck_ok(gang_end(s.db, &s.a, &other, &anybody, &done, &world, &err), err);
+    ck_ok(writes(leader, 1, 1), err);
+    const struct attempt_writer by = {.has_seat = true, .epoch = 1};
+    const struct completion c = {
+        .outcome = OUTCOME_COMPLETED, .has_rank = true, .rank_step = 661, .rank_sent_bytes = 41};
+    ck_ok(attempt_complete(s.db, &s.a, &leader.attempt, &by, &c, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    struct gang_detail d = world_of("g", 0, 1);
+    ck_assert(d.gang.has_step && d.gang.step == 661);
+    ck_assert(d.seats[2].step == 661 && d.seats[2].sent_bytes == 2353560);
+    ck_assert(d.seats[0].step == 661 && d.seats[0].sent_bytes == 41);
+    ck_assert(d.seats[1].step == 661 && d.seats[1].sent_bytes == 0);
+    const struct seat_ref late = seat(1); /* its runner was slower than the leader's */
+    const struct seat_end said = {
+        .outcome = OUTCOME_COMPLETED, .has_step = true, .step = 661, .sent_bytes = 5};
+    ck_ok(gang_end(s.db, &s.a, &late, &anybody, &said, &world, &err), err);
+    d = world_of("g", 0, 1);
+    ck_assert(d.seats[1].sent_bytes == 5 && d.seats[0].sent_bytes == 41);
 }
 END_TEST
 
@@ -523,7 +596,11 @@ Suite *test_suite(void)
     tcase_add_test(t, a_command_completes_when_all_have);
     tcase_add_test(t, launch_first_completes_with_the_first);
     tcase_add_test(t, the_leader_may_be_the_last_to_complete);
-    tcase_add_test(t, a_command_that_fails_is_tried_again);
+    tcase_add_test(t, a_command_that_dies_is_tried_again_and_one_that_fails_is_not);
+    tcase_add_test(t, a_failure_on_one_runner_is_final);
+    tcase_add_test(t, a_note_says_that_there_are_too_few_slots);
+    tcase_add_test(t, a_failure_on_several_runners_is_final_the_second_time);
+    tcase_add_test(t, an_end_says_how_far_its_rank_came);
     tcase_add_test(t, a_command_that_is_released_uses_no_restart);
     tcase_add_test(t, a_command_accuses_its_whole_gang);
     suite_add_tcase(suite, t);

@@ -1,6 +1,7 @@
 /* The parameter server in real processes: the serial run's bits, bounded leads, ranks that are late
  * or dead. */
 #include <check.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,62 @@ START_TEST(no_rank_leads_by_more_than_the_staleness)
 }
 END_TEST
 
+/* --- its own updates --- */
+
+START_TEST(a_rank_that_is_alone_is_never_stale)
+{
+    struct toy_board *serial = train(1, allreduce, NULL);
+    for (int64_t s = 1; s <= 7; s += 3) {
+        struct distributed_spec spec = {
+            .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = s};
+        struct toy_board *b = train(1, spec, NULL);
+        ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
+        toy_board_free(b);
+    }
+    toy_board_free(serial);
+}
+END_TEST
+
+#define AHEAD 12 /* gradients that are computed ahead of the sums, and looked at */
+
+/* Rank 1 waits at a step, so that rank 0 is ahead of the sums. What rank 0 then reads are the
+ * weights of its last gradient with its own update of that gradient. */
+static void watch_writes(struct toy *t, int64_t step, uint32_t shard)
+{
+    static int64_t last_at = -1, last_step = -1;
+    static float expected[TOY_N];
+    struct toy_board *b = t->board;
+    int64_t at = t->epoch * TOY_STEPS + t->at;
+    if (t->rank == 1) {
+        if (step % 4 == 0 && step / 4 < 5)
+            (void)toy_wait(&b->after, AHEAD * (int32_t)(step / 4) / 4, 1000);
+        return;
+    }
+    if (step != last_step) {
+        for (size_t i = 0; at == last_at && i < TOY_N; i++)
+            if (fabsf(t->x[i] - expected[i]) > 1e-5F)
+                b->flags = 1;
+        b->after += at == last_at;
+        memcpy(expected, t->x, sizeof expected);
+        last_at = at;
+        last_step = step;
+    }
+    for (size_t i = 0; i < TOY_N; i++)
+        expected[i] -= t->rate * (t->x[i] - toy_target(i, shard)) / TOY_SHARDS;
+}
+
+START_TEST(a_rank_that_is_ahead_reads_its_own_updates)
+{
+    struct distributed_spec spec = {
+        .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = 3};
+    struct toy_board *b = train(2, spec, watch_writes);
+    ck_assert_int_ge(b->after, AHEAD);
+    ck_assert_int_eq(b->flags, 0);
+    ck_assert(toy_distance(b->x[0]) < 0.05);
+    toy_board_free(b);
+}
+END_TEST
+
 /* --- backup --- */
 
 /* A gradient of the slow rank is not ready before the others have done ten more steps. */
@@ -170,6 +227,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("server");
     tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
     tcase_add_test(t, no_rank_leads_by_more_than_the_staleness);
+    tcase_add_test(t, a_rank_that_is_alone_is_never_stale);
+    tcase_add_test(t, a_rank_that_is_ahead_reads_its_own_updates);
     tcase_add_test(t, slow_rank_is_not_waited_for);
     tcase_add_test(t, dead_rank_is_made_up_for_by_backup);
     suite_add_tcase(s, t);

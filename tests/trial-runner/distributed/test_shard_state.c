@@ -18,8 +18,9 @@ static const char *const optimizers[] = {
     "{\"kind\":\"sgd\",\"lr\":0.05,\"momentum\":0.9,\"nesterov\":true,\"weight_decay\":0.001}",
     "{\"kind\":\"rmsprop\",\"lr\":0.003,\"momentum\":0.5}",
     "{\"kind\":\"lion\",\"lr\":0.001}",
+    "{\"kind\":\"adagrad\",\"lr\":0.05}",
 };
-enum { OPTIMIZERS = 4 };
+enum { OPTIMIZERS = 5 };
 
 static void compose(char ret[500], int epochs, int optimizer, const char *distributed)
 {

@@ -22,7 +22,7 @@ void toy_board_free(struct toy_board *b)
     (void)munmap(b, sizeof *b);
 }
 
-static float target(size_t i, uint32_t shard)
+float toy_target(size_t i, uint32_t shard)
 {
     return (float)(i % 17) * 0.37F - (float)((i + shard * 5) % 11) * 0.113F;
 }
@@ -31,7 +31,7 @@ float toy_optimum(size_t i)
 {
     double sum = 0;
     for (uint32_t s = 0; s < TOY_SHARDS; s++)
-        sum += (double)target(i, s);
+        sum += (double)toy_target(i, s);
     return (float)(sum / TOY_SHARDS);
 }
 
@@ -86,7 +86,7 @@ static as_status toy_gradient(void *self, struct backend *lane, int64_t ahead, u
         t->before(t, toy_step(t) + ahead, shard);
     double loss = 0;
     for (size_t i = 0; i < TOY_N; i++) {
-        to[i] = t->x[i] - target(i, shard);
+        to[i] = t->x[i] - toy_target(i, shard);
         loss += (double)to[i] * (double)to[i];
     }
     to[TOY_N] = (float)loss;
@@ -182,6 +182,16 @@ static as_status toy_slice(struct slice_updater *u, int64_t step, int32_t steps_
     return AS_OK;
 }
 
+static as_status toy_update_slice(void *self, struct backend *lane, int64_t step,
+                                  int32_t steps_done, const struct replica_slice *s,
+                                  struct as_err *err)
+{
+    (void)lane, (void)step, (void)steps_done, (void)err;
+    for (size_t i = 0; i < s->n; i++)
+        s->params[i] -= ((struct toy *)self)->rate * s->grads[i];
+    return AS_OK;
+}
+
 static void toy_updater_free(struct slice_updater *u)
 {
     free(u);
@@ -208,6 +218,7 @@ static const struct replica_ops toy_ops = {.step = toy_step,
                                            .update = toy_update,
                                            .local_step = toy_local_step,
                                            .advance = toy_advance,
+                                           .update_slice = toy_update_slice,
                                            .state_new = toy_state_new,
                                            .state_get = toy_state_get,
                                            .state_put = toy_state_put,

@@ -44,6 +44,7 @@ struct toy_board *toy_board_create(void);
 void toy_board_free(struct toy_board *b);
 
 void toy_init(struct toy *t, int32_t rank, int32_t n_ranks, struct toy_board *board);
+float toy_target(size_t i, uint32_t shard);
 /* The mean of the targets: where the sum of all gradients is 0. */
 float toy_optimum(size_t i);
 /* The largest distance of x to the optimum. */

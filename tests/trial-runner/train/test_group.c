@@ -49,6 +49,10 @@ static const struct trial mixed[] = {
      MIXED("0", "\"epochs\":4,\"batch_size\":32,\"optimizer\":{\"kind\":\"lion\",\"lr\":0.001},"
                 "\"schedule\":{\"kind\":\"step\",\"step_epochs\":2,\"gamma\":0.5}"),
      "4"},
+    {"adagrad/6.1",
+     MIXED("0.2", "\"epochs\":3,\"batch_size\":32,\"optimizer\":{\"kind\":\"adagrad\","
+                  "\"lr\":0.05,\"weight_decay\":0.001}"),
+     "3"},
 };
 #define N_MIXED AS_ARRAY_LEN(mixed)
 

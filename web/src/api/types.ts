@@ -431,7 +431,7 @@ export type TrainDocument = {
 /** How the ranks of a trial with resources.ranks above 1 work together, docs/distributed.md */
 export type TrainDistributed = {
   /** Default: that of the section that is given, else allreduce */
-  strategy?: "allreduce" | "local_sgd" | "server" | "gossip" | Template;
+  strategy?: "allreduce" | "local_sgd" | "server" | "groups" | "gossip" | Template;
   /** How sums over ranks are made. tree (default): equal bits for any number of ranks */
   allreduce?: "tree" | "ring" | "halving_doubling" | "auto" | Template;
   compress?: "none" | "fp16" | "one_bit" | "top_k" | "powersgd" | Template | TrainCodec;
@@ -579,7 +579,7 @@ export type DropoutLayer = {
 };
 
 export type TrainOptimizer = {
-  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | Template;
+  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | "adagrad" | Template;
   lr?: number | Template;
   momentum?: number | Template;
   nesterov?: boolean | Template;
@@ -1392,6 +1392,8 @@ export type SeatEnd = {
   reason?: string | null;
   ran_ms?: number | null;
   step?: number | null;
+  /** What this rank has sent to other ranks */
+  sent_bytes?: number | null;
   /** The last epoch that the rank has joined. When it completed before it joined the current one, the others would wait for it: the next epoch begins without it. Without this field, what the server has heard counts. */
   epoch?: number | null;
 };
@@ -2148,6 +2150,14 @@ export type Completion = {
   /** The step at which the metrics are recorded */
   step?: number;
   reason?: string | null;
+  rank?: null | RankProgress;
+};
+
+/** How far the rank of a gang came that ends the attempt for all */
+export type RankProgress = {
+  step: number;
+  /** To other ranks */
+  sent_bytes: number;
 };
 
 export type Batch = {
@@ -2186,6 +2196,7 @@ export type BatchEnd = {
   /** The step at which the metrics are recorded */
   step?: number;
   reason?: string | null;
+  rank?: null | RankProgress;
 };
 
 /** The answers, each at the place of its part */
