@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "cli/session/session.h"
+#include "data/remarks.h"
 
 /* The command line; views of argv, NULL or 0 where an option is absent. */
 struct data_add {
@@ -21,8 +22,8 @@ struct data_add {
     bool channels_first, raw;
     int64_t vocab;
     const char *x, *y, *positive;
-    const char *separator, *decimal, *comment; /* csv */
-    const char *select, *drop, *text;          /* csv: names of columns, separated by commas */
+    const char *separator, *decimal, *comment;  /* csv */
+    const char *select, *drop, *text, *numeric; /* csv: names of columns, separated by commas */
     int64_t buckets;
     const char *size; /* of images in a folder */
     bool grey;
@@ -32,7 +33,10 @@ struct data_add {
  * AS_E_USAGE. */
 AS_MUST_CHECK as_status data_add_check(struct data_add *d, struct as_err *err);
 
-/* Upload and register the data set, and print it. Errors of the client; errors about the content
+/* Say the remarks on a table, a line each, and how many more there are. */
+void remarks_say(const struct table_look *look, const struct remark *remarks, size_t n);
+
+/* Say what there is to remark on a table (data/remarks.h); then upload and register the data set, and print it. Errors of the client; errors about the content
  * name the files. */
 AS_MUST_CHECK as_status data_add(const struct data_add *d, struct as_err *err);
 
