@@ -38,8 +38,8 @@ struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_ro
 as_status csv_table_prefix(const struct csv_table *t, const struct csv_row *row, size_t column,
                            as_status st, struct as_err *err);
 
-/* A target: the cell of one of t->targets. `ret` is a view of the row. AS_E_INVAL: it is missing, or
- * no number that the task takes; the message has column and line. */
+/* A target: the cell of one of t->targets. `ret` is a view of the row. AS_E_INVAL: it is missing,
+ * or no number that the task takes; the message has column and line. */
 AS_MUST_CHECK as_status csv_table_target(const struct csv_table *t, const struct csv_row *row,
                                          size_t column, dataset_task task, struct target_value *ret,
                                          struct as_err *err);

@@ -1,10 +1,12 @@
+/* One remark for each column, the one that matters most: a column that is empty is not called
+ * constant, and one that says what the target is is not called an identifier. Each names the option
+ * that helps. */
 #include "data/remarks.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-
 
 #define NAME_SHOWN 80
 

@@ -7,7 +7,8 @@
  * A column says what the target is if each of its values stands beside one value of the target
  * alone, with ten rows or more for a value on average: by chance that hardly happens. Columns with
  * more values than TABLE_LOOK_VALUES are not looked at in this way. In a regression a column of
- * numbers says it, too, if it correlates with the target but for rounding: a copy in another unit. */
+ * numbers says it, too, if it correlates with the target but for rounding: a copy in another
+ * unit. */
 #include "data/table_look.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* How often each value of a column occurs, by 64-bit hashes of the values: memory for a value does
- * not depend on its length. Two of n values share a hash with probability n^2 / 2^65, below 1e-7 for
- * a million. */
+ * not depend on its length. Two of n values share a hash with probability n^2 / 2^65, below 1e-7
+ * for a million. */
 #ifndef ASSAY_DATA_VALUE_COUNTS_H
 #define ASSAY_DATA_VALUE_COUNTS_H
 

@@ -333,6 +333,13 @@ static void forget_pointer(struct as_err *err)
     err->pointer[0] = '\0';
 }
 
+as_status data_add_options(const struct data_add *d, struct dataset_options *ret,
+                           struct as_err *err)
+{
+    JSON_AUTO options = options_new(d);
+    return options ? dataset_options_from_json(options, "", ret, err) : as_fail_nomem(err);
+}
+
 /* Say what people should know of a table before it is learned from. A table that cannot be looked
  * at is no error here: the server says what is wrong with it. */
 static void say_remarks(const struct data_add *d)
@@ -340,12 +347,11 @@ static void say_remarks(const struct data_add *d)
     AS_AUTO(table_look_done) struct table_look look = {0};
     AS_AUTO(dataset_options_done) struct dataset_options o = {0};
     AS_AUTO(as_freep) struct remark *remarks = NULL;
-    JSON_AUTO options = options_new(d);
     dataset_task task = DATASET_TASK_AUTO;
     size_t n = 0;
     bool is_table = as_streq(d->format, "csv") && !as_streq(d->file, "-") && !d->session->json;
-    if (!is_table || !options || (d->task && dataset_task_parse(d->task, &task, NULL) != AS_OK) ||
-        dataset_options_from_json(options, "", &o, NULL) != AS_OK ||
+    if (!is_table || (d->task && dataset_task_parse(d->task, &task, NULL) != AS_OK) ||
+        data_add_options(d, &o, NULL) != AS_OK ||
         table_look(d->file, d->target, task, &o, &look, NULL) != AS_OK ||
         remarks_of(&look, &remarks, &n, NULL) != AS_OK)
         return;
@@ -513,7 +519,8 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     char key[CLIENT_KEY_SIZE];
     JSON_AUTO body = NULL;
     JSON_AUTO answer = NULL;
-    say_remarks(d);
+    if (!d->looked_at)
+        say_remarks(d);
     as_status st = make_body(d, &body, err);
     if (st < 0)
         return st;
@@ -534,7 +541,7 @@ as_status data_add(const struct data_add *d, struct as_err *err)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");
     if (d->session->json)
-        return session_print_json(answer, err);
+        return d->looked_at ? AS_OK : session_print_json(answer, err);
     say_added(d, answer, http_status == 200);
     return AS_OK;
 }
