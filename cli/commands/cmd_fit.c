@@ -64,12 +64,14 @@ struct fit {
     char dataset[NAME_MAX_LEN + 8], model[NAME_MAX_LEN + 8];
     char sample[256]; /* a temporary file with a part of the rows; "": none */
     struct trial_ref sweep;
+    json_t *remarks; /* a list of texts; owned */
 };
 
 static void fit_done(struct fit *f)
 {
     table_look_done(&f->look);
     fit_columns_done(&f->columns);
+    json_decref(f->remarks);
     str_done(&f->command);
     str_done(&f->document);
     str_done(&f->drop);
@@ -127,6 +129,20 @@ static void join_lists(struct str *b, const char *given, const struct str *ours)
     str_printf(b, "%s%s%s", given ? given : "", given && ours->len ? "," : "", str_cstr(ours));
 }
 
+/* For the report. */
+static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_t n,
+                              struct as_err *err)
+{
+    f->remarks = json_array();
+    for (size_t i = 0; f->remarks && i < n; i++) {
+        AS_AUTO(str_done) struct str line = {0};
+        remark_format(&f->look, &remarks[i], &line);
+        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0)
+            return as_fail_nomem(err);
+    }
+    return f->remarks ? AS_OK : as_fail_nomem(err);
+}
+
 static as_status look_at_table(struct fit *f, struct as_err *err)
 {
     AS_AUTO(dataset_options_done) struct dataset_options o = {0};
@@ -145,8 +161,9 @@ static as_status look_at_table(struct fit *f, struct as_err *err)
         st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
     if (st < 0)
         return st;
-    if (f->print)
-        return AS_OK;
+    st = keep_remarks(f, remarks, n, err);
+    if (st != AS_OK || f->print)
+        return st;
     remarks_say(&f->look, remarks, n);
     if (f->columns.drop.len)
         say("Left out: %s", str_cstr(&f->columns.drop));
@@ -162,6 +179,8 @@ static as_status plan(struct fit *f, struct as_err *err)
 {
     f->facts = fit_facts_of(&f->look, f->wishes.groups);
     f->wishes.cores = usable_cores();
+    if (!f->print && getloadavg(&f->wishes.load, 1) != 1)
+        f->wishes.load = 0;
     f->wishes.time_ms = f->time_ms - kept_back_ms(f) - (f->print ? 0 : elapsed_ms(f));
     as_status st = fit_plan_make(&f->facts, &f->wishes, &f->plan, err);
     if (st < 0)
@@ -395,6 +414,7 @@ static as_status report(struct fit *f, const struct fit_choice *c, const json_t 
                                  .version = version,
                                  .trials = trials,
                                  .metric = f->plan.metric,
+                                 .remarks = f->remarks,
                                  .output = f->output,
                                  .data = f->data.test ? f->data.test : f->data.file,
                                  .row_ms = row_ms,

@@ -45,12 +45,11 @@ static as_status get(const struct choosing *c, const char *rest, json_t **ret, s
                   : client_call(c->s->client, "GET", path.s, NULL, NULL, &opts, ret, NULL, err);
 }
 
-/* Get an ensemble when it is ready or will never be. `field`: where it is in the answer; NULL:
- * it is the answer. */
+/* Get an ensemble when it is ready or will never be, or as it is at the end of the wait. `field`:
+ * where it is in the answer; NULL: it is the answer. */
 static as_status wait_for(const struct choosing *c, const char *rest, const char *field,
-                          json_t **ret, struct as_err *err)
+                          int64_t until_ns, json_t **ret, struct as_err *err)
 {
-    int64_t start = clock_mono_ns();
     for (;;) {
         JSON_AUTO answer = NULL;
         as_status st = get(c, rest, &answer, err);
@@ -58,7 +57,7 @@ static as_status wait_for(const struct choosing *c, const char *rest, const char
             return st;
         json_t *e = field ? json_object_get(answer, field) : answer;
         bool pending = as_streq(json_string_value(json_object_get(e, "state")), "pending");
-        if (!pending || (clock_mono_ns() - start) / NS_PER_MS > ENSEMBLE_WAIT_MS) {
+        if (!pending || clock_mono_ns() > until_ns) {
             *ret = json_incref(e);
             return AS_OK;
         }
@@ -83,7 +82,7 @@ static as_status ask(const struct choosing *c, const char *method, int64_t size,
         return st;
     *ret_number = json_integer_value(json_object_get(answer, "number"));
     (void)snprintf(rest, sizeof rest, "ensembles/%lld", (long long)*ret_number);
-    return wait_for(c, rest, "ensemble", ret, err);
+    return wait_for(c, rest, "ensemble", c->until_ns, ret, err);
 }
 
 /* ---- sizes ---- */
@@ -223,7 +222,9 @@ static as_status offer_best_trial(struct choosing *c, struct as_err *err)
 static as_status look_at_all(struct choosing *c, struct as_err *err)
 {
     JSON_AUTO own = NULL;
-    as_status st = wait_for(c, "ensemble", NULL, &own, err);
+    int64_t until_ns =
+        clock_mono_ns() + ENSEMBLE_WAIT_MS * NS_PER_MS; /* the sweep's own is needed */
+    as_status st = wait_for(c, "ensemble", NULL, until_ns, &own, err);
     if (st < 0)
         return st;
     if (!as_streq(json_string_value(json_object_get(own, "state")), "ready"))

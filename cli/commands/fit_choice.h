@@ -29,7 +29,7 @@ void fit_choice_done(struct fit_choice *c);
 
 /* Choose the best by the sweep's metric of: the sweep's own ensemble, a stacked one, smaller
  * ones, the best trial; those larger than `size_bytes` are taken only if all are.
- *   until_ns  a time of clock_mono_ns(): no further ensemble is asked for after it
+ *   until_ns  a time of clock_mono_ns(): no further ensemble is asked for, or waited for, after it
  *   ret       owned by the caller, fit_choice_done()
  * AS_E_NOT_FOUND: no trial has completed. Errors of the client. */
 AS_MUST_CHECK as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep,

@@ -107,7 +107,7 @@ static void add_score(const struct fit_result *r, struct str *b)
                    ", %" JSON_INTEGER_FORMAT " rows, each predicted by models that had not seen it",
                    json_integer_value(json_object_get(c->ensemble, "rows")));
     else
-        str_puts(b, ", which chose this trial: too good");
+        str_puts(b, ", by which it was chosen: too good");
     str_putc(b, '\n');
     if (metric && !json_is_true(json_object_get(c->ensemble, "is_sweep_metric")))
         str_printf(b, LABEL "trials were compared by %s, models by %s\n", "", r->metric, metric);
@@ -196,13 +196,14 @@ json_t *fit_report_json(const struct fit_result *r)
     const json_t *test = json_object_get(c->ensemble, "test");
     const json_t *metric = json_object_get(c->ensemble, "metric");
     return json_pack(
-        "{s:O?, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:o, s:s?}", "sweep",
+        "{s:O?, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?}", "sweep",
         json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"), "metric",
         metric ? json_incref((json_t *)metric) : json_string(r->metric), "version",
         json_object_get(r->version, "version"), "size", json_object_get(r->version, "size"),
         "value", json_object_get(figure ? figure : best, "value"), "interval",
         json_object_get(figure, "interval"), "test",
         json_object_get(test, c->single ? "best_single" : "ensemble"), "rows",
-        json_object_get(c->ensemble, "rows"), "trials", r->trials, "row_ms",
+        json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
+        json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
         isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output);
 }

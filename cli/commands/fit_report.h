@@ -17,6 +17,7 @@ struct fit_result {
     const char *metric;    /* of the sweep, val_… */
     const char *output;    /* the model's file; NULL: none was asked for */
     const char *data;      /* a table to predict, for the commands */
+    const json_t *remarks; /* on the table: a list of texts */
     double row_ms;         /* NaN: not measured */
     int64_t size_bytes;    /* that it was allowed */
     bool exports;          /* to ONNX */

@@ -136,10 +136,17 @@ static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes
     return AS_OK;
 }
 
+/* Seconds of a core that the search has: less where other programs run. */
+static double core_seconds(const struct fit_wishes *w)
+{
+    double cores = (double)w->cores;
+    return (double)w->time_ms / 1000 * cores * cores / (cores + (w->load > 0 ? w->load : 0));
+}
+
 static as_status choose_rows(const struct fit_facts *f, const struct fit_wishes *w,
                              struct fit_plan *p, struct as_err *err)
 {
-    double seconds = (double)w->time_ms / 1000 * (double)w->cores;
+    double seconds = core_seconds(w);
     bool large = (double)f->rows * (double)f->inputs > LARGE_CELLS;
     double one = fit_plan_training_seconds(f, f->rows, TYPICAL_ROUNDS);
     as_status st = choose_folds(f, w, seconds / one, p, err);
@@ -154,7 +161,7 @@ static as_status choose_rows(const struct fit_facts *f, const struct fit_wishes 
     }
     p->cpus = large ? w->cores : 1;
     p->search_ms = w->time_ms;
-    p->trial_ms = w->time_ms / 3 < 5000 ? 5000 : w->time_ms / 3;
+    p->trial_ms = w->time_ms / 2;
     p->max_trials = w->trials ? (size_t)w->trials : MAX_TRIALS;
     return AS_OK;
 }
@@ -178,7 +185,7 @@ static double leaves_within(const struct fit_facts *f, const struct fit_wishes *
 static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w, double rows,
                           struct fit_plan *p)
 {
-    double seconds = (double)w->time_ms / 1000 * (double)w->cores / FULL_TRIALS;
+    double seconds = core_seconds(w) / FULL_TRIALS;
     double round = fit_plan_training_seconds(f, (size_t)rows, 1) * (double)trainings_of_trial(p);
     p->rounds = clamp(seconds / round, 60, 1000);
     double rate = ceil(1500.0 / (double)p->rounds) / 100; /* as the document has it */
@@ -196,7 +203,7 @@ static void plan_forest(const struct fit_facts *f, const struct fit_wishes *w, d
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
     p->least_per_split = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
     double one = fit_plan_training_seconds(f, (size_t)rows, FOREST_TREES) * 2;
-    p->forest = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 2000;
+    p->forest = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
 }
 
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
@@ -208,7 +215,7 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     double outputs = f->classes ? (double)f->classes : (double)f->targets;
     double weights = typical * ((double)f->inputs + typical + outputs);
     double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
-    p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 2000;
+    p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
 }
 
 /* Where one class is rare and the metric looks at both classes alike. */

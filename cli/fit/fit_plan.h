@@ -19,6 +19,7 @@ struct fit_wishes {
     int64_t time_ms;    /* for the search: without what comes before and after it */
     int64_t size_bytes; /* of the model, at most */
     size_t cores;       /* of the machine, at least 1 */
+    double load;        /* other programs that use them, on average */
     const char *metric; /* such as "auc" or "val_auc"; NULL: chosen. Borrowed */
     const char *groups; /* a column; NULL: none. Borrowed */
     int64_t folds;      /* 0: chosen; 1: a part of the rows is held out */

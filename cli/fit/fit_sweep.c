@@ -213,7 +213,7 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
     int bad = !list;
     bad |= add_trial(
         p, list, json_pack("{s:s, s:f}", "kind", f->classes ? "logistic" : "linear", "lr", 0.01));
-    bad |= add_trial(p, list, boosted_new(p, 0.1, 31, 0.8, 0.8, 3));
+    bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
     if (p->forest)
         bad |= add_trial(p, list,
                          json_pack("{s:s, s:f, s:f}", "kind", "random_forest", "per_split",
@@ -223,7 +223,8 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
         bad |= add_trial(p, list,
                          json_pack("{s:s, s:I, s:f, s:f}", "kind", "mlp", "width", (json_int_t)128,
                                    "dropout", 0.1, "lr", 0.003));
-    bad |= add_trial(p, list, boosted_new(p, 0.05, 12, 0.7, 0.5, 1));
+    bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
+    bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
     while (json_array_size(list) > p->max_trials)
         (void)json_array_remove(list, json_array_size(list) - 1);
     return bad ? NULL : as_steal(list);

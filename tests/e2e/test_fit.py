@@ -10,11 +10,49 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 
-from harness import ASSAY, PATIENCE_S, Assay
+from harness import ASSAY, BUILD, PATIENCE_S, Assay
+
+
+PROGRAM = """
+import assay, importlib.util, os
+rows = [{"id": 9000 + i, "age": i * 7919 % 61 if i % 20 else None, "town": "Ulm" if i * 104729 % 11 < 5 else "Bern, west"} for i in range(200)]
+for row in rows:
+    row["again"] = (row["age"] or 30) + 25 * (row["town"] == "Ulm") + row["id"] * 7907 % 23 > 55
+model = assay.fit(rows, "again", trials=2, name="rows", time="5m", verbose=False)
+assert model.metric == "auc" and model.interval[0] < model.score <= model.interval[1] and model.classes == [False, True], model
+assert any("`id`: another value in each row" in r for r in model.remarks), model.remarks
+unlabelled = [{k: v for k, v in row.items() if k != "again"} for row in rows[:9]]
+found = model.predict(unlabelled)
+shares = model.predict_proba(unlabelled)
+assert [p[1] > 0.5 for p in shares] == found and all(abs(sum(p) - 1) < 1e-5 for p in shares), (found, shares)
+assert sum(a == row["again"] for a, row in zip(found, rows)) >= 6, found
+assert [t["value"] for t in model.leaderboard()] == sorted((t["value"] for t in model.leaderboard()), reverse=True)
+model.save("rows.safetensors")
+folder = model._folder
+del model
+assert os.path.getsize("rows.safetensors") > 0 and not os.path.exists(folder)
+for bad, words in ((lambda: assay.fit(rows, "agin"), "there is no column 'agin'"), (lambda: assay.fit(7, "y"), "the table is int"),
+                   (lambda: assay.fit({"a": [1, 2], "b": [1]}, "b"), "[1, 2] rows"), (lambda: assay.fit(rows, [1, 2]), "2 values for 200 rows"),
+                   (lambda: assay.fit(rows, "again", metric="rmse"), "--metric: found 'rmse'")):
+    try:
+        bad()
+        raise SystemExit("not refused: " + words)
+    except assay.AssayError as e:
+        assert words in str(e), e
+if importlib.util.find_spec("pandas"):
+    import numpy, pandas
+    frame = pandas.DataFrame(rows, index=range(500, 700))
+    model = assay.fit(frame, "again", trials=1, name="frame", time="5m", test=frame[:40], verbose=False)
+    assert model.test > 0.5 and list(model.predict(frame[:3]).index) == [500, 501, 502] and len(model.leaderboard()) == 1
+    x = numpy.array([[i % 13, i * 7919 % 61] for i in range(200)], dtype=float)
+    model = assay.fit(x, x[:, 0] * 2.5 + x[:, 1] / 7, trials=1, name="array", time="5m", verbose=False)
+    assert model.predict(x[:4]).shape == (4,) and model.metric == "rmse" and model.classes is None
+"""
 
 
 def write_table(path, rows, separator=";"):
@@ -104,6 +142,16 @@ def check_numbers(assay, work):
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
 
+def check_python(assay, work):
+    """assay.fit(): tables of the language itself, and of pandas and numpy where they are installed."""
+    program = os.path.join(work, "program.py")
+    with open(program, "w") as f:
+        f.write(PROGRAM)
+    done = subprocess.run([sys.executable, "-W", "error", program], capture_output=True, text=True, cwd=work, timeout=2 * PATIENCE_S,
+                          env=dict(assay.env, PYTHONPATH=os.path.join(BUILD, "clients", "python")))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def check_refused(assay, work):
     with open(os.path.join(work, "twice.csv"), "w") as f:
         f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
@@ -161,6 +209,7 @@ def main():
         check_commands(assay, work, report)
         check_documents(assay, work)
         check_numbers(assay, work)
+        check_python(assay, work)
     finally:
         if assay.up:
             assay.up.end()
