@@ -49,6 +49,13 @@ struct column_cell column_cell_of_text(const char *text, size_t len)
     return column_cell_of(&bare);
 }
 
+void column_cell_as_number(struct column_cell *cell)
+{
+    cell->missing = cell->missing || cell->kind != CSV_NUMBER;
+    if (cell->missing)
+        cell->kind = CSV_EMPTY;
+}
+
 static void forget_values(struct column_scan *s)
 {
     for (size_t i = 0; i < s->n_values; i++)

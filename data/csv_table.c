@@ -22,6 +22,7 @@ void csv_table_done(struct csv_table *t)
     free(t->targets);
     free(t->input);
     free(t->name);
+    free(t->numeric);
     *t = (struct csv_table){0};
 }
 
@@ -71,11 +72,102 @@ static as_status check_options(const struct csv_table *t, const struct dataset_o
         st = check_patterns(t, "drop", &o->drop, err);
     if (st == AS_OK)
         st = check_patterns(t, "text", &o->text, err);
+    if (st == AS_OK)
+        st = check_patterns(t, "numeric", &o->numeric, err);
+    for (size_t i = 0; st == AS_OK && i < t->n_columns; i++)
+        if (dataset_names_match(&o->text, t->name[i]) &&
+            dataset_names_match(&o->numeric, t->name[i]))
+            st = as_fail(err, AS_E_INVAL, "numeric: column '%.80s' is one of texts, too (text)",
+                         t->name[i]);
     for (size_t i = 0; st == AS_OK && i < t->n_targets; i++)
         if (dataset_names_match(&o->drop, t->name[t->targets[i]]))
             st = as_fail(err, AS_E_INVAL, "drop: it names the target '%.80s'",
                          t->name[t->targets[i]]);
     return st;
+}
+
+struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_row *row,
+                                  size_t column)
+{
+    struct column_cell cell = column_cell_of(&row->cells[column]);
+    if (t->numeric[column])
+        column_cell_as_number(&cell);
+    return cell;
+}
+
+as_status csv_table_prefix(const struct csv_table *t, const struct csv_row *row, size_t column,
+                           as_status st, struct as_err *err)
+{
+    return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
+}
+
+as_status csv_table_target(const struct csv_table *t, const struct csv_row *row, size_t column,
+                           dataset_task task, struct target_value *ret, struct as_err *err)
+{
+    const struct csv_cell *cell = &row->cells[column];
+    struct target_value v = {.text = cell->s, .len = cell->len};
+    csv_kind kind = csv_cell_kind(cell, &v.number);
+    v.is_number = kind == CSV_NUMBER;
+    if (kind == CSV_EMPTY)
+        return csv_table_prefix(
+            t, row, column, as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
+    if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
+        as_status st = csv_number(t->csv, row, column, &v.number, err);
+        if (st < 0)
+            return st;
+    }
+    if (v.is_number && task != DATASET_CLASSIFICATION) {
+        as_status st = target_check_float(v.number, err);
+        if (st < 0)
+            return csv_table_prefix(t, row, column, st, err);
+    }
+    for (; *v.text == ' ' || *v.text == '\t'; v.text++)
+        v.len--;
+    while (v.len && (v.text[v.len - 1] == ' ' || v.text[v.len - 1] == '\t'))
+        v.len--;
+    *ret = v;
+    return AS_OK;
+}
+
+/* Is the column an input or a target? */
+static bool is_used(const struct csv_table *t, size_t column)
+{
+    for (size_t i = 0; i < t->n_targets; i++)
+        if (t->targets[i] == column)
+            return true;
+    return t->input[column] != SIZE_MAX;
+}
+
+/* A model knows its columns by their names. Sorting finds equal names among 65,537 columns. */
+struct named_column {
+    const char *name;
+    size_t column;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct named_column *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->column > y->column) - (x->column < y->column);
+}
+
+static as_status check_names(const struct csv_table *t, struct as_err *err)
+{
+    size_t n = 0;
+    AS_AUTO(as_freep) struct named_column *used = as_calloc(t->n_columns, sizeof *used);
+    if (!used)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (is_used(t, i))
+            used[n++] = (struct named_column){t->name[i], i};
+    qsort(used, n, sizeof *used, compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (as_streq(used[i - 1].name, used[i].name))
+            return as_fail(err, AS_E_INVAL,
+                           "line 1: columns %zu and %zu have one name, '%.80s', by which a model "
+                           "knows a column: rename one, or leave both out (drop)",
+                           used[i - 1].column + 1, used[i].column + 1, used[i].name);
+    return AS_OK;
 }
 
 /* Number the inputs. */
@@ -92,6 +184,7 @@ static as_status find_inputs(const struct dataset_options *o, struct csv_table *
         bool out = t->input[i] == SIZE_MAX || dataset_names_match(&o->drop, t->name[i]) ||
                    (o->select.n && !dataset_names_match(&o->select, t->name[i]));
         t->input[i] = out ? SIZE_MAX : t->n_inputs++;
+        t->numeric[i] = dataset_names_match(&o->numeric, t->name[i]);
     }
     if (t->n_inputs == 0 && (o->select.n || o->drop.n))
         return as_fail(err, AS_E_INVAL, "select and drop leave no column that is an input");
@@ -104,7 +197,8 @@ static as_status find_columns(const char *target, const struct dataset_options *
     t->n_columns = csv_columns(t->csv);
     t->name = as_calloc(t->n_columns, sizeof *t->name);
     t->input = as_calloc(t->n_columns, sizeof *t->input);
-    if (!t->name || !t->input)
+    t->numeric = as_calloc(t->n_columns, sizeof *t->numeric);
+    if (!t->name || !t->input || !t->numeric)
         return as_fail_nomem(err);
     for (size_t i = 0; i < t->n_columns; i++)
         t->name[i] = csv_column_name(t->csv, i);
@@ -148,7 +242,8 @@ as_status csv_table_find(const char *path, const char *target, const struct data
                          struct csv_table *ret, struct as_err *err)
 {
     const struct csv_dialect d = {o->separator, o->comment, o->decimal};
-    return open_table(path, target, o, &d, ret, err);
+    as_status st = open_table(path, target, o, &d, ret, err);
+    return st == AS_OK ? check_names(ret, err) : st;
 }
 
 as_status csv_table_open_as(const char *path, const char *target, const struct dataset_options *o,

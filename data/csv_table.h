@@ -7,7 +7,9 @@
 #include <stddef.h>
 
 #include "data/formats/csv.h"
+#include "data/column.h"
 #include "data/dataset.h"
+#include "data/target.h"
 
 struct csv_table {
     struct csv *csv;
@@ -15,6 +17,7 @@ struct csv_table {
     size_t *targets;   /* columns */
     size_t *input;     /* [n_columns] which input a column is; SIZE_MAX: none */
     const char **name; /* [n_columns] views of csv */
+    bool *numeric;     /* [n_columns] holds numbers by the options (column_cell_as_number) */
     bool is_test;      /* dataset_csv.c: a cell that the training part has not seen is an error */
 };
 
@@ -27,16 +30,32 @@ struct csv_dialect dataset_dialect(const struct dataset_options *o);
 /* Does one of the patterns stand for the name? */
 bool dataset_names_match(const struct dataset_names *names, const char *name);
 
+/* The cell of a column of `row`. */
+struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_row *row,
+                                  size_t column);
+
+/* Put column and line before an error. Returns st. */
+as_status csv_table_prefix(const struct csv_table *t, const struct csv_row *row, size_t column,
+                           as_status st, struct as_err *err);
+
+/* A target: the cell of one of t->targets. `ret` is a view of the row. AS_E_INVAL: it is missing,
+ * or no number that the task takes; the message has column and line. */
+AS_MUST_CHECK as_status csv_table_target(const struct csv_table *t, const struct csv_row *row,
+                                         size_t column, dataset_task task, struct target_value *ret,
+                                         struct as_err *err);
+
 /* Open a file for inspection: what `o` leaves open of the dialect is found in the file.
  *   target  as in dataset_inspect()
  *   ret     owned by the caller, also on failure
  * Errors of csv_open(); AS_E_INVAL: no such target, a pattern of the options that fits no column, a
- * target that is dropped, no input is left; AS_E_NOMEM. */
+ * target that is dropped, a column that holds texts and numbers by the options, two columns with
+ * one name that are not dropped, no input is left; AS_E_NOMEM. */
 AS_MUST_CHECK as_status csv_table_find(const char *path, const char *target,
                                        const struct dataset_options *o, struct csv_table *ret,
                                        struct as_err *err);
 
-/* The same for a file that was inspected: dataset_dialect(). */
+/* The same for a file that was inspected: dataset_dialect(). Two columns may have one name: data
+ * sets from before 2026-11-28 do. */
 AS_MUST_CHECK as_status csv_table_open(const char *path, const char *target,
                                        const struct dataset_options *o, struct csv_table *ret,
                                        struct as_err *err);

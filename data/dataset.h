@@ -111,7 +111,8 @@ struct dataset_options {
     struct dataset_names select; /* csv: the columns that are inputs; none: all but the target … */
     struct dataset_names drop;   /* … and these, which are never inputs */
     struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
-    size_t buckets;              /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
+    struct dataset_names numeric; /* csv: columns of numbers; a cell that is none is missing */
+    size_t buckets;               /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
 };
 
 /* Free the strings. */

@@ -21,41 +21,7 @@
 #include "data/dataset_alloc.h"
 #include "data/target.h"
 
-static as_status prefix_cell(const struct csv_table *t, const struct csv_row *row, size_t column,
-                             as_status st, struct as_err *err)
-{
-    return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
-}
-
 /* ---- targets ---- */
-
-static as_status read_target(const struct csv_table *t, const struct csv_row *row, size_t column,
-                             dataset_task task, struct target_value *ret, struct as_err *err)
-{
-    const struct csv_cell *cell = &row->cells[column];
-    struct target_value v = {.text = cell->s, .len = cell->len};
-    csv_kind kind = csv_cell_kind(cell, &v.number);
-    v.is_number = kind == CSV_NUMBER;
-    if (kind == CSV_EMPTY)
-        return prefix_cell(t, row, column,
-                           as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
-    if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
-        as_status st = csv_number(t->csv, row, column, &v.number, err);
-        if (st < 0)
-            return st;
-    }
-    if (v.is_number && task != DATASET_CLASSIFICATION) {
-        as_status st = target_check_float(v.number, err);
-        if (st < 0)
-            return prefix_cell(t, row, column, st, err);
-    }
-    for (; *v.text == ' ' || *v.text == '\t'; v.text++)
-        v.len--;
-    while (v.len && (v.text[v.len - 1] == ' ' || v.text[v.len - 1] == '\t'))
-        v.len--;
-    *ret = v;
-    return AS_OK;
-}
 
 static as_status scan_target(const struct csv_table *t, const struct csv_row *row,
                              dataset_task task, struct target_scan *scan, struct as_err *err)
@@ -63,14 +29,14 @@ static as_status scan_target(const struct csv_table *t, const struct csv_row *ro
     struct target_value v;
     dataset_task read_as = t->n_targets > 1 ? DATASET_REGRESSION : task;
     for (size_t i = 0; i < t->n_targets; i++) {
-        as_status st = read_target(t, row, t->targets[i], read_as, &v, err);
+        as_status st = csv_table_target(t, row, t->targets[i], read_as, &v, err);
         if (st != AS_OK)
             return st;
     }
     if (t->n_targets > 1)
         return AS_OK;
     as_status st = target_scan_add(scan, &v, err);
-    return st < 0 ? prefix_cell(t, row, t->targets[0], st, err) : st;
+    return st < 0 ? csv_table_prefix(t, row, t->targets[0], st, err) : st;
 }
 
 /* ---- inspecting ---- */
@@ -81,7 +47,7 @@ static as_status scan_features(const struct csv_table *t, const struct csv_row *
     for (size_t i = 0; i < t->n_columns; i++) {
         if (t->input[i] == SIZE_MAX)
             continue;
-        struct column_cell cell = column_cell_of(&row->cells[i]);
+        struct column_cell cell = csv_table_cell(t, row, i);
         as_status st = column_scan_add(&columns[t->input[i]], &cell, row->line, err);
         if (st != AS_OK)
             return st;
@@ -126,7 +92,7 @@ static as_status count_rows(const struct dataset_paths *paths, const struct csv_
             size_t k = t.input[i];
             if (k == SIZE_MAX || !column_scan_counts(&columns[k], info->n_rows))
                 continue;
-            struct column_cell cell = column_cell_of(&row.cells[i]);
+            struct column_cell cell = csv_table_cell(&t, &row, i);
             st = column_scan_count(&columns[k], &cell, err);
             if (st < 0)
                 return as_err_prefix(err, st, "column '%.80s'", t.name[i]);
@@ -283,13 +249,13 @@ static as_status load_features(const struct csv_table *t, const struct csv_row *
         size_t k = t->input[i];
         if (k == SIZE_MAX)
             continue;
-        struct column_cell cell = column_cell_of(&row->cells[i]);
+        struct column_cell cell = csv_table_cell(t, row, i);
         const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
         as_status st = column_values_of(c, &cell, &out[at], err);
         if (st == AS_OK && t->is_test)
             st = check_seen(c, &cell, out[at], err);
         if (st < 0)
-            return prefix_cell(t, row, i, st, err);
+            return csv_table_prefix(t, row, i, st, err);
         missing[k] += cell.missing;
         at += c ? dataset_column_width(c) : 1;
     }
@@ -302,7 +268,7 @@ static as_status load_target(const struct csv_table *t, const struct csv_row *ro
 {
     struct target_value v;
     for (size_t i = 0; i < t->n_targets; i++) {
-        as_status st = read_target(t, row, t->targets[i], info->task, &v, err);
+        as_status st = csv_table_target(t, row, t->targets[i], info->task, &v, err);
         if (st != AS_OK)
             return st;
         if (d->targets)
@@ -310,7 +276,7 @@ static as_status load_target(const struct csv_table *t, const struct csv_row *ro
         else
             st = target_class_of(info, whole, &v, &d->labels[n], err);
         if (st < 0)
-            return prefix_cell(t, row, t->targets[i], st, err);
+            return csv_table_prefix(t, row, t->targets[i], st, err);
     }
     return AS_OK;
 }
@@ -548,7 +514,7 @@ as_status dataset_csv_cells(const struct dataset_paths *paths, const struct data
     if (st != AS_OK)
         return st;
     while ((st = csv_next(t.csv, &row, err)) == AS_OK) {
-        struct column_cell cell = column_cell_of(&row.cells[column]);
+        struct column_cell cell = csv_table_cell(&t, &row, column);
         st = dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
         if (st != AS_OK)
             return st;

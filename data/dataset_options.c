@@ -27,6 +27,7 @@ void dataset_options_done(struct dataset_options *o)
     names_done(&o->select);
     names_done(&o->drop);
     names_done(&o->text);
+    names_done(&o->numeric);
     *o = (struct dataset_options){0};
 }
 
@@ -47,7 +48,7 @@ as_status dataset_options_copy(const struct dataset_options *o, struct dataset_o
                                struct as_err *err)
 {
     *ret = *o;
-    ret->select = ret->drop = ret->text = (struct dataset_names){0};
+    ret->select = ret->drop = ret->text = ret->numeric = (struct dataset_names){0};
     ret->x = as_strdup(o->x);
     ret->y = as_strdup(o->y);
     ret->positive = as_strdup(o->positive);
@@ -58,6 +59,8 @@ as_status dataset_options_copy(const struct dataset_options *o, struct dataset_o
         st = copy_names(&o->drop, &ret->drop, err);
     if (st == AS_OK)
         st = copy_names(&o->text, &ret->text, err);
+    if (st == AS_OK)
+        st = copy_names(&o->numeric, &ret->numeric, err);
     return st;
 }
 
@@ -95,6 +98,7 @@ json_t *dataset_options_to_json(const struct dataset_options *o)
     bad |= set_names(obj, "select", &o->select);
     bad |= set_names(obj, "drop", &o->drop);
     bad |= set_names(obj, "text", &o->text);
+    bad |= set_names(obj, "numeric", &o->numeric);
     if (o->buckets)
         bad |= json_object_set_new(obj, "buckets", json_integer((json_int_t)o->buckets));
     return bad ? NULL : as_steal(obj);
@@ -159,6 +163,9 @@ static as_status read_csv_options(struct json_fields *f, struct dataset_options 
     if (st != AS_OK)
         return st;
     st = read_names(f, "text", &ret->text, err);
+    if (st != AS_OK)
+        return st;
+    st = read_names(f, "numeric", &ret->numeric, err);
     if (st != AS_OK)
         return st;
     st = json_fields_i64(f, "buckets", JSON_OPTIONAL, (int64_t)DATASET_MIN_BUCKETS,

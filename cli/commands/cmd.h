@@ -15,6 +15,7 @@ int cmd_completion(const struct verb *v, int argc, char **argv);
 int cmd_data(const struct verb *v, int argc, char **argv);
 int cmd_delete(const struct verb *v, int argc, char **argv);
 int cmd_ensemble(const struct verb *v, int argc, char **argv);
+int cmd_fit(const struct verb *v, int argc, char **argv);
 int cmd_export(const struct verb *v, int argc, char **argv);
 int cmd_help(const struct verb *v, int argc, char **argv);
 int cmd_importance(const struct verb *v, int argc, char **argv);

@@ -116,6 +116,8 @@ int cmd_data(const struct verb *v, int argc, char **argv)
         {"select", 0, OPT_STRING, &d.select, "COLUMNS", NULL, "csv: no other columns are inputs"},
         {"text", 0, OPT_STRING, &d.text, "COLUMNS", NULL,
          "csv: free texts, whose words become numbers"},
+        {"numeric", 0, OPT_STRING, &d.numeric, "COLUMNS", NULL,
+         "csv: columns of numbers; a cell that is no number is missing"},
         {"buckets", 0, OPT_I64, &d.buckets, "N", NULL, "numbers that a text becomes (256)"},
         {"size", 0, OPT_STRING, &d.size, "HxW", NULL,
          "a folder of images: height and width to resize them to"},

@@ -28,7 +28,8 @@
 
 struct predict_run {
     struct session session;
-    const char *model, *data, *output;
+    const char *model, *data, *output, *separator, *decimal;
+    struct csv_dialect written;
     bool proba, strict;
     struct meter meter;
 };
@@ -87,6 +88,7 @@ static as_status predict_and_tell(struct predict_run *run, const struct model_fi
     AS_AUTO(predict_summary_done) struct predict_summary summary = {0};
     const struct predict_opts opts = {.data = run->data,
                                       .output = run->output,
+                                      .written = run->written,
                                       .proba = run->proba,
                                       .strict = run->strict,
                                       .threads = usable_cores(),
@@ -149,6 +151,23 @@ static as_status find_and_predict(struct predict_run *run, struct as_err *err)
     return st == AS_OK ? predict_and_tell(run, f, err) : st;
 }
 
+static as_status check_options(struct predict_run *run, struct as_err *err)
+{
+    const char *s = run->separator, *d = run->decimal;
+    if (as_streq(s, "tab") || as_streq(s, "\\t"))
+        s = "\t";
+    if (!run->data)
+        return as_fail(err, AS_E_USAGE, "expected --data FILE");
+    if (s && (strlen(s) != 1 || !strchr(CSV_SEPARATORS, *s)))
+        return as_fail(err, AS_E_USAGE,
+                       "--separator: found '%.20s', expected tab or one of , ; | : ^ ~",
+                       run->separator);
+    if (d && !as_streq(d, ".") && !as_streq(d, ","))
+        return as_fail(err, AS_E_USAGE, "--decimal: found '%.20s', expected a point or a comma", d);
+    run->written = (struct csv_dialect){.separator = s ? *s : '\0', .decimal = d ? *d : '\0'};
+    return AS_OK;
+}
+
 int cmd_predict(const struct verb *v, int argc, char **argv)
 {
     struct predict_run run = {0};
@@ -163,6 +182,10 @@ int cmd_predict(const struct verb *v, int argc, char **argv)
          "CSV, or an array if it ends with .npy; - and the default are standard output"},
         {"proba", 0, OPT_FLAG, &run.proba, NULL, NULL,
          "classes: also a column with the probability of each class"},
+        {"separator", 0, OPT_STRING, &run.separator, "CHARACTER", NULL,
+         "csv: between cells, if it is another one than the model's data had; \"tab\" is a tab"},
+        {"decimal", 0, OPT_STRING, &run.decimal, "SIGN", NULL,
+         "csv: the sign before the fraction of a number, likewise"},
         {"strict", 0, OPT_FLAG, &run.strict, NULL, NULL,
          "a category that training did not see is an error"},
         SESSION_OPTS(&run.session),
@@ -170,8 +193,9 @@ int cmd_predict(const struct verb *v, int argc, char **argv)
     run.session.instead = &later;
     if (session_begin(&run.session, v, table, argc, argv, 1, 1, &n, &code)) {
         run.model = argv[1];
-        code = run.data ? session_end(&run.session, find_and_predict(&run, &err), &err)
-                        : exit_with_usage(v->name, "expected --data FILE");
+        code = check_options(&run, &err) == AS_OK
+                   ? session_end(&run.session, find_and_predict(&run, &err), &err)
+                   : exit_with_usage(v->name, "%s", err.msg);
     }
     session_done(&run.session);
     return code;

@@ -25,10 +25,12 @@
 #include "cli/view/format.h"
 #include "cli/view/meter.h"
 #include "cli/view/say.h"
+#include "data/dataset_json.h"
 
 #define UPLOAD_TIMEOUT_MS (60 * 60 * 1000)  /* without a byte */
 #define INPUT_MAX_BYTES (INT64_C(16) << 30) /* of standard input; assayd has a limit of its own */
-#define LARGE_BYTES (INT64_C(16) << 20)     /* the server needs a while for them */
+#define REMARKS_SAID ((size_t)20)
+#define LARGE_BYTES (INT64_C(16) << 20) /* the server needs a while for them */
 
 /* The format by the end of the file's name; NULL: unknown. */
 static const char *format_of(const char *path)
@@ -161,6 +163,7 @@ static int add_csv_options(json_t *o, const struct data_add *d)
                d->test_column ? d->test_column : "");
     bad |= drop.failed || add_names(o, "drop", drop.len ? str_cstr(&drop) : NULL) != 0;
     bad |= add_names(o, "text", d->text);
+    bad |= add_names(o, "numeric", d->numeric);
     if (d->buckets)
         bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
     return bad;
@@ -330,6 +333,43 @@ static void forget_pointer(struct as_err *err)
     err->pointer[0] = '\0';
 }
 
+as_status data_add_options(const struct data_add *d, struct dataset_options *ret,
+                           struct as_err *err)
+{
+    JSON_AUTO options = options_new(d);
+    return options ? dataset_options_from_json(options, "", ret, err) : as_fail_nomem(err);
+}
+
+/* Say what people should know of a table before it is learned from. A table that cannot be looked
+ * at is no error here: the server says what is wrong with it. */
+static void say_remarks(const struct data_add *d)
+{
+    AS_AUTO(table_look_done) struct table_look look = {0};
+    AS_AUTO(dataset_options_done) struct dataset_options o = {0};
+    AS_AUTO(as_freep) struct remark *remarks = NULL;
+    dataset_task task = DATASET_TASK_AUTO;
+    size_t n = 0;
+    bool is_table = as_streq(d->format, "csv") && !as_streq(d->file, "-") && !d->session->json;
+    if (!is_table || (d->task && dataset_task_parse(d->task, &task, NULL) != AS_OK) ||
+        data_add_options(d, &o, NULL) != AS_OK ||
+        table_look(d->file, d->target, task, &o, &look, NULL) != AS_OK ||
+        remarks_of(&look, &remarks, &n, NULL) != AS_OK)
+        return;
+    remarks_say(&look, remarks, n);
+}
+
+void remarks_say(const struct table_look *look, const struct remark *remarks, size_t n)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    for (size_t i = 0; i < n && i < REMARKS_SAID; i++) {
+        str_clear(&line);
+        remark_format(look, &remarks[i], &line);
+        say("%s", str_cstr(&line));
+    }
+    if (n > REMARKS_SAID)
+        say("… and %zu more remarks on columns", n - REMARKS_SAID);
+}
+
 static as_status make_body(const struct data_add *d, json_t **ret, struct as_err *err)
 {
     JSON_AUTO files = json_object();
@@ -479,6 +519,8 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     char key[CLIENT_KEY_SIZE];
     JSON_AUTO body = NULL;
     JSON_AUTO answer = NULL;
+    if (!d->looked_at)
+        say_remarks(d);
     as_status st = make_body(d, &body, err);
     if (st < 0)
         return st;
@@ -499,7 +541,7 @@ as_status data_add(const struct data_add *d, struct as_err *err)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");
     if (d->session->json)
-        return session_print_json(answer, err);
+        return d->looked_at ? AS_OK : session_print_json(answer, err);
     say_added(d, answer, http_status == 200);
     return AS_OK;
 }

@@ -26,6 +26,16 @@ static const struct verb table[] = {
      "ASSAY_DATA\n"
      "is the data folder of the one that is meant.",
      cmd_up},
+    {"fit", "fit TABLE --target COLUMN [--test FILE] [--time 10m] [--size 50MB] [--metric METRIC]",
+     "from a table to a model that can be served, in one command",
+     "TABLE is a CSV file. Columns, metric, folds, kinds of model and their ranges are chosen by "
+     "the\n"
+     "table and the time; the best model is kept as a version, and the commands that predict with "
+     "it,\n"
+     "serve it and export it are printed. Starts `assay up` if no server runs, and leaves it "
+     "running.\n"
+     "--print shows the sweep that it would run, a document for `assay run`.",
+     cmd_fit},
     {"run", "run FILE [--watch] [--paused] [--set FIELD=VALUE]…",
      "create a sweep from a YAML or JSON document; it starts at once",
      "FILE is a sweep document (docs/sweep.md), or - for standard input. Prints the id of the "

@@ -235,7 +235,7 @@ static int finish_watch(struct watch *w)
             w->ref.sweep, w->ref.sweep);
         return EXIT_CANCELLED;
     }
-    if (w->status == AS_OK)
+    if (w->status == AS_OK && w->opts->top >= 0)
         w->status =
             sweep_summary_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
     if (w->status < 0)
@@ -247,6 +247,7 @@ int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts
 {
     struct watch w = {
         .session = s, .opts = opts, .terminal = terminal_of(stderr), .start_ns = clock_mono_ns()};
+    w.progress.ends_ms = opts->ends_ms;
     w.status = request_parse_sweep(id, &w.ref, &w.err);
     if (w.status == AS_OK) {
         fetch_sweep(&w);

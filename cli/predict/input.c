@@ -96,16 +96,29 @@ static as_status match_table(struct predict_input *in, struct as_err *err)
     return predict_columns_match(in->info, names, n, &in->columns, err);
 }
 
-static as_status open_table(struct predict_input *in, const char *path, struct as_err *err)
+static struct csv_dialect dialect_of(const struct dataset_info *info,
+                                     const struct csv_dialect *written)
+{
+    struct csv_dialect d = dataset_dialect(&info->options);
+    if (written->separator && written->separator != d.separator)
+        d.decimal = 0; /* found in the first records */
+    d.separator = written->separator ? written->separator : d.separator;
+    d.decimal = written->decimal ? written->decimal : d.decimal;
+    d.comment = written->comment ? written->comment : d.comment;
+    return d;
+}
+
+static as_status open_table(struct predict_input *in, const char *path,
+                            const struct csv_dialect *written, struct as_err *err)
 {
     struct source *source = NULL;
     csv_header header = predict_columns_named(in->info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
-    const struct csv_dialect dialect = dataset_dialect(&in->info->options);
+    const struct csv_dialect dialect = dialect_of(in->info, written);
     as_status st = source_open(path, true, &source, err);
     if (st != AS_OK)
         return st;
     source_interruptible(source);
-    st = csv_blocks_open(source, in->info->options.comment, &in->blocks, err);
+    st = csv_blocks_open(source, dialect.comment, &in->blocks, err);
     if (st != AS_OK)
         return st;
     st = csv_blocks_next(in->blocks, &in->first, err);
@@ -203,7 +216,8 @@ static as_status open_images(struct predict_input *in, const char *path, struct 
 }
 
 as_status predict_input_open(const struct model_file *f, const char *path,
-                             struct predict_input **ret, struct as_err *err)
+                             const struct csv_dialect *written, struct predict_input **ret,
+                             struct as_err *err)
 {
     AS_AUTO(predict_input_freep) struct predict_input *in = as_calloc(1, sizeof *in);
     struct stat sb;
@@ -227,7 +241,7 @@ as_status predict_input_open(const struct model_file *f, const char *path,
         if (st != AS_OK)
             return st;
     } else {
-        as_status st = open_table(in, standard ? "/dev/stdin" : path, err);
+        as_status st = open_table(in, standard ? "/dev/stdin" : path, written, err);
         if (st != AS_OK)
             return st == AS_E_NOT_FOUND ? st : as_err_prefix(err, st, "%.200s", in->name);
     }

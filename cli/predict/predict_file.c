@@ -244,7 +244,7 @@ as_status predict_file(const struct model_file *f, const struct predict_opts *op
                     .lock = PTHREAD_MUTEX_INITIALIZER,
                     .changed = PTHREAD_COND_INITIALIZER};
     *ret = (struct predict_summary){0};
-    as_status st = predict_input_open(f, opts->data, &r.input, err);
+    as_status st = predict_input_open(f, opts->data, &opts->written, &r.input, err);
     if (st != AS_OK)
         return st;
     const char *ignored = predict_input_columns(r.input)->ignored;

@@ -10,17 +10,19 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/formats/csv_dialect.h"
 #include "model/file/model_file.h"
 
 struct predict_opts {
     const char
         *data; /* .npy, .npz, .idx, .safetensors: an array; a folder, .png, .jpg: images; else
                        * CSV; "-": standard input */
-    const char *output; /* NULL or "-": standard output; .npy: an array; else CSV */
-    bool proba;         /* CSV of classes: a column for each class, too */
-    bool strict;        /* a category that training did not see is an error */
-    size_t threads;     /* that compute, at least 1 */
-    bool (*stop)(void); /* true: end with AS_E_CONFLICT; NULL: never */
+    const char *output;         /* NULL or "-": standard output; .npy: an array; else CSV */
+    struct csv_dialect written; /* of a CSV table: 0 where it is as the model's data set was */
+    bool proba;                 /* CSV of classes: a column for each class, too */
+    bool strict;                /* a category that training did not see is an error */
+    size_t threads;             /* that compute, at least 1 */
+    bool (*stop)(void);         /* true: end with AS_E_CONFLICT; NULL: never */
     void (*on_progress)(void *arg, int64_t bytes); /* of the data, so far; NULL: not called */
     void *arg;
 };

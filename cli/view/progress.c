@@ -110,10 +110,15 @@ int64_t progress_left_ms(const struct progress *p)
     double rate = progress_rate(p);
     if (n.planned <= n.ended || progress_ended(p))
         return 0;
+    int64_t until = p->ends_ms <= 0          ? INT64_MAX
+                    : p->ends_ms > p->now_ms ? p->ends_ms - p->now_ms
+                                             : 0;
     if (rate <= 0 || as_streq(progress_state(p), "paused"))
-        return -1;
+        return p->ends_ms > 0 ? until : -1;
     double ms = (double)(n.planned - n.ended) / rate * 1e3;
-    return ms > 1e15 ? -1 : (int64_t)ms;
+    if (ms > 1e15)
+        return p->ends_ms > 0 ? until : -1;
+    return (int64_t)ms < until ? (int64_t)ms : until;
 }
 
 static void add_bar(const struct progress_counts *n, const struct terminal *terminal, size_t width,

@@ -14,9 +14,10 @@
 #define PROGRESS_SAMPLES 32
 
 struct progress {
-    json_t *sweep;  /* the latest answer of GET /v1/sweeps/{sweep}; owned, NULL before the first */
-    char note[200]; /* a line about a problem, such as a lost connection; "": none */
-    int64_t now_ms; /* wall clock of the latest update */
+    json_t *sweep;   /* the latest answer of GET /v1/sweeps/{sweep}; owned, NULL before the first */
+    char note[200];  /* a line about a problem, such as a lost connection; "": none */
+    int64_t now_ms;  /* wall clock of the latest update */
+    int64_t ends_ms; /* wall clock when the sweep ends at the latest; 0: unknown */
     /* The newest samples of (time, number of ended trials), a ring; the times are those at which
      * this program saw the change. */
     struct progress_sample {
@@ -45,7 +46,8 @@ struct progress_counts progress_counts(const struct progress *p);
  * are too few samples; 0 when no trial has ended yet. */
 double progress_rate(const struct progress *p);
 
-/* Milliseconds until all planned trials have ended at this rate; -1: unknown, 0: all have ended. */
+/* Milliseconds until all planned trials have ended at this rate, or until ends_ms if that is
+ * earlier; -1: unknown, 0: all have ended. */
 int64_t progress_left_ms(const struct progress *p);
 
 /* Append the display for a terminal: whole lines, none wider than terminal->width. */

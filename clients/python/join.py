@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("constants", "errors", "states", "address", "connection", "parameters", "distributions", "constraints", "trial", "own_sampler", "fixed", "frames",
            "run",
            "notebook", "progress", "results", "attributes", "sweep", "moving", "asking", "study", "methods", "create", "studies", "inside", "sampler",
-           "callbacks", "importance", "charts", "visualization", "names")
+           "callbacks", "tables", "importance", "charts", "visualization", "names")
 LINES_MAX = 400
 
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "data/column.h"
+#include "data/csv_table.h"
 #include "data/target.h"
 #include "model/predict/predictor_priv.h"
 
@@ -52,6 +53,9 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
         return AS_OK;
     }
     struct column_cell cell = column_cell_of_text(text, len);
+    if (numeric && c && cell.kind != CSV_NUMBER &&
+        dataset_names_match(&p->info->options.numeric, c->name))
+        column_cell_as_number(&cell);
     as_status st =
         cell.missing && !may_miss(c) ? fail_missing(c, err) : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

@@ -85,13 +85,21 @@ static json_t *picked_json(const struct work *w, const struct ensemble *e)
     return as_steal(list);
 }
 
+/* The 90 % interval of a figure; NULL if there is none, or memory is out. */
+static json_t *interval_json(double value, double half)
+{
+    return isnan(half) ? NULL
+                       : json_pack("{s:o, s:o, s:f}", "low", json_number_new(value - half), "high",
+                                   json_number_new(value + half), "probability", ENSEMBLE_INTERVAL);
+}
+
 static json_t *single_json(const struct work *w, const struct ensemble *e)
 {
     const struct ensemble_candidate *c = candidate_of(w, e->best_single);
-    return json_pack("{s:s*, s:I, s:o, s:o, s:o}", "sweep", w->job->several ? c->sweep : NULL,
+    return json_pack("{s:s*, s:I, s:o, s:o*, s:o, s:o}", "sweep", w->job->several ? c->sweep : NULL,
                      "number", (json_int_t)c->number, "value", json_number_new(e->single_value),
-                     "value_select", json_number_new(e->values[e->best_single]), "picked",
-                     picked_json(w, e));
+                     "interval", interval_json(e->single_value, e->single_half), "value_select",
+                     json_number_new(e->values[e->best_single]), "picked", picked_json(w, e));
 }
 
 static json_t *gain_json(const struct ensemble *e)
@@ -148,18 +156,18 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
 {
     const struct ensemble_metric *m = &w->metric;
     const struct ensemble_options *o = &w->job->options;
-    JSON_AUTO j =
-        json_pack("{s:s, s:n, s:s, s:I, s:s, s:s, s:b, s:s*, s:I, s:I, s:o, s:o, s:o, s:o, s:s, "
-                  "s:o, s:o, s:I}",
-                  "state", "ready", "reason", "method", ensemble_method_names[o->method], "size",
-                  (json_int_t)o->size, "metric", score_format(m->metric), "goal",
-                  score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
-                  (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
-                  (json_int_t)e->rows, "folds", (json_int_t)e->folds, "value",
-                  json_number_new(e->value), "value_select", json_number_new(e->value_selected),
-                  "best_single", single_json(w, e), "gain", gain_json(e), "recommended",
-                  e->recommended ? "ensemble" : "single", "combine", combine_json(w, e), "members",
-                  members_json(w, e), "candidates", (json_int_t)w->data.n_taken);
+    JSON_AUTO j = json_pack(
+        "{s:s, s:n, s:s, s:I, s:s, s:s, s:b, s:s*, s:I, s:I, s:o, s:o*, s:o, s:o, s:o, "
+        "s:s, s:o, s:o, s:I}",
+        "state", "ready", "reason", "method", ensemble_method_names[o->method], "size",
+        (json_int_t)o->size, "metric", score_format(m->metric), "goal",
+        score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
+        (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
+        (json_int_t)e->rows, "folds", (json_int_t)e->folds, "value", json_number_new(e->value),
+        "interval", interval_json(e->value, e->value_half), "value_select",
+        json_number_new(e->value_selected), "best_single", single_json(w, e), "gain", gain_json(e),
+        "recommended", e->recommended ? "ensemble" : "single", "combine", combine_json(w, e),
+        "members", members_json(w, e), "candidates", (json_int_t)w->data.n_taken);
     if (j && w->data.weights && json_object_set_new(j, "weighted", json_true()) != 0)
         return NULL;
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)

@@ -156,15 +156,20 @@ static as_status fit_across(struct work *w, struct ensemble *e, size_t fold, str
     return AS_OK;
 }
 
-/* The interval of the gain, from the influences of both on each row. */
-static void set_interval(const struct work *w, struct ensemble *e)
+/* The intervals of the figures and of the gain, from the influences of both on each row. */
+static void set_intervals(const struct work *w, struct ensemble *e)
 {
-    double sum = 0, n = (double)e->rows;
+    double sums[3] = {0}, n = (double)e->rows;
     for (size_t i = 0; i < e->rows; i++) {
-        double d = w->influence[0][i] - w->influence[1][i];
-        sum += d * d;
+        double a = w->influence[0][i], b = w->influence[1][i];
+        sums[0] += a * a;
+        sums[1] += b * b;
+        sums[2] += (a - b) * (a - b);
     }
-    double half = e->rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE * sqrt(sum) / n;
+    double width = e->rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE / n;
+    double half = width * sqrt(sums[2]);
+    e->value_half = width * sqrt(sums[0]);
+    e->single_half = width * sqrt(sums[1]);
     e->gain_low = e->gain - half;
     e->gain_high = e->gain + half;
     e->within_noise = !(e->gain_low > 0 || e->gain_high < 0);
@@ -187,7 +192,7 @@ static as_status measure(struct work *w, struct ensemble *e, struct as_err *err)
     }
     e->gain =
         score_is_maximized(in->metric) ? e->value - e->single_value : e->single_value - e->value;
-    set_interval(w, e);
+    set_intervals(w, e);
     return AS_OK;
 }
 

@@ -54,6 +54,8 @@ struct ensemble {
      * better. The interval is normal, from the influences of the rows (score.h); NaN below
      * ENSEMBLE_INTERVAL_ROWS rows. */
     double gain, gain_low, gain_high;
+    /* Half the width of the intervals of value and single_value, as above; NaN likewise. */
+    double value_half, single_half;
     bool within_noise; /* the interval contains 0, or there is none */
     bool recommended;  /* the ensemble: it has several members, and its gain is above 0 */
 };

@@ -420,6 +420,37 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+START_TEST(numbers_by_option)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    const char *text = "age,size,y\n31,1,0\nheavy,2,1\ninf,3,0\n45.5,4,1\n,5,0\n";
+    ck_ok(inspect(text, "y", "{\"numeric\": [\"a*\"]}", &info), err);
+    ck_assert(!info.columns[0].categorical);
+    ck_assert_uint_eq(info.columns[0].n_missing, 3);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_float_eq(d.x[0], 31);
+    ck_assert_float_eq(d.x[6], 45.5F);
+    ck_assert(isnan(d.x[2]) && isnan(d.x[4]) && isnan(d.x[8]));
+    ck_assert_int_eq(refused(text, "y", "{}"), AS_E_INVAL); /* 'heavy' among four texts */
+    ck_assert_int_eq(refused(text, "y", "{\"numeric\": [\"b*\"]}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "numeric: there is no column 'b*'"));
+    ck_assert_int_eq(refused(text, "y", "{\"numeric\": [\"age\"], \"text\": [\"age\"]}"),
+                     AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "numeric: column 'age' is one of texts, too"));
+}
+END_TEST
+
+START_TEST(two_columns_of_one_name)
+{
+    const char *text = "a,b,a,y\n1,2,3,0\n4,5,6,1\n7,8,9,0\n";
+    ck_assert_int_eq(refused(text, "y", "{}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "columns 1 and 3 have one name, 'a'"));
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect(text, "y", "{\"drop\": [\"a\"]}", &info), err);
+    ck_assert_uint_eq(info.n_features, 1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("dataset_columns");
@@ -438,6 +469,8 @@ Suite *test_suite(void)
     tcase_add_test(t, columns_leave_whole);
     tcase_add_test(t, positive_class);
     tcase_add_test(t, texts_of_values);
+    tcase_add_test(t, numbers_by_option);
+    tcase_add_test(t, two_columns_of_one_name);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;

@@ -19,7 +19,6 @@ KEPT = {
     "backend_freep": "for the cleanup attribute of its users",
     "clock_slowest": "the oracle of what a parameter server computes step by step",
     "csv_open": "what benchmarks measure, without what tables add",
-    "dataset_task_parse": "benchmarks read the words of documents",
     "date_format": "the inverse of date_parse(), which tests run both ways",
     "json_fail_with_mem": "lets as_mem_fail_nth() reach jansson, for tests",
     "ensemble_data_parse_buckets": "what a fuzz target calls without a store",

@@ -38,12 +38,13 @@ from .states import StudyDirection, TrialState
 from .studies import (MaxTrialsCallback, StudySummary, copy_study, delete_study, get_all_study_names,
                       get_all_study_summaries)
 from .study import Study
+from .tables import Model, fit
 from .trial import FrozenTrial, Trial
 
 __all__ = ["AssayError", "AssaySampler", "BaseDistribution", "CategoricalDistribution", "CmaEsSampler", "FixedTrial",
-           "FloatDistribution", "FrozenTrial", "GPSampler", "IntDistribution", "MaxTrialsCallback", "QMCSampler",
+           "FloatDistribution", "FrozenTrial", "GPSampler", "IntDistribution", "MaxTrialsCallback", "Model", "QMCSampler",
            "RandomSampler", "SpaceError", "Study", "StudyDirection", "StudySummary", "TPESampler", "Trial", "TrialPruned",
            "TrialState", "Unavailable", "__version__", "artifacts_dir", "checkpoint_dir", "copy_study",
-           "create_study", "create_trial", "cross_val_score", "delete_study", "get_all_study_names",
+           "create_study", "create_trial", "cross_val_score", "delete_study", "fit", "get_all_study_names",
            "get_all_study_summaries", "get_param_importances", "huggingface_callback", "in_trial", "keras_callback",
            "lightning_callback", "load_study", "optimize", "params", "report", "seed", "should_stop", "xgboost_callback"]

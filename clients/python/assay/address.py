@@ -129,11 +129,16 @@ def _profile(name: str) -> Tuple[str, str]:
     return url, os.path.join(folder, os.path.expanduser(token)) if token else ""
 
 
-def _start_server() -> JSON:
-    """Starts `assay up`, which goes on when this program ends, and waits until it is ready. Its note."""
+def _program() -> Optional[str]:
+    """The path of `assay`: in PATH, or near this file."""
     near = Path(__file__).resolve().parents  # of the file in a build folder, of the modules in a source tree
     beside = [str(folder / "cli" / "assay") for folder in (near[2], near[3] / "build")] if len(near) > 3 else []
-    program = shutil.which("assay") or next((path for path in beside if os.access(path, os.X_OK)), None)
+    return shutil.which("assay") or next((path for path in beside if os.access(path, os.X_OK)), None)
+
+
+def _start_server() -> JSON:
+    """Starts `assay up`, which goes on when this program ends, and waits until it is ready. Its note."""
+    program = _program()
     if not program:
         raise Unavailable("no server is known: start one with `assay up`, or name one with server= or ASSAY_SERVER. "
                           "None was started, because `assay` is not in PATH")

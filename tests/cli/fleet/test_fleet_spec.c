@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cli/fleet/command.h"
 #include "cli/fleet/kubernetes_objects.h"
-#include "cli/fleet/shell_text.h"
+#include "cli/files/shell_text.h"
 #include "cli/fleet/slurm_script.h"
 #include "cli/fleet/ssh_script.h"
 #include "tests/support/check_main.h"

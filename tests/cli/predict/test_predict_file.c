@@ -111,6 +111,25 @@ START_TEST(columns_by_name)
 }
 END_TEST
 
+START_TEST(other_dialects)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    train_table(0);
+    write_text("plain.csv", "size,weight,colour\n" ROWS);
+    write_text("other.csv", "size;weight;colour\n0,5;40;red\n;80;blue\n0,25;20;green\n");
+    write_text("points.csv", "size|weight|colour\n0.5|40|red\n|80|blue\n0.25|20|green\n");
+    ck_ok(predict("plain.csv", "plain.out", (struct predict_opts){0}, &s), err);
+    ck_ok(predict("other.csv", "other.out", (struct predict_opts){.written.separator = ';'}, &s),
+          err);
+    same_files("plain.out", "other.out");
+    ck_ok(predict("points.csv", "points.out",
+                  (struct predict_opts){.written = {.separator = '|', .decimal = '.'}}, &s),
+          err);
+    same_files("plain.out", "points.out");
+    ck_assert_int_eq(predict("other.csv", "other.out", (struct predict_opts){0}, &s), AS_E_INVAL);
+}
+END_TEST
+
 START_TEST(packed_tables)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
@@ -500,6 +519,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("predict_file");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, columns_by_name);
+    tcase_add_test(t, other_dialects);
     tcase_add_test(t, packed_tables);
     tcase_add_test(t, numbers_and_arrays);
     tcase_add_test(t, blocks_stay_in_order);

@@ -1289,6 +1289,13 @@ export type TrialTest = {
   metrics: Record<string, Number>;
 };
 
+/** Where the value lies, from the influences of the held-out rows on it; absent below 30 rows, and in results from before 2026-11-28 */
+export type Interval = {
+  low: Number;
+  high: Number;
+  probability: number;
+};
+
 export type TestFigure = {
   value: Number;
   low?: Number;
@@ -1524,6 +1531,7 @@ export type Ensemble = {
   rows_report?: number;
   /** On all held-out rows, cross-fitted: the rows of each fold are predicted by an ensemble chosen on the other rows */
   value?: Number;
+  interval?: Interval;
   /** The value of the members on the rows that chose them: too good */
   value_select?: Number;
   best_single?: {
@@ -1533,6 +1541,7 @@ export type Ensemble = {
     number: number;
     /** Cross-fitted as the ensemble's: the rows of each fold are predicted by the trial that is best on the other rows */
     value: Number;
+    interval?: Interval;
     /** The value of this trial on the rows that chose it */
     value_select?: Number;
     /** The trials that are best outside of a fold; of several sweeps: SWEEP/NUMBER */
@@ -1643,6 +1652,8 @@ export type DatasetOptions = {
   drop?: string[];
   /** csv: columns of free text, whose words are hashed into numbers; * and ? as in select */
   text?: string[];
+  /** csv: columns of numbers, where a cell that is no number is missing; * and ? as in select */
+  numeric?: string[];
   /** csv: the numbers that a text becomes, by default 256 */
   buckets?: number;
 };

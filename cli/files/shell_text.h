@@ -1,11 +1,14 @@
 /* Text for a POSIX shell. */
-#ifndef ASSAY_CLI_FLEET_SHELL_TEXT_H
-#define ASSAY_CLI_FLEET_SHELL_TEXT_H
+#ifndef ASSAY_CLI_FILES_SHELL_TEXT_H
+#define ASSAY_CLI_FILES_SHELL_TEXT_H
 
 #include "base/str.h"
 
 /* Append the text as one word of the shell, whatever it has in it: 'it'\''s'. */
 void shell_quote(struct str *b, const char *text);
+
+/* The same, but a text of letters, digits and . _ - / @ alone stays as it is. */
+void shell_word(struct str *b, const char *text);
 
 /* Append " NAME N" with `unit` behind it; nothing if the number is 0. */
 void shell_number(struct str *b, const char *name, int64_t v, const char *unit);

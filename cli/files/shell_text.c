@@ -1,4 +1,6 @@
-#include "cli/fleet/shell_text.h"
+#include "cli/files/shell_text.h"
+
+#include <string.h>
 
 void shell_quote(struct str *b, const char *text)
 {
@@ -9,6 +11,16 @@ void shell_quote(struct str *b, const char *text)
         else
             str_putc(b, *c);
     str_putc(b, '\'');
+}
+
+void shell_word(struct str *b, const char *text)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/@";
+    if (*text && *text != '-' && !text[strspn(text, plain)])
+        str_puts(b, text);
+    else
+        shell_quote(b, text);
 }
 
 void shell_number(struct str *b, const char *name, int64_t v, const char *unit)

@@ -1,0 +1,287 @@
+/* Candidates are compared by figures that no choice has seen (the ensemble's cross-fitted
+ * value), and by the sizes of their trials' models, which are known before anything is composed. */
+#include "cli/commands/fit_choice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cli/session/interrupt.h"
+
+#define POLL_MS 200
+#define ENSEMBLE_WAIT_MS 60000
+#define KEEP_TIMEOUT_MS 600000
+#define RETRY_MS 30000
+#define MODEL_NAME "model.safetensors"
+
+void fit_choice_done(struct fit_choice *c)
+{
+    json_decref(c->ensemble);
+    *c = (struct fit_choice){0};
+}
+
+/* What choosing needs. */
+struct choosing {
+    const struct session *s;
+    const struct trial_ref *sweep;
+    int64_t size_bytes, until_ns;
+    json_t *sizes;                  /* of trials by their numbers as text; owned */
+    struct fit_choice best, larger; /* within the size, and of all that are larger */
+    bool has_best, has_larger, maximize;
+};
+
+/* ---- requests ---- */
+
+static as_status get(const struct choosing *c, const char *rest, json_t **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    const struct client_opts opts = {.retry_ms = RETRY_MS};
+    request_path(&path, c->sweep, rest);
+    as_status st = str_check(&path, err);
+    return st < 0 ? st
+                  : client_call(c->s->client, "GET", path.s, NULL, NULL, &opts, ret, NULL, err);
+}
+
+/* Get an ensemble when it is ready or will never be, or as it is at the end of the wait. `field`:
+ * where it is in the answer; NULL: it is the answer. */
+static as_status wait_for(const struct choosing *c, const char *rest, const char *field,
+                          int64_t until_ns, json_t **ret, struct as_err *err)
+{
+    for (;;) {
+        JSON_AUTO answer = NULL;
+        as_status st = get(c, rest, &answer, err);
+        if (st < 0)
+            return st;
+        json_t *e = field ? json_object_get(answer, field) : answer;
+        bool pending = as_streq(json_string_value(json_object_get(e, "state")), "pending");
+        if (!pending || clock_mono_ns() > until_ns) {
+            *ret = json_incref(e);
+            return AS_OK;
+        }
+        if (!interrupt_sleep_ms(POLL_MS))
+            return as_fail(err, AS_E_CONFLICT, "interrupted");
+    }
+}
+
+static as_status ask(const struct choosing *c, const char *method, int64_t size, json_t **ret,
+                     int64_t *ret_number, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    JSON_AUTO answer = NULL;
+    JSON_AUTO body = json_pack("{s:s, s:I}", "method", method, "size", (json_int_t)size);
+    char rest[48];
+    const struct client_opts opts = {.retry_ms = RETRY_MS};
+    request_path(&path, c->sweep, "ensembles");
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = client_call(c->s->client, "POST", path.s, NULL, body, &opts, &answer, NULL, err);
+    if (st < 0)
+        return st;
+    *ret_number = json_integer_value(json_object_get(answer, "number"));
+    (void)snprintf(rest, sizeof rest, "ensembles/%lld", (long long)*ret_number);
+    return wait_for(c, rest, "ensemble", c->until_ns, ret, err);
+}
+
+/* ---- sizes ---- */
+
+/* The bytes of a trial's model; 0: it left none. */
+static as_status size_of_trial(struct choosing *c, int64_t number, int64_t *ret, struct as_err *err)
+{
+    char key[24], rest[48];
+    JSON_AUTO files = NULL;
+    size_t i;
+    json_t *file;
+    (void)snprintf(key, sizeof key, "%lld", (long long)number);
+    const json_t *known = json_object_get(c->sizes, key);
+    *ret = json_integer_value(known);
+    if (known)
+        return AS_OK;
+    (void)snprintf(rest, sizeof rest, "trials/%s/artifacts", key);
+    as_status st = get(c, rest, &files, err);
+    if (st < 0)
+        return st;
+    json_array_foreach(
+        json_object_get(files, "items"), i,
+        file) if (as_streq(json_string_value(json_object_get(file, "path")), MODEL_NAME)) *ret =
+        json_integer_value(json_object_get(file, "size"));
+    return json_object_set_new(c->sizes, key, json_integer(*ret)) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status size_of_members(struct choosing *c, const json_t *ensemble, int64_t *ret,
+                                 struct as_err *err)
+{
+    size_t i;
+    json_t *member;
+    *ret = 0;
+    json_array_foreach(json_object_get(ensemble, "members"), i, member)
+    {
+        int64_t one = 0;
+        as_status st =
+            size_of_trial(c, json_integer_value(json_object_get(member, "number")), &one, err);
+        if (st < 0)
+            return st;
+        *ret += one;
+    }
+    return AS_OK;
+}
+
+/* ---- candidates ---- */
+
+/* Is a better than b? Equal ones: the smaller. */
+static bool is_better(const struct choosing *c, const struct fit_choice *a,
+                      const struct fit_choice *b)
+{
+    if (a->value == b->value || isnan(a->value) || isnan(b->value))
+        return a->bytes < b->bytes;
+    return c->maximize ? a->value > b->value : a->value < b->value;
+}
+
+/* Keep a candidate if it is the best of its side of the size. Shares its ensemble. */
+static void offer(struct choosing *c, const struct fit_choice *offered)
+{
+    bool fits = offered->bytes <= c->size_bytes;
+    struct fit_choice *held = fits ? &c->best : &c->larger;
+    bool *has = fits ? &c->has_best : &c->has_larger;
+    if (*has && !is_better(c, offered, held))
+        return;
+    json_t *shared = json_incref(offered->ensemble);
+    fit_choice_done(held);
+    *held = *offered;
+    held->ensemble = shared;
+    *has = true;
+}
+
+static as_status offer_ensemble(struct choosing *c, json_t *ensemble, int64_t asked,
+                                struct as_err *err)
+{
+    const json_t *single = json_object_get(ensemble, "best_single");
+    struct fit_choice whole = {.ensemble = ensemble, .asked = asked}, one = whole;
+    one.single = true;
+    one.asked = 0;
+    whole.value = json_number_value(json_object_get(ensemble, "value"));
+    one.value = json_number_value(json_object_get(single, "value"));
+    c->maximize = as_streq(json_string_value(json_object_get(ensemble, "goal")), "maximize");
+    as_status st = size_of_members(c, ensemble, &whole.bytes, err);
+    if (st == AS_OK)
+        st = size_of_trial(c, json_integer_value(json_object_get(single, "number")), &one.bytes,
+                           err);
+    if (st < 0)
+        return st;
+    offer(c, &whole);
+    offer(c, &one);
+    return AS_OK;
+}
+
+/* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better,
+ * the small ones may fit where the large ones do not. */
+static as_status offer_others(struct choosing *c, struct as_err *err)
+{
+    static const struct {
+        const char *method;
+        int64_t size;
+        bool small;
+    } others[] = {
+        {"stacking", 16, false}, {"greedy", 6, true}, {"stacking", 4, true}, {"greedy", 2, true}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(others); i++) {
+        JSON_AUTO e = NULL;
+        int64_t number = 0;
+        if (clock_mono_ns() > c->until_ns || (others[i].small && !c->has_larger))
+            continue;
+        as_status st = ask(c, others[i].method, others[i].size, &e, &number, err);
+        if (st < 0)
+            return st;
+        if (!as_streq(json_string_value(json_object_get(e, "state")), "ready"))
+            continue;
+        st = offer_ensemble(c, e, number, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* The best trial of a sweep without an ensemble, which has too few trials with predictions. */
+static as_status offer_best_trial(struct choosing *c, struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    struct fit_choice one = {.single = true, .value = NAN};
+    as_status st = get(c, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    const json_t *number = json_object_get(json_object_get(sweep, "best"), "number");
+    if (!number)
+        return as_fail(err, AS_E_NOT_FOUND, "no training has ended");
+    st = size_of_trial(c, json_integer_value(number), &one.bytes, err);
+    if (st == AS_OK)
+        offer(c, &one);
+    return st;
+}
+
+static as_status look_at_all(struct choosing *c, struct as_err *err)
+{
+    JSON_AUTO own = NULL;
+    int64_t until_ns =
+        clock_mono_ns() + ENSEMBLE_WAIT_MS * NS_PER_MS; /* the sweep's own is needed */
+    as_status st = wait_for(c, "ensemble", NULL, until_ns, &own, err);
+    if (st < 0)
+        return st;
+    if (!as_streq(json_string_value(json_object_get(own, "state")), "ready"))
+        return offer_best_trial(c, err);
+    st = offer_ensemble(c, own, 0, err);
+    return st == AS_OK ? offer_others(c, err) : st;
+}
+
+static void choosing_done(struct choosing *c)
+{
+    json_decref(c->sizes);
+    fit_choice_done(&c->best);
+    fit_choice_done(&c->larger);
+}
+
+as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep,
+                          int64_t size_bytes, int64_t until_ns, struct fit_choice *ret,
+                          struct as_err *err)
+{
+    AS_AUTO(choosing_done)
+    struct choosing c = {.s = s,
+                         .sweep = sweep,
+                         .size_bytes = size_bytes,
+                         .until_ns = until_ns,
+                         .sizes = json_object()};
+    as_status st = c.sizes ? look_at_all(&c, err) : as_fail_nomem(err);
+    if (st < 0)
+        return st;
+    struct fit_choice *chosen = c.has_best ? &c.best : &c.larger;
+    chosen->costs = c.has_best && c.has_larger && is_better(&c, &c.larger, &c.best);
+    chosen->larger_value = c.larger.value;
+    chosen->larger_bytes = c.larger.bytes;
+    *ret = *chosen;
+    chosen->ensemble = NULL;
+    return AS_OK;
+}
+
+as_status fit_choice_keep(const struct session *s, const struct trial_ref *sweep,
+                          const struct fit_choice *c, const char *name, json_t **ret,
+                          struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    char key[CLIENT_KEY_SIZE];
+    JSON_AUTO body = json_pack("{s:s}", "sweep", sweep->sweep);
+    int bad = !body;
+    if (c->asked)
+        bad |= json_object_set_new(body, "ensemble", json_integer(c->asked));
+    else if (c->ensemble)
+        bad |= json_object_set_new(body, "use", json_string(c->single ? "single" : "ensemble"));
+    if (bad)
+        return as_fail_nomem(err);
+    str_puts(&path, "/v1/models");
+    client_path_add(&path, name);
+    str_puts(&path, "/versions");
+    client_key_new(key);
+    const struct client_opts opts = {
+        .idempotency_key = key, .timeout_ms = KEEP_TIMEOUT_MS, .retry_ms = RETRY_MS};
+    as_status st = str_check(&path, err);
+    return st < 0 ? st : client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+}

@@ -1,0 +1,44 @@
+/* assay fit: which model of an ended sweep is kept. */
+#ifndef ASSAY_CLI_COMMANDS_FIT_CHOICE_H
+#define ASSAY_CLI_COMMANDS_FIT_CHOICE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+
+/* A model that may be kept, as the server measured it. */
+struct fit_choice {
+    /* The ensemble of the API that has its figures; NULL: the best trial, of a sweep without an
+     * ensemble. Owned. */
+    json_t *ensemble;
+    int64_t asked; /* the number of an ensemble that was asked for; 0: the sweep's own */
+    bool single;   /* the best single trial of `ensemble` */
+    double value;  /* cross-fitted; NaN without `ensemble` */
+    int64_t bytes; /* of its trials' models together, about what its file has */
+    /* What was better and too large, if anything was. */
+    bool costs;
+    double larger_value;
+    int64_t larger_bytes;
+};
+
+void fit_choice_done(struct fit_choice *c);
+
+/* Choose the best by the sweep's metric of: the sweep's own ensemble, a stacked one, smaller
+ * ones, the best trial; those larger than `size_bytes` are taken only if all are.
+ *   until_ns  a time of clock_mono_ns(): no further ensemble is asked for, or waited for, after it
+ *   ret       owned by the caller, fit_choice_done()
+ * AS_E_NOT_FOUND: no trial has completed. Errors of the client. */
+AS_MUST_CHECK as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep,
+                                        int64_t size_bytes, int64_t until_ns,
+                                        struct fit_choice *ret, struct as_err *err);
+
+/* Keep it as a version of the model `name`. *ret is the version, owned by the caller. */
+AS_MUST_CHECK as_status fit_choice_keep(const struct session *s, const struct trial_ref *sweep,
+                                        const struct fit_choice *c, const char *name, json_t **ret,
+                                        struct as_err *err);
+
+#endif

@@ -1,0 +1,209 @@
+/* The report is made of the answers of the server: the ensemble that measured the model, the
+ * version that was kept, the sweep. Pure: figures go in, text or JSON come out. */
+#include "cli/commands/fit_report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/files/shell_text.h"
+#include "cli/view/format.h"
+#include "cli/view/text.h"
+
+#define LABEL "%-13s"
+
+/* ---- what the model is made of ---- */
+
+/* Append "3 boosted_trees, 1 mlp": the kinds of the trials, in the order in which they come. */
+static void add_kinds(const struct fit_result *r, struct str *b)
+{
+    JSON_AUTO counts = json_object();
+    size_t i;
+    json_t *trial, *count;
+    const char *kind;
+    json_array_foreach((json_t *)r->trials, i, trial)
+    {
+        kind = json_string_value(json_object_get(json_object_get(trial, "params"), "kind"));
+        kind = kind ? kind : "model";
+        json_int_t n = json_integer_value(json_object_get(counts, kind));
+        (void)json_object_set_new(counts, kind, json_integer(n + 1));
+    }
+    bool first = true;
+    json_object_foreach(counts, kind, count)
+    {
+        str_printf(b, "%s%" JSON_INTEGER_FORMAT " ", first ? "" : ", ", json_integer_value(count));
+        text_escape(b, kind, strlen(kind), TEXT_ONE_LINE);
+        first = false;
+    }
+}
+
+static void add_model(const struct fit_result *r, struct str *b)
+{
+    char size[32], limit[32];
+    int64_t bytes = json_integer_value(json_object_get(r->version, "size"));
+    const struct fit_choice *c = r->choice;
+    str_printf(b, LABEL "%s@%" JSON_INTEGER_FORMAT ", %s\n", "Model",
+               json_string_value(json_object_get(r->version, "model")),
+               json_integer_value(json_object_get(r->version, "version")),
+               format_size(bytes, size));
+    const char *method = json_string_value(json_object_get(c->ensemble, "method"));
+    str_printf(b, LABEL, "Made of");
+    if (!c->single && method)
+        str_printf(b, "a %s ensemble of ", method);
+    add_kinds(r, b);
+    size_t members = json_array_size(json_object_get(r->version, "members"));
+    if (members > json_array_size(r->trials))
+        str_printf(b, ", with %zu models of folds", members);
+    str_putc(b, '\n');
+    if (c->costs) {
+        json_t *value = json_number_new(c->value), *larger = json_number_new(c->larger_value);
+        str_printf(b, LABEL "at most %s: a model of %s has %s ", "Size",
+                   format_size(r->size_bytes, limit), format_size(c->larger_bytes, size),
+                   r->metric);
+        format_value(b, larger, FORMAT_SHORT);
+        str_puts(b, ", this one ");
+        format_value(b, value, FORMAT_SHORT);
+        str_puts(b, " (--size)\n");
+        json_decref(value);
+        json_decref(larger);
+    } else if (bytes > r->size_bytes) {
+        str_printf(b, LABEL "more than %s (--size): no smaller model was found\n", "Size",
+                   format_size(r->size_bytes, limit));
+    }
+}
+
+/* ---- figures ---- */
+
+static void add_interval(const json_t *of, struct str *b)
+{
+    const json_t *low = json_object_get(of, "low"), *high = json_object_get(of, "high");
+    double probability = json_number_value(json_object_get(of, "probability"));
+    if (!low || !high)
+        return;
+    str_printf(b, " (%.0f %% interval ", probability * 100);
+    format_value(b, low, FORMAT_SHORT);
+    str_puts(b, " to ");
+    format_value(b, high, FORMAT_SHORT);
+    str_putc(b, ')');
+}
+
+/* The figure of the chosen model in an ensemble, or in its test rows. */
+static const json_t *figure_of(const struct fit_choice *c)
+{
+    return c->single ? json_object_get(c->ensemble, "best_single") : c->ensemble;
+}
+
+static void add_score(const struct fit_result *r, struct str *b)
+{
+    const struct fit_choice *c = r->choice;
+    const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
+    const char *metric = json_string_value(json_object_get(c->ensemble, "metric"));
+    str_printf(b, LABEL "%s ", "Score", metric ? metric : r->metric);
+    format_value(b, json_object_get(figure ? figure : best, "value"), FORMAT_SHORT);
+    add_interval(json_object_get(figure, "interval"), b);
+    if (c->ensemble)
+        str_printf(b,
+                   ", %" JSON_INTEGER_FORMAT " rows, each predicted by models that had not seen it",
+                   json_integer_value(json_object_get(c->ensemble, "rows")));
+    else
+        str_puts(b, ", by which it was chosen: too good");
+    str_putc(b, '\n');
+    if (metric && !json_is_true(json_object_get(c->ensemble, "is_sweep_metric")))
+        str_printf(b, LABEL "trials were compared by %s, models by %s\n", "", r->metric, metric);
+    const json_t *test = json_object_get(c->ensemble, "test");
+    const json_t *of_test = json_object_get(test, c->single ? "best_single" : "ensemble");
+    if (!of_test)
+        return;
+    str_printf(b, LABEL "%s ", "Test", metric);
+    format_value(b, json_object_get(of_test, "value"), FORMAT_SHORT);
+    add_interval(of_test, b);
+    str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n",
+               json_integer_value(json_object_get(test, "rows")));
+}
+
+static void add_search(const struct fit_result *r, struct str *b)
+{
+    char time[32];
+    const json_t *counts = json_object_get(r->sweep, "counts");
+    json_int_t failed = json_integer_value(json_object_get(counts, "failed"));
+    int64_t ms = format_elapsed_ms(json_object_get(r->sweep, "started_at"),
+                                   json_object_get(r->sweep, "finished_at"), clock_wall_ms());
+    str_printf(b, LABEL "%" JSON_INTEGER_FORMAT " trials completed in %s", "Search",
+               json_integer_value(json_object_get(counts, "completed")),
+               clock_format_duration(ms < 0 ? 0 : ms, time));
+    if (failed > 0)
+        str_printf(b, ", %" JSON_INTEGER_FORMAT " failed", failed);
+    str_printf(b, ": assay show %s\n", json_string_value(json_object_get(r->sweep, "id")));
+}
+
+/* ---- commands ---- */
+
+/* The model as a command names it: its file if there is one, else the server's name. */
+static void add_name(const struct fit_result *r, bool as_file, struct str *b)
+{
+    AS_AUTO(str_done) struct str name = {0};
+    if (r->output)
+        str_printf(&name, "%s%s", as_file && !strchr(r->output, '/') ? "./" : "", r->output);
+    else
+        str_printf(&name, "%s@%" JSON_INTEGER_FORMAT,
+                   json_string_value(json_object_get(r->version, "model")),
+                   json_integer_value(json_object_get(r->version, "version")));
+    shell_word(b, str_cstr(&name));
+}
+
+static void add_commands(const struct fit_result *r, struct str *b)
+{
+    AS_AUTO(str_done) struct str file = {0};
+    const char *model = json_string_value(json_object_get(r->version, "model"));
+    str_printf(b, "\n" LABEL "assay predict ", "Predict");
+    add_name(r, false, b);
+    str_puts(b, " --data ");
+    shell_word(b, r->data);
+    str_printf(b, "\n" LABEL "assay serve ", "Serve");
+    add_name(r, true, b);
+    str_printf(b, "\n" LABEL, "Export");
+    str_printf(&file, "%s.%s", model, r->exports ? "onnx" : "safetensors");
+    if (!r->exports) {
+        str_printf(b, "assay models get %s@%" JSON_INTEGER_FORMAT " %s", model,
+                   json_integer_value(json_object_get(r->version, "version")), str_cstr(&file));
+        str_puts(b, "   (not as ONNX: dates and texts have no place in it)\n");
+    } else if (r->output) {
+        str_printf(b, "assay models get %s --format onnx --from ", str_cstr(&file));
+        shell_word(b, r->output);
+        str_putc(b, '\n');
+    } else {
+        str_printf(b, "assay models get ");
+        add_name(r, false, b);
+        str_printf(b, " %s --format onnx\n", str_cstr(&file));
+    }
+}
+
+void fit_report_format(const struct fit_result *r, struct str *b)
+{
+    add_score(r, b);
+    add_model(r, b);
+    if (!isnan(r->row_ms))
+        str_printf(b, LABEL "%.3g ms\n", "One row", r->row_ms);
+    add_search(r, b);
+    add_commands(r, b);
+}
+
+json_t *fit_report_json(const struct fit_result *r)
+{
+    const struct fit_choice *c = r->choice;
+    const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
+    const json_t *test = json_object_get(c->ensemble, "test");
+    const json_t *metric = json_object_get(c->ensemble, "metric");
+    return json_pack(
+        "{s:O?, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?}", "sweep",
+        json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"), "metric",
+        metric ? json_incref((json_t *)metric) : json_string(r->metric), "version",
+        json_object_get(r->version, "version"), "size", json_object_get(r->version, "size"),
+        "value", json_object_get(figure ? figure : best, "value"), "interval",
+        json_object_get(figure, "interval"), "test",
+        json_object_get(test, c->single ? "best_single" : "ensemble"), "rows",
+        json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
+        json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
+        isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output);
+}

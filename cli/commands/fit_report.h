@@ -1,0 +1,33 @@
+/* assay fit: what it prints at its end. */
+#ifndef ASSAY_CLI_COMMANDS_FIT_REPORT_H
+#define ASSAY_CLI_COMMANDS_FIT_REPORT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "cli/commands/fit_choice.h"
+
+struct fit_result {
+    const struct fit_choice *choice;
+    const json_t *sweep;   /* as it ended */
+    const json_t *version; /* of the model that was kept */
+    const json_t *trials;  /* a list: the trials that the model is made of, with their parameters */
+    const char *metric;    /* of the sweep, val_… */
+    const char *output;    /* the model's file; NULL: none was asked for */
+    const char *data;      /* a table to predict, for the commands */
+    const json_t *remarks; /* on the table: a list of texts */
+    double row_ms;         /* NaN: not measured */
+    int64_t size_bytes;    /* that it was allowed */
+    bool exports;          /* to ONNX */
+};
+
+/* Append the report, and below it the commands with which the model is used; they work when they
+ * are pasted into a shell. */
+void fit_report_format(const struct fit_result *r, struct str *b);
+
+/* The same as one object; new reference, NULL when memory is out. */
+json_t *fit_report_json(const struct fit_result *r);
+
+#endif

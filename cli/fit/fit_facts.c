@@ -1,0 +1,106 @@
+/* A column is left out only if it can say nothing about new rows; what might say something stays
+ * (decision 9011). The number of inputs of a network is an estimate: the record of the data set has
+ * the exact one, after the table was registered. */
+#include "cli/fit/fit_facts.h"
+
+#include <string.h>
+
+#define TEXT_INPUTS 256 /* DATASET_BUCKETS */
+#define DATE_INPUTS 5   /* days, weekday, month */
+
+void fit_columns_done(struct fit_columns *c)
+{
+    str_done(&c->drop);
+    str_done(&c->numeric);
+    str_done(&c->text);
+}
+
+typedef enum use { USE_AS_IS, USE_NOT, USE_AS_NUMBER, USE_AS_TEXT } use;
+
+/* May the name stand in a list of patterns with commas between them? */
+static bool is_plain(const char *name)
+{
+    return *name && !strpbrk(name, ",*?[\\");
+}
+
+static use use_of(const struct look_column *c)
+{
+    if (!is_plain(c->name))
+        return USE_AS_IS;
+    if (c->kind == LOOK_EMPTY || c->constant || c->identifier)
+        return USE_NOT;
+    if (c->stray)
+        return USE_AS_NUMBER;
+    return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? USE_AS_TEXT
+                                                                            : USE_AS_IS;
+}
+
+static void add_name(struct str *list, const char *name)
+{
+    str_printf(list, "%s%s", list->len ? "," : "", name);
+}
+
+as_status fit_columns_choose(const struct table_look *look, const char *groups,
+                             struct fit_columns *ret, struct as_err *err)
+{
+    size_t left = 0;
+    bool found = !groups;
+    for (size_t i = 0; i < look->n_columns; i++) {
+        const struct look_column *c = &look->columns[i];
+        use how = use_of(c);
+        if (groups && as_streq(c->name, groups)) {
+            found = true;
+            if (c->n_missing > 0)
+                return as_fail(
+                    err, AS_E_INVAL,
+                    "--groups: column '%.80s' lacks %zu values: each row needs its group", groups,
+                    c->n_missing);
+            continue;
+        }
+        if (how == USE_NOT)
+            add_name(&ret->drop, c->name);
+        if (how == USE_AS_NUMBER)
+            add_name(&ret->numeric, c->name);
+        if (how == USE_AS_TEXT)
+            add_name(&ret->text, c->name);
+        left += how != USE_NOT;
+    }
+    if (!found)
+        return as_fail(err, AS_E_INVAL, "--groups: there is no column '%.80s' beside the target",
+                       groups);
+    if (left == 0)
+        return as_fail(
+            err, AS_E_INVAL,
+            "no column says anything about '%.80s': each is empty, an identifier, or has "
+            "one value in all rows",
+            look->target);
+    return ret->drop.failed || ret->numeric.failed || ret->text.failed ? as_fail_nomem(err) : AS_OK;
+}
+
+static size_t inputs_of(const struct look_column *c, use how)
+{
+    if (how == USE_AS_TEXT || c->kind == LOOK_TEXT)
+        return TEXT_INPUTS;
+    if (c->kind == LOOK_DATE)
+        return DATE_INPUTS;
+    if (how == USE_AS_NUMBER || c->kind == LOOK_NUMBER)
+        return 1 + (c->n_missing > 0);
+    return c->n_values + 1;
+}
+
+struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)
+{
+    struct fit_facts f = {.rows = look->n_rows,
+                          .targets = look->n_targets,
+                          .classes = look->n_classes,
+                          .rarest = look->rarest};
+    for (size_t i = 0; i < look->n_columns; i++) {
+        const struct look_column *c = &look->columns[i];
+        use how = use_of(c);
+        if (how == USE_NOT || (groups && as_streq(c->name, groups)))
+            continue;
+        f.columns++;
+        f.inputs += inputs_of(c, how);
+    }
+    return f;
+}

@@ -1,0 +1,250 @@
+/* The rules are in the order in which they depend on each other: metric; how many trainings the
+ * time allows, and from that folds, rows and rounds; the ranges of each kind, bounded by the
+ * rows and by the size that the model may have.
+ *
+ * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
+ * of 32 leaves: 2 s of one core, 0.69 MB). They need to be right within a factor of three: the
+ * sweep's wall time is the limit, and what they decide is how rows are held out. */
+#include "cli/fit/fit_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define TREE_SECONDS 30e-9 /* of a round, for each row and column */
+#define ROUND_SECONDS 5e-4 /* of a round, however few rows there are */
+#define TYPICAL_ROUNDS 250 /* at which boosting stops itself */
+#define NETWORK_FLOPS 2e10 /* of one core, in a second */
+#define LEAF_BYTES 110     /* of a leaf and its split, in a model file */
+#define FOREST_TREES 100   /* the default of the document */
+#define FULL_LEAVES 0.4    /* of a tree without limits, for each row, at most */
+#define FULL_TRIALS 12.0   /* trials with folds below which fewer folds are better */
+#define LEAST_TRIALS 8.0   /* trials below which fewer rows are better */
+#define LEAST_ROWS 20000   /* of which none are left out */
+#define LARGE_CELLS 1e7    /* one trial at a time: each has a copy of the table */
+#define MAX_TRIALS 200
+
+struct metric {
+    const char *name;
+    bool maximize, of_classes;
+};
+
+static const struct metric metrics[] = {
+    {"auc", true, true},
+    {"log_loss", false, true},
+    {"error", false, true},
+    {"accuracy", true, true},
+    {"balanced_accuracy", true, true},
+    {"f1", true, true},
+    {"average_precision", true, true},
+    {"brier", false, true},
+    {"rmse", false, false},
+    {"mae", false, false},
+    {"r2", true, false},
+    {"mape", false, false},
+};
+
+static size_t clamp(double v, size_t least, size_t most)
+{
+    return !(v > (double)least) ? least : v > (double)most ? most : (size_t)v;
+}
+
+/* Trees of a round, or for each tree of a forest. */
+static size_t trees_of_round(const struct fit_facts *f)
+{
+    return f->classes > 2 ? f->classes : f->targets > 1 ? f->targets : 1;
+}
+
+double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds)
+{
+    double trees = (double)rounds * (double)trees_of_round(f);
+    return trees * (TREE_SECONDS * (double)rows * (double)f->columns + ROUND_SECONDS);
+}
+
+/* ---- the metric ---- */
+
+static as_status fail_metric(const struct fit_facts *f, const char *name, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str known = {0};
+    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
+        if (metrics[i].of_classes == (f->classes > 0))
+            str_printf(&known, "%s%s", known.len ? ", " : "", metrics[i].name);
+    return as_fail(err, AS_E_INVAL, "--metric: found '%.40s', expected one of %s: the target is %s",
+                   name, str_cstr(&known), f->classes ? "classes" : "numbers");
+}
+
+/* Two classes: by rank, which does not depend on how rare one of them is. */
+static as_status choose_metric(const struct fit_facts *f, const char *wish, struct fit_plan *p,
+                               struct as_err *err)
+{
+    const char *name = wish ? wish : !f->classes ? "rmse" : f->classes == 2 ? "auc" : "log_loss";
+    if (as_starts_with(name, "val_"))
+        name += strlen("val_");
+    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
+        if (as_streq(metrics[i].name, name) && metrics[i].of_classes == (f->classes > 0)) {
+            (void)snprintf(p->metric, sizeof p->metric, "val_%s", name);
+            p->maximize = metrics[i].maximize;
+            return AS_OK;
+        }
+    return fail_metric(f, wish ? wish : name, err);
+}
+
+/* ---- rows and time ---- */
+
+/* More folds than the rarest class has rows would leave folds without it. */
+static size_t most_folds(const struct fit_facts *f)
+{
+    size_t most = f->rows < 20 ? f->rows / 2 : 10;
+    if (f->classes && f->rarest >= 2 && f->rarest < most)
+        most = f->rarest;
+    return most < 2 ? 2 : most;
+}
+
+static as_status take_folds(const struct fit_facts *f, const struct fit_wishes *w,
+                            struct fit_plan *p, struct as_err *err)
+{
+    int64_t most = f->rows < 20 ? (int64_t)f->rows : 20;
+    if (w->groups && w->folds > 1)
+        return as_fail(err, AS_E_INVAL,
+                       "--folds: found %lld beside --groups, which holds out whole groups of rows: "
+                       "expected one of both",
+                       (long long)w->folds);
+    if (w->folds < 1 || w->folds > most)
+        return as_fail(err, AS_E_INVAL,
+                       "--folds: found %lld, expected 1 (a part of the rows is held out) to %lld",
+                       (long long)w->folds, (long long)most);
+    p->folds = w->folds > 1 ? (size_t)w->folds : 0;
+    return AS_OK;
+}
+
+/* Folds as the trainings that the time allows; groups are held out once. */
+static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes *w,
+                              double trainings, struct fit_plan *p, struct as_err *err)
+{
+    size_t want = f->rows < 1000 ? 10 : 5, most = most_folds(f);
+    if (w->folds)
+        return take_folds(f, w, p, err);
+    want = want < most ? want : most;
+    if (w->groups)
+        p->folds = 0;
+    else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000)
+        p->folds = want;
+    else if (trainings / 3 >= FULL_TRIALS && most >= 3)
+        p->folds = 3;
+    return AS_OK;
+}
+
+/* Seconds of a core that the search has: less where other programs run. */
+static double core_seconds(const struct fit_wishes *w)
+{
+    double cores = (double)w->cores;
+    return (double)w->time_ms / 1000 * cores * cores / (cores + (w->load > 0 ? w->load : 0));
+}
+
+static as_status choose_rows(const struct fit_facts *f, const struct fit_wishes *w,
+                             struct fit_plan *p, struct as_err *err)
+{
+    double seconds = core_seconds(w);
+    bool large = (double)f->rows * (double)f->inputs > LARGE_CELLS;
+    double one = fit_plan_training_seconds(f, f->rows, TYPICAL_ROUNDS);
+    as_status st = choose_folds(f, w, seconds / one, p, err);
+    if (st != AS_OK)
+        return st;
+    p->held_out = f->rows > 200000 ? 0.1 : w->groups ? 0.25 : 0.2;
+    p->row_share = 1;
+    double trials = seconds / one / (double)(p->folds ? p->folds : 1);
+    if (trials < LEAST_TRIALS && f->rows > LEAST_ROWS) {
+        double least = (double)LEAST_ROWS / (double)f->rows, share = trials / LEAST_TRIALS;
+        p->row_share = share < least ? least : share;
+    }
+    p->cpus = large ? w->cores : 1;
+    p->search_ms = w->time_ms;
+    p->trial_ms = w->time_ms / 2;
+    p->max_trials = w->trials ? (size_t)w->trials : MAX_TRIALS;
+    return AS_OK;
+}
+
+/* ---- kinds and their ranges ---- */
+
+static size_t trainings_of_trial(const struct fit_plan *p)
+{
+    return p->folds ? p->folds : 1;
+}
+
+/* Leaves of a tree if so many trees of each training may have this share of the size. */
+static double leaves_within(const struct fit_facts *f, const struct fit_wishes *w,
+                            const struct fit_plan *p, size_t trees, double share)
+{
+    double n = (double)(trainings_of_trial(p) * trees * trees_of_round(f));
+    return (double)w->size_bytes * share / n / LEAF_BYTES;
+}
+
+/* Rounds such that FULL_TRIALS of them fit, with a rate that needs about so many. */
+static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                          struct fit_plan *p)
+{
+    double seconds = core_seconds(w) / FULL_TRIALS;
+    double round = fit_plan_training_seconds(f, (size_t)rows, 1) * (double)trainings_of_trial(p);
+    p->rounds = clamp(seconds / round, 60, 1000);
+    double rate = ceil(1500.0 / (double)p->rounds) / 100; /* as the document has it */
+    p->least_rate = rate < 0.02 ? 0.02 : rate > 0.1 ? 0.1 : rate;
+    size_t typical = p->rounds < 300 ? p->rounds : 300;
+    double leaves = leaves_within(f, w, p, typical, 0.5);
+    p->leaves = clamp(leaves < rows / 20 ? leaves : rows / 20, 8, 128);
+}
+
+static void plan_forest(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                        struct fit_plan *p)
+{
+    double leaves = leaves_within(f, w, p, FOREST_TREES, 0.6), full = rows * FULL_LEAVES;
+    p->least_weight = full > leaves ? ceil(full / (leaves < 1 ? 1 : leaves)) : 1;
+    double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
+    p->least_per_split = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
+    double one = fit_plan_training_seconds(f, (size_t)rows, FOREST_TREES) * 2;
+    p->forest = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+}
+
+static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
+{
+    p->width = rows < 1000 ? 128 : rows < 50000 ? 256 : 512;
+    p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
+    p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
+    double typical = (double)p->width / 2;
+    double outputs = f->classes ? (double)f->classes : (double)f->targets;
+    double weights = typical * ((double)f->inputs + typical + outputs);
+    double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
+    p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+}
+
+/* Where one class is rare and the metric looks at both classes alike. */
+static bool wants_class_weights(const struct fit_facts *f, const struct fit_plan *p)
+{
+    static const char *const even[] = {"val_auc", "val_balanced_accuracy", "val_f1",
+                                       "val_average_precision"};
+    if (f->classes < 2 || f->rarest * f->classes * 4 > f->rows)
+        return false;
+    for (size_t i = 0; i < AS_ARRAY_LEN(even); i++)
+        if (as_streq(p->metric, even[i]))
+            return true;
+    return false;
+}
+
+as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, struct fit_plan *ret,
+                        struct as_err *err)
+{
+    struct fit_plan p = {.groups = w->groups};
+    as_status st = choose_metric(f, w->metric, &p, err);
+    if (st == AS_OK)
+        st = choose_rows(f, w, &p, err);
+    if (st != AS_OK)
+        return st;
+    double rows = (double)f->rows * p.row_share;
+    plan_boosting(f, w, rows, &p);
+    plan_forest(f, w, rows, &p);
+    plan_network(f, rows, &p);
+    p.class_weights = wants_class_weights(f, &p);
+    *ret = p;
+    return AS_OK;
+}

@@ -1,0 +1,59 @@
+/* Which sweep `assay fit` runs on a table: metric, how rows are held out, kinds of model with
+ * their ranges, and how long. Pure: it depends on the figures of the table, the wishes and the
+ * cores alone, and gives the same plan for the same of them. Decision 9011 has the rules and
+ * where they are from. */
+#ifndef ASSAY_CLI_FIT_FIT_PLAN_H
+#define ASSAY_CLI_FIT_FIT_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cli/fit/fit_facts.h"
+
+#define FIT_METRIC_MAX 40
+#define FIT_MIN_TIME_MS 10000
+
+struct fit_wishes {
+    int64_t time_ms;    /* for the search: without what comes before and after it */
+    int64_t size_bytes; /* of the model, at most */
+    size_t cores;       /* of the machine, at least 1 */
+    double load;        /* other programs that use them, on average */
+    const char *metric; /* such as "auc" or "val_auc"; NULL: chosen. Borrowed */
+    const char *groups; /* a column; NULL: none. Borrowed */
+    int64_t folds;      /* 0: chosen; 1: a part of the rows is held out */
+    int64_t trials;     /* at most; 0: chosen */
+};
+
+struct fit_plan {
+    char metric[FIT_METRIC_MAX]; /* val_… */
+    bool maximize;
+    size_t folds;       /* 0: a part is held out … */
+    double held_out;    /* … which is this share of the rows */
+    double row_share;   /* of the rows that are learned from; 1: all */
+    const char *groups; /* a view of the wishes */
+    int64_t search_ms, trial_ms;
+    size_t cpus, max_trials;
+    /* kinds of model beside boosted trees and a linear one */
+    bool forest, network;
+    bool class_weights; /* they are searched over */
+    /* boosted trees */
+    size_t rounds, leaves;
+    double least_rate;
+    /* a random forest */
+    double least_per_split;
+    double least_weight; /* of its leaves, so that its trees keep within the size */
+    /* networks */
+    size_t width, epochs, batch;
+};
+
+/* AS_E_INVAL: a metric that the task has not, or folds that the rows do not allow; the message
+ * names the option, what was found and what was expected. */
+AS_MUST_CHECK as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w,
+                                      struct fit_plan *ret, struct as_err *err);
+
+/* Seconds of one core that one training of boosted trees on so many rows takes, about. */
+double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds);
+
+#endif

@@ -1,0 +1,231 @@
+/* The text is written here, and the sweep that runs is this text, read: what --print shows is
+ * what runs. Ranges are those that studies of tuning search (P. Probst et al., "Tunability",
+ * JMLR 20, 2019; L. Grinsztajn et al., "Why do tree-based models still outperform deep learning
+ * on tabular data?", 2022); the plan cuts them to the table.
+ *
+ * The first trials are defaults of the same studies and of the libraries themselves. They are
+ * clamped to the ranges. */
+#include "cli/fit/fit_sweep.h"
+
+#include <math.h>
+
+#include "base/json.h"
+
+#define TEXT_MAX_BYTES 512
+
+/* ---- values ---- */
+
+/* A text as YAML takes it: JSON is a part of YAML. */
+static void add_text(struct str *b, const char *text)
+{
+    JSON_AUTO j = json_string(text);
+    AS_AUTO(as_freep) char *quoted = j ? json_format(j) : NULL;
+    if (quoted)
+        str_puts(b, quoted);
+    b->failed = b->failed || !quoted;
+}
+
+/* Text without a line's end, for a comment. */
+static void add_comment(struct str *b, const char *text)
+{
+    for (size_t i = 0; text[i] && i < TEXT_MAX_BYTES; i++)
+        str_putc(b, (unsigned char)text[i] < ' ' ? ' ' : text[i]);
+}
+
+/* ---- the document ---- */
+
+static void write_head(const struct fit_plan *p, const struct fit_facts *f, const char *name,
+                       const char *command, struct str *b)
+{
+    str_puts(b, "# Made by: ");
+    add_comment(b, command);
+    str_printf(b, "\n# %zu rows, %zu columns, ", f->rows, f->columns);
+    if (f->classes)
+        str_printf(b, "%zu classes, of which the rarest has %zu rows.\n", f->classes, f->rarest);
+    else
+        str_printf(b, "%zu number%s to predict.\n", f->targets, f->targets == 1 ? "" : "s");
+    str_puts(b, "# Change what you like, and run it: assay run FILE --watch\n");
+    str_printf(b, "name: %s\nmetric: {name: %s, goal: %s}\n", name, p->metric,
+               p->maximize ? "maximize" : "minimize");
+}
+
+static double most_weight(const struct fit_plan *p)
+{
+    return p->forest && 4 * p->least_weight > 30 ? 4 * p->least_weight : 30;
+}
+
+static void write_kinds(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
+{
+    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s, %s]}\n",
+               p->forest ? ", random_forest" : "", p->network ? ", mlp" : "",
+               f->classes ? "logistic" : "linear");
+}
+
+static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
+{
+    const char *trees = p->forest ? "[boosted_trees, random_forest]" : "boosted_trees";
+    const char *linear = f->classes ? "logistic" : "linear";
+    str_puts(b, "parameters:\n");
+    write_kinds(p, f, b);
+    str_printf(
+        b,
+        "  # boosted trees: early stopping decides how many, within each fold\n"
+        "  rounds: {type: constant, value: %zu, when: {kind: boosted_trees}}\n"
+        "  rate: {type: float, min: %.2f, max: 0.3, scale: log, when: {kind: boosted_trees}}\n"
+        "  leaves: {type: int, min: 4, max: %zu, scale: log, when: {kind: boosted_trees}}\n"
+        "  rows: {type: float, min: 0.5, max: 1.0, when: {kind: boosted_trees}}\n"
+        "  columns: {type: float, min: 0.3, max: 1.0, when: {kind: boosted_trees}}\n"
+        "  leaf_weight: {type: float, min: 1, max: %.0f, scale: log, when: {kind: %s}}\n",
+        p->rounds, p->least_rate, p->leaves, most_weight(p), trees);
+    if (p->forest)
+        str_printf(b,
+                   "  # a random forest: the share of the columns that a split may choose from\n"
+                   "  per_split: {type: float, min: %.2f, max: 0.8, scale: log, when: {kind: "
+                   "random_forest}}\n",
+                   p->least_per_split);
+    if (p->network)
+        str_printf(b,
+                   "  # networks: two hidden layers\n"
+                   "  width: {type: int, min: 32, max: %zu, scale: log, when: {kind: mlp}}\n"
+                   "  dropout: {type: float, min: 0.0, max: 0.5, when: {kind: mlp}}\n",
+                   p->width);
+    if (p->network)
+        str_printf(
+            b, "  lr: {type: float, min: 0.0003, max: 0.03, scale: log, when: {kind: [mlp, %s]}}\n",
+            linear);
+    else
+        str_printf(b, "  lr: {type: float, min: 0.0003, max: 0.03, scale: log, when: {kind: %s}}\n",
+                   linear);
+    if (p->class_weights)
+        str_puts(b, "  # a class is rare: do its rows count more? (null: all rows alike)\n"
+                    "  weights: {type: categorical, values: [null, balanced]}\n");
+}
+
+/* The limit of a forest's size is one of its leaves. */
+static void write_constraints(const struct fit_plan *p, struct str *b)
+{
+    if (p->forest && p->least_weight > 1)
+        str_printf(b,
+                   "# larger leaves keep a forest within the size of the model\n"
+                   "parameter_constraints: [\"kind != 'random_forest' or leaf_weight >= %.0f\"]\n",
+                   p->least_weight);
+}
+
+static void write_limits(const struct fit_plan *p, struct str *b)
+{
+    str_printf(b,
+               "search: {method: gp, seed: 1}\n"
+               "limits: {max_trials: %zu, max_failed_trials: 50, max_restarts: 1, wall_time: "
+               "%llds, trial_timeout: %llds, "
+               "grace: 1s}\n"
+               "resources: {cpus: %zu}\n",
+               p->max_trials, (long long)p->search_ms / 1000, (long long)p->trial_ms / 1000,
+               p->cpus);
+}
+
+static void write_model(const struct fit_plan *p, struct str *b)
+{
+    size_t patience = p->rounds / 10 < 10 ? 10 : p->rounds / 10 > 40 ? 40 : p->rounds / 10;
+    str_printf(b,
+               "    model:\n"
+               "      kind: \"${kind}\"\n"
+               "      n_estimators: \"${rounds}\"\n"
+               "      early_stopping_rounds: %zu\n"
+               "      grow_policy: lossguide\n"
+               "      max_depth: 0\n"
+               "      learning_rate: \"${rate}\"\n"
+               "      max_leaves: \"${leaves}\"\n"
+               "      min_child_weight: \"${leaf_weight}\"\n"
+               "      subsample: \"${rows}\"\n"
+               "      colsample_bytree: \"${columns}\"\n",
+               patience);
+    if (p->forest)
+        str_puts(b, "      colsample_bynode: \"${per_split}\"\n");
+    if (p->network)
+        str_puts(b, "      layers: [\"${width}\", \"${width}\"]\n"
+                    "      dropout: \"${dropout}\"\n");
+}
+
+static void write_validation(const struct fit_plan *p, struct str *b)
+{
+    if (p->groups) {
+        str_puts(b, "    validation: {groups: ");
+        add_text(b, p->groups);
+        str_printf(b, ", fraction: %.2g}\n", p->held_out);
+    } else if (p->folds) {
+        str_printf(b, "    validation: {folds: %zu}\n", p->folds);
+    } else {
+        str_printf(b, "    validation: {fraction: %.2g}\n", p->held_out);
+    }
+}
+
+void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const char *name,
+                     const char *dataset, const char *command, struct str *b)
+{
+    write_head(p, f, name, command, b);
+    write_parameters(p, f, b);
+    write_constraints(p, b);
+    write_limits(p, b);
+    str_printf(b, "trial:\n  train:\n    dataset: %s\n", dataset);
+    write_model(p, b);
+    if (p->class_weights)
+        str_puts(b, "    class_weights: \"${weights}\"\n");
+    str_printf(b,
+               "    optimizer: {kind: adamw, lr: \"${lr}\", weight_decay: 0.01}\n"
+               "    schedule: {kind: cosine}\n"
+               "    epochs: %zu\n"
+               "    patience: 12\n"
+               "    batch_size: %zu\n",
+               p->epochs, p->batch);
+    write_validation(p, b);
+    str_puts(b, "ensemble: {method: greedy, size: 16}\n");
+}
+
+/* ---- the first trials ---- */
+
+static double within(double v, double least, double most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+static json_t *boosted_new(const struct fit_plan *p, double rate, double leaves, double rows,
+                           double columns, double weight)
+{
+    return json_pack("{s:s, s:I, s:f, s:I, s:f, s:f, s:f}", "kind", "boosted_trees", "rounds",
+                     (json_int_t)p->rounds, "rate", within(rate, p->least_rate, 0.3), "leaves",
+                     (json_int_t)within(leaves, 4, (double)p->leaves), "rows", rows, "columns",
+                     columns, "leaf_weight", weight);
+}
+
+/* Add a trial with these parameters; takes them. */
+static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
+{
+    JSON_AUTO owned = params;
+    if (!owned || (p->class_weights && json_object_set_new(owned, "weights", json_null()) != 0))
+        return -1;
+    return json_array_append_new(list, json_pack("{s:O}", "params", owned));
+}
+
+json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts *f)
+{
+    JSON_AUTO list = json_array();
+    double split = sqrt((double)f->columns) / (double)f->columns;
+    int bad = !list;
+    bad |= add_trial(
+        p, list, json_pack("{s:s, s:f}", "kind", f->classes ? "logistic" : "linear", "lr", 0.01));
+    bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
+    if (p->forest)
+        bad |= add_trial(p, list,
+                         json_pack("{s:s, s:f, s:f}", "kind", "random_forest", "per_split",
+                                   within(split, p->least_per_split, 0.8), "leaf_weight",
+                                   p->least_weight));
+    if (p->network)
+        bad |= add_trial(p, list,
+                         json_pack("{s:s, s:I, s:f, s:f}", "kind", "mlp", "width", (json_int_t)128,
+                                   "dropout", 0.1, "lr", 0.003));
+    bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
+    bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
+    while (json_array_size(list) > p->max_trials)
+        (void)json_array_remove(list, json_array_size(list) - 1);
+    return bad ? NULL : as_steal(list);
+}

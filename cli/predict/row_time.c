@@ -1,0 +1,40 @@
+#include "cli/predict/row_time.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "model/predict/predictor.h"
+
+#define MOST_ROWS 200
+#define WHOLE_NS (NS_PER_S / 5)
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+as_status predict_row_time(const struct model_file *f, double *ret_ms, struct as_err *err)
+{
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    int64_t times[MOST_ROWS], start = clock_mono_ns();
+    size_t n = 0;
+    as_status st = predictor_create(f, 1, &p, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(as_freep) float *row = as_calloc(predictor_inputs(p), sizeof *row);
+    AS_AUTO(as_freep) float *outputs = as_calloc(predictor_outputs(p), sizeof *outputs);
+    if (!row || !outputs)
+        return as_fail_nomem(err);
+    while (n < MOST_ROWS && (n == 0 || clock_mono_ns() - start < WHOLE_NS)) {
+        int64_t before = clock_mono_ns();
+        st = predictor_run(p, row, 1, outputs, err);
+        if (st != AS_OK)
+            return st;
+        times[n++] = clock_mono_ns() - before;
+    }
+    qsort(times, n, sizeof *times, compare_times);
+    *ret_ms = (double)times[n / 2] / (double)NS_PER_MS;
+    return AS_OK;
+}

@@ -1,0 +1,128 @@
+/* One remark for each column, the one that matters most: a column that is empty is not called
+ * constant, and one that says what the target is is not called an identifier. Each names the option
+ * that helps. */
+#include "data/remarks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define NAME_SHOWN 80
+
+/* The one remark about a column that matters most; -1: none. */
+static int remark_of(const struct look_column *c)
+{
+    if (c->kind == LOOK_EMPTY)
+        return REMARK_EMPTY;
+    if (c->is_target)
+        return REMARK_TARGET;
+    if (c->constant)
+        return REMARK_CONSTANT;
+    if (c->stray)
+        return REMARK_STRAY;
+    if (c->identifier)
+        return REMARK_IDENTIFIER;
+    return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? REMARK_REFUSED : -1;
+}
+
+as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *ret_n,
+                     struct as_err *err)
+{
+    size_t n = 0;
+    struct remark *list = as_calloc(t->n_columns + 2, sizeof *list);
+    if (!list)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        int kind = remark_of(&t->columns[i]);
+        if (kind >= 0)
+            list[n++] = (struct remark){(remark_kind)kind, i};
+    }
+    if (t->n_copies > 0)
+        list[n++] = (struct remark){REMARK_COPIES, SIZE_MAX};
+    if (t->n_classes > 0 && t->rarest == 1)
+        list[n++] = (struct remark){REMARK_RARE, SIZE_MAX};
+    *ret = list;
+    *ret_n = n;
+    return AS_OK;
+}
+
+void remark_count(struct str *b, size_t n)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%zu", n);
+    for (int i = 0; i < len; i++)
+        str_printf(b, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+static void add_stray(const struct look_column *c, struct str *b)
+{
+    remark_count(b, c->n_text);
+    str_puts(b, " of ");
+    remark_count(b, c->n_text + c->n_numbers);
+    str_printf(b, " values %s no number ('%.40s', line %zu); ", c->n_text == 1 ? "is" : "are",
+               c->text, c->text_line);
+    if (c->n_values > DATASET_MAX_CATEGORIES) {
+        str_puts(b, "these are more than 1,024 categories, which are refused");
+    } else {
+        str_puts(b, "treated as ");
+        remark_count(b, c->n_values);
+        str_puts(b, " categories");
+    }
+    str_printf(b, "; --numeric %.*s makes %s missing", NAME_SHOWN, c->name,
+               c->n_text == 1 ? "it" : "them");
+}
+
+static void add_column(const struct look_column *c, remark_kind kind, const char *target,
+                       struct str *b)
+{
+    str_printf(b, "`%.*s`: ", NAME_SHOWN, c->name);
+    switch (kind) {
+    case REMARK_STRAY:
+        add_stray(c, b);
+        return;
+    case REMARK_IDENTIFIER:
+        str_puts(b, "another value in each row, an identifier, which says nothing about new rows");
+        break;
+    case REMARK_REFUSED:
+        str_printf(
+            b,
+            "more than %zu different texts, such as '%.40s' (line %zu), which are refused as "
+            "categories; --text %.*s hashes their words",
+            DATASET_MAX_CATEGORIES, c->text, c->text_line, NAME_SHOWN, c->name);
+        break;
+    case REMARK_EMPTY:
+        str_puts(b, "every value is missing");
+        break;
+    case REMARK_CONSTANT:
+        str_puts(b, "one value in all rows, which says nothing");
+        break;
+    default:
+        str_printf(b,
+                   "its values say what `%.*s` is: is it known when a prediction is needed, or the "
+                   "target under another name?",
+                   NAME_SHOWN, target);
+    }
+    str_printf(b, "%s --drop %.*s leaves it out", kind == REMARK_TARGET ? "" : ";", NAME_SHOWN,
+               c->name);
+}
+
+void remark_format(const struct table_look *t, const struct remark *r, struct str *b)
+{
+    if (r->column != SIZE_MAX) {
+        add_column(&t->columns[r->column], r->kind, t->target, b);
+    } else if (r->kind == REMARK_RARE) {
+        str_printf(b,
+                   "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
+                   NAME_SHOWN, t->target, t->rarest_name);
+    } else {
+        remark_count(b, t->n_copies);
+        str_puts(b, " of ");
+        remark_count(b, t->n_rows);
+        str_printf(
+            b,
+            " rows %s a copy of an earlier one: where both sides of a split have %s, figures "
+            "are too good",
+            t->n_copies == 1 ? "is" : "are", t->n_copies == 1 ? "it" : "them");
+    }
+}

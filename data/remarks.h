@@ -1,0 +1,38 @@
+/* What people should know of a table before a model learns from it, as sentences. */
+#ifndef ASSAY_DATA_REMARKS_H
+#define ASSAY_DATA_REMARKS_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "data/table_look.h"
+
+typedef enum remark_kind {
+    REMARK_STRAY,      /* numbers, and few texts among them */
+    REMARK_IDENTIFIER, /* another value in each row */
+    REMARK_REFUSED,    /* more categories than a column may have */
+    REMARK_EMPTY,      /* every cell is missing */
+    REMARK_CONSTANT,
+    REMARK_TARGET, /* it says what the target is */
+    REMARK_COPIES, /* rows that repeat others */
+    REMARK_RARE    /* a class with one row, which cannot be both learned and tested */
+} remark_kind;
+
+struct remark {
+    remark_kind kind;
+    size_t column; /* of the look; SIZE_MAX: of the table */
+};
+
+/* The remarks of a table, columns in their order, then those of the whole table. *ret is owned by
+ * the caller. AS_E_NOMEM. */
+AS_MUST_CHECK as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *ret_n,
+                                   struct as_err *err);
+
+/* Append a remark as one line without its end. */
+void remark_format(const struct table_look *t, const struct remark *r, struct str *b);
+
+/* Append a count with commas between thousands: 5,404. */
+void remark_count(struct str *b, size_t n);
+
+#endif

@@ -1,0 +1,62 @@
+/* A look at a CSV table before anything is learned from it: of each column what its cells are, how
+ * many values it has, whether it is an identifier, constant, or says what the target is; of the
+ * target the task and the classes; the rows that are copies of others.
+ *
+ * Unlike dataset_inspect() it does not refuse a column that no model can use: it says so, and the
+ * caller leaves it out. data/remarks.h puts what it found into sentences. */
+#ifndef ASSAY_DATA_TABLE_LOOK_H
+#define ASSAY_DATA_TABLE_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/formats/csv_dialect.h"
+
+/* Values of a column that are counted, unless all of its values differ so far. */
+#define TABLE_LOOK_VALUES ((size_t)4096)
+
+/* The kind that dataset_inspect() gives a column; LOOK_EMPTY: every cell is missing. */
+typedef enum look_kind { LOOK_NUMBER, LOOK_CATEGORY, LOOK_DATE, LOOK_TEXT, LOOK_EMPTY } look_kind;
+
+struct look_column {
+    char *name; /* owned */
+    look_kind kind;
+    size_t n_missing, n_numbers, n_text; /* cells; n_text: neither missing nor a number */
+    char *text;                          /* the first of n_text; NULL: none. Owned */
+    size_t text_line;
+    size_t n_values; /* different ones */
+    bool many;       /* there are more than TABLE_LOOK_VALUES: n_values is a lower bound */
+    bool constant;   /* one value in all rows, none missing */
+    bool identifier; /* see table_look.c */
+    bool is_target;  /* its values say what the target is: see table_look.c */
+    bool stray;      /* numbers, and few cells of text among them */
+};
+
+struct table_look {
+    struct csv_dialect dialect;
+    size_t n_rows, n_columns;    /* columns: those that are inputs */
+    struct look_column *columns; /* [n_columns]; owned */
+    char *target;                /* its name, as of dataset_info; owned */
+    size_t n_targets;
+    dataset_task task; /* classification or regression */
+    size_t n_classes;  /* 0: a regression */
+    size_t rarest;     /* rows of the rarest class … */
+    char *rarest_name; /* … and its name; NULL: a regression. Owned */
+    size_t n_copies;   /* rows that repeat an earlier one, the target included */
+};
+
+void table_look_done(struct table_look *t);
+
+/* Read the table through once.
+ *   target, task, options  as for dataset_inspect(); borrowed
+ *   ret                    owned by the caller, untouched on failure
+ * Errors are those of dataset_inspect() about the file, the target and the options. Needs memory
+ * for two hashes of each row, and one of each value of the columns whose values all differ. */
+AS_MUST_CHECK as_status table_look(const char *path, const char *target, dataset_task task,
+                                   const struct dataset_options *options, struct table_look *ret,
+                                   struct as_err *err);
+
+#endif

@@ -1,0 +1,272 @@
+/* The plan of `assay fit` and its sweep, for tables from two rows to a hundred million: whatever
+ * the figures are, the document is one, its ranges are ranges, and the first trials lie in them.
+ * What the scheduler says of such documents is in tests/e2e/test_fit.py. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/yaml_reader.h"
+#include "cli/fit/fit_plan.h"
+#include "cli/fit/fit_sweep.h"
+#include "tests/support/check_main.h"
+
+static struct as_err err;
+
+static const struct fit_facts small = {
+    .rows = 300, .columns = 8, .inputs = 20, .targets = 1, .classes = 2, .rarest = 6};
+static const struct fit_wishes usual = {.time_ms = 540000, .size_bytes = 50000000, .cores = 2};
+
+static struct fit_plan plan_of(const struct fit_facts *f, const struct fit_wishes *w)
+{
+    struct fit_plan p;
+    ck_ok(fit_plan_make(f, w, &p, &err), err);
+    return p;
+}
+
+/* ---- documents ---- */
+
+/* Is the parameter active where the kind is this one? */
+static bool is_active(const json_t *space, const char *kind)
+{
+    const json_t *when = json_object_get(json_object_get(space, "when"), "kind");
+    size_t i;
+    json_t *item;
+    if (!when || as_streq(json_string_value(when), kind))
+        return true;
+    json_array_foreach((json_t *)when, i,
+                       item) if (as_streq(json_string_value(item), kind)) return true;
+    return false;
+}
+
+static bool is_value_of(const json_t *space, const json_t *value)
+{
+    const char *type = json_string_value(json_object_get(space, "type"));
+    size_t i;
+    json_t *item;
+    if (as_streq(type, "constant"))
+        return json_equal(json_object_get(space, "value"), value);
+    json_array_foreach(json_object_get(space, "values"), i,
+                       item) if (json_equal(item, value)) return true;
+    return json_is_number(value) &&
+           json_number_value(value) >= json_number_value(json_object_get(space, "min")) &&
+           json_number_value(value) <= json_number_value(json_object_get(space, "max"));
+}
+
+static void check_ranges(const json_t *spaces)
+{
+    const char *name;
+    json_t *space;
+    json_object_foreach((json_t *)spaces, name, space)
+    {
+        const json_t *min = json_object_get(space, "min");
+        double least = json_number_value(min);
+        ck_assert(!min || least < json_number_value(json_object_get(space, "max")));
+        ck_assert(!as_streq(json_string_value(json_object_get(space, "scale")), "log") ||
+                  least > 0);
+    }
+}
+
+static void check_first_trials(const struct fit_plan *p, const struct fit_facts *f,
+                               const json_t *spaces)
+{
+    JSON_AUTO trials = fit_sweep_first_trials(p, f);
+    size_t i;
+    json_t *trial, *space;
+    const char *name;
+    ck_assert_uint_ge(json_array_size(trials), 3);
+    json_array_foreach(trials, i, trial)
+    {
+        const json_t *params = json_object_get(trial, "params");
+        const char *kind = json_string_value(json_object_get(params, "kind"));
+        size_t active = 0;
+        json_object_foreach((json_t *)spaces, name, space)
+        {
+            if (!is_active(space, kind))
+                continue;
+            active++;
+            ck_assert_msg(is_value_of(space, json_object_get(params, name)), "%s of %s", name,
+                          kind);
+        }
+        ck_assert_uint_eq(active, json_object_size(params));
+    }
+}
+
+static void check_document(const struct fit_plan *p, const struct fit_facts *f)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO tree = NULL;
+    fit_sweep_write(p, f, "x-fit", "x", "assay fit\nx.csv", &b);
+    ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
+    check_ranges(json_object_get(tree, "parameters"));
+    check_first_trials(p, f, json_object_get(tree, "parameters"));
+}
+
+START_TEST(any_figures)
+{
+    static const size_t rows[] = {2, 3, 19, 300, 5404, 100000, 1000000, 100000000};
+    static const size_t columns[] = {1, 2, 14, 784, 65536};
+    static const size_t classes[] = {0, 2, 3, 26, 4096};
+    static const int64_t times[] = {7000, 540000, 86400000},
+                         sizes[] = {1000, 50000000, INT64_C(1) << 40};
+    for (size_t r = 0; r < AS_ARRAY_LEN(rows); r++)
+        for (size_t i = 0; i < 5 * 5 * 3 * 3 * 2 * 2; i++) {
+            size_t c = classes[i / 5 % 5];
+            const struct fit_facts f = {.rows = rows[r],
+                                        .columns = columns[i % 5],
+                                        .inputs = columns[i % 5] * (i % 2 ? 1 : 40),
+                                        .targets = 1,
+                                        .classes = c,
+                                        .rarest = !c      ? 0
+                                                  : i % 3 ? 1
+                                                          : rows[r] / c};
+            const struct fit_wishes w = {.time_ms = times[i / 25 % 3],
+                                         .size_bytes = sizes[i / 75 % 3],
+                                         .cores = i / 225 % 2 ? 1 : 128,
+                                         .groups = i / 450 % 2 ? "a \"b\": #c" : NULL};
+            struct fit_plan p = plan_of(&f, &w);
+            ck_assert(p.folds == 0 || (p.folds >= 2 && p.folds <= f.rows && p.folds <= 20));
+            ck_assert(p.held_out > 0 && p.held_out < 1 && p.row_share > 0 && p.row_share <= 1);
+            ck_assert(p.cpus >= 1 && p.cpus <= w.cores);
+            check_document(&p, &f);
+        }
+}
+END_TEST
+
+/* ---- decisions ---- */
+
+START_TEST(metrics)
+{
+    struct fit_facts f = small;
+    struct fit_wishes w = usual;
+    ck_assert_str_eq(plan_of(&f, &w).metric, "val_auc");
+    ck_assert(plan_of(&f, &w).maximize);
+    w.metric = "val_log_loss";
+    ck_assert_str_eq(plan_of(&f, &w).metric, "val_log_loss");
+    ck_assert(!plan_of(&f, &w).maximize);
+    w.metric = NULL;
+    f.classes = 26;
+    ck_assert_str_eq(plan_of(&f, &w).metric, "val_log_loss");
+    f.classes = 0;
+    ck_assert_str_eq(plan_of(&f, &w).metric, "val_rmse");
+    w.metric = "auc";
+    struct fit_plan p;
+    ck_assert_int_eq(fit_plan_make(&f, &w, &p, &err), AS_E_INVAL);
+    ck_assert_str_eq(err.msg,
+                     "--metric: found 'auc', expected one of rmse, mae, r2, mape: the target "
+                     "is numbers");
+}
+END_TEST
+
+START_TEST(folds_by_rows_and_time)
+{
+    struct fit_facts f = small;
+    struct fit_wishes w = usual;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 6); /* the rarest class is in each */
+    f.rarest = 120;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 10);
+    f.rows = 32561;
+    f.columns = 14;
+    f.rarest = 7841;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
+    w.time_ms = 8000;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    f.rows = 1000000;
+    f.columns = f.inputs = 20;
+    w = usual;
+    struct fit_plan million = plan_of(&f, &w);
+    ck_assert_uint_eq(million.folds, 0);
+    ck_assert_double_eq(million.held_out, 0.1);
+    ck_assert_uint_eq(million.cpus, 2);
+    ck_assert_double_lt(million.row_share, 1);
+    w.time_ms *= 100;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
+    ck_assert_double_eq(plan_of(&f, &w).row_share, 1);
+}
+END_TEST
+
+START_TEST(folds_that_are_asked_for)
+{
+    struct fit_wishes w = usual;
+    struct fit_plan p;
+    w.folds = 20;
+    ck_assert_uint_eq(plan_of(&small, &w).folds, 20);
+    w.folds = 1;
+    ck_assert_uint_eq(plan_of(&small, &w).folds, 0);
+    w.folds = 21;
+    ck_assert_int_eq(fit_plan_make(&small, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--folds: found 21, expected 1 "));
+    w.folds = 5;
+    w.groups = "who";
+    ck_assert_int_eq(fit_plan_make(&small, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--folds: found 5 beside --groups"));
+}
+END_TEST
+
+START_TEST(rare_classes_and_sizes)
+{
+    struct fit_facts f = small;
+    struct fit_wishes w = usual;
+    ck_assert(plan_of(&f, &w).class_weights);
+    w.metric = "log_loss"; /* weights would make its probabilities wrong */
+    ck_assert(!plan_of(&f, &w).class_weights);
+    f.rarest = 140;
+    w.metric = "auc";
+    ck_assert(!plan_of(&f, &w).class_weights);
+    f.rows = 20000;
+    struct fit_plan large = plan_of(&f, &w);
+    w.size_bytes = 2000000;
+    struct fit_plan little = plan_of(&f, &w);
+    ck_assert_double_gt(little.least_weight, large.least_weight);
+    ck_assert_uint_lt(little.leaves, large.leaves);
+}
+END_TEST
+
+/* ---- columns ---- */
+
+START_TEST(columns)
+{
+    struct look_column all[] = {
+        {.name = (char *)"id", .kind = LOOK_NUMBER, .identifier = true, .n_values = 300},
+        {.name = (char *)"age", .kind = LOOK_CATEGORY, .stray = true, .n_values = 62},
+        {.name = (char *)"town", .kind = LOOK_CATEGORY, .n_values = 2000},
+        {.name = (char *)"day", .kind = LOOK_DATE, .n_values = 200},
+        {.name = (char *)"a,b", .kind = LOOK_EMPTY},
+        {.name = (char *)"who", .kind = LOOK_CATEGORY, .n_values = 40},
+        {.name = (char *)"none", .kind = LOOK_EMPTY},
+    };
+    const struct table_look look = {.n_rows = 300,
+                                    .n_columns = AS_ARRAY_LEN(all),
+                                    .columns = all,
+                                    .target = (char *)"y",
+                                    .n_targets = 1,
+                                    .n_classes = 2,
+                                    .rarest = 9};
+    AS_AUTO(fit_columns_done) struct fit_columns c = {0}, none = {0};
+    ck_ok(fit_columns_choose(&look, "who", &c, &err), err);
+    ck_assert_str_eq(str_cstr(&c.drop), "id,none"); /* a,b cannot be in a list */
+    ck_assert_str_eq(str_cstr(&c.numeric), "age");
+    ck_assert_str_eq(str_cstr(&c.text), "town");
+    struct fit_facts f = fit_facts_of(&look, "who");
+    ck_assert_uint_eq(f.columns, 4);
+    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1);
+    ck_assert_int_eq(fit_columns_choose(&look, "when", &none, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--groups: there is no column 'when'"));
+    const struct table_look empty = {.n_columns = 1, .columns = &all[6], .target = (char *)"y"};
+    AS_AUTO(fit_columns_done) struct fit_columns nothing = {0};
+    ck_assert_int_eq(fit_columns_choose(&empty, NULL, &nothing, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "no column says anything about 'y'"));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("fit_plan");
+    TCase *t = tcase_create("fit_plan");
+    tcase_add_test(t, any_figures);
+    tcase_add_test(t, metrics);
+    tcase_add_test(t, folds_by_rows_and_time);
+    tcase_add_test(t, folds_that_are_asked_for);
+    tcase_add_test(t, rare_classes_and_sizes);
+    tcase_add_test(t, columns);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,249 @@
+/* What is said of a table before anything is learned: each case is a file with one defect. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/remarks.h"
+#include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
+
+static struct as_err err;
+static char dir[TEMP_FOLDER_SIZE];
+static char path[64];
+
+static void setup(void)
+{
+    temp_folder_make(dir);
+    (void)snprintf(path, sizeof path, "%s/t.csv", dir);
+}
+
+static void teardown(void)
+{
+    temp_folder_remove(dir);
+}
+
+/* A table of `rows` rows below `header`; row(i) appends the cells of one. */
+static as_status look_at(const char *header, size_t rows, void (*row)(size_t i, struct str *b),
+                         struct table_look *ret)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    const struct dataset_options o = {0};
+    str_printf(&b, "%s\n", header);
+    for (size_t i = 0; i < rows; i++) {
+        row(i, &b);
+        str_putc(&b, '\n');
+    }
+    ck_ok(file_replace(path, str_cstr(&b), b.len, 0644, &err), err);
+    return table_look(path, "y", DATASET_TASK_AUTO, &o, ret, &err);
+}
+
+/* All remarks, a line each. */
+static char *remarks_on(const struct table_look *t)
+{
+    AS_AUTO(as_freep) struct remark *list = NULL;
+    struct str b = {0};
+    size_t n = 0;
+    ck_ok(remarks_of(t, &list, &n, &err), err);
+    for (size_t i = 0; i < n; i++) {
+        remark_format(t, &list[i], &b);
+        str_putc(&b, '\n');
+    }
+    char *text = str_take(&b);
+    return text ? text : as_strdup("");
+}
+
+static void says(const char *header, size_t rows, void (*row)(size_t i, struct str *b),
+                 const char *expected)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at(header, rows, row, &t), err);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_str_eq(found, expected);
+}
+
+/* Pseudo-random, so that no column follows from another. */
+static size_t mixed(size_t i, size_t n)
+{
+    return (size_t)(i * UINT64_C(2654435761) % 4294967291U >> 7) % n;
+}
+
+static void put_stray(size_t i, struct str *b)
+{
+    if (i == 15)
+        str_printf(b, "heavy,%zu", mixed(i, 2));
+    else
+        str_printf(b, "%zu.5,%zu", 20 + mixed(i, 61), mixed(i + 77, 2));
+}
+
+START_TEST(stray_text)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("age,y", 5404, put_stray, &t), err);
+    ck_assert_int_eq(t.columns[0].kind, LOOK_CATEGORY);
+    ck_assert(t.columns[0].stray);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(found,
+                                 "`age`: 1 of 5,404 values is no number ('heavy', line 17); "
+                                 "treated as 62 categories; --numeric age makes it missing"));
+}
+END_TEST
+
+static void put_words(size_t i, struct str *b)
+{
+    static const char *const words[] = {"1", "2", "3+"};
+    str_printf(b, "%s,%zu", words[mixed(i, 3)], mixed(i + 9, 2));
+}
+
+START_TEST(numbers_among_categories_are_no_strays)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("size,y", 300, put_words, &t), err);
+    ck_assert(!t.columns[0].stray);
+}
+END_TEST
+
+static void put_identifiers(size_t i, struct str *b)
+{
+    str_printf(b, "%zu,A-%zu,%zu,%.6f,%zu", 300 - i, i, 7 * i + i * i, (double)mixed(i, 99999) / 7,
+               mixed(i + 5, 2));
+}
+
+START_TEST(identifiers)
+{
+    says("number,code,grows,x,y", 300, put_identifiers,
+         "`number`: another value in each row, an identifier, which says nothing about new rows; "
+         "--drop number leaves it out\n"
+         "`code`: another value in each row, an identifier, which says nothing about new rows; "
+         "--drop code leaves it out\n");
+    says("number,code,customerId,x,y", 19, put_identifiers, ""); /* too few rows to tell */
+}
+END_TEST
+
+static void put_empty(size_t i, struct str *b)
+{
+    str_printf(b, "NA,same,%zu,%zu", mixed(i, 9), mixed(i + 5, 2));
+}
+
+START_TEST(empty_and_constant)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("a,b,c,y", 40, put_empty, &t), err);
+    ck_assert_int_eq(t.columns[0].kind, LOOK_EMPTY);
+    ck_assert(t.columns[1].constant && !t.columns[2].constant);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(found, "`a`: every value is missing; --drop a leaves it out"));
+    ck_assert_ptr_nonnull(
+        strstr(found, "`b`: one value in all rows, which says nothing; --drop b"));
+}
+END_TEST
+
+static void put_leak(size_t i, struct str *b)
+{
+    size_t y = mixed(i, 2);
+    str_printf(b, "%s,%zu,%zu,%s", y ? "paid" : "due", mixed(i + 3, 2), mixed(i, 40),
+               y ? "yes" : "no");
+}
+
+static void put_copy(size_t i, struct str *b)
+{
+    double y = (double)mixed(i, 99991) / 8;
+    str_printf(b, "%.6f,%.3f,%.3f", 3 * y - 7, y + (double)mixed(i + 1, 100), y);
+}
+
+START_TEST(columns_that_say_the_target)
+{
+    AS_AUTO(table_look_done) struct table_look classes = {0}, numbers = {0};
+    ck_ok(look_at("state,other,x,y", 400, put_leak, &classes), err);
+    ck_assert(classes.columns[0].is_target && !classes.columns[1].is_target);
+    ck_ok(look_at("metres,noisy,y", 200, put_copy, &numbers), err);
+    ck_assert_int_eq(numbers.task, DATASET_REGRESSION);
+    ck_assert(numbers.columns[0].is_target && !numbers.columns[1].is_target);
+    AS_AUTO(as_freep) char *found = remarks_on(&classes);
+    ck_assert_ptr_nonnull(strstr(found, "`state`: its values say what `y` is"));
+}
+END_TEST
+
+static void put_copies(size_t i, struct str *b)
+{
+    str_printf(b, "%zu.25,%s", i % 50, i % 50 == 0 ? "rare" : i % 2 ? "a" : "b");
+}
+
+static void put_rare(size_t i, struct str *b)
+{
+    str_printf(b, "%zu.25,%s", i, i == 7 ? "once" : i % 2 ? "a" : "b");
+}
+
+START_TEST(rows_and_classes)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("x,y", 120, put_copies, &t), err);
+    ck_assert_uint_eq(t.n_copies, 70);
+    ck_assert_uint_eq(t.n_classes, 3);
+    ck_assert_uint_eq(t.rarest, 3);
+    ck_assert_str_eq(t.rarest_name, "rare");
+    says("x,y", 60, put_rare,
+         "`y`: the class 'once' has one row, and cannot be both learned and tested\n");
+}
+END_TEST
+
+static void put_many(size_t i, struct str *b)
+{
+    str_printf(b, "town %zu,%zu,2024-03-%02zu,one of %zu long words,%zu", i / 2, mixed(i, 50),
+               1 + i % 28, i, mixed(i + 8, 2));
+}
+
+START_TEST(kinds_and_too_many_categories)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("town,n,day,words,y", 3000, put_many, &t), err);
+    static const look_kind kinds[] = {LOOK_CATEGORY, LOOK_NUMBER, LOOK_DATE, LOOK_TEXT};
+    for (size_t i = 0; i < AS_ARRAY_LEN(kinds); i++)
+        ck_assert_int_eq(t.columns[i].kind, kinds[i]);
+    ck_assert_uint_eq(t.columns[0].n_values, 1500);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(found, "`town`: more than 1024 different texts, such as 'town 0' "
+                                        "(line 2), which are refused as categories; --text town"));
+}
+END_TEST
+
+static void put_two(size_t i, struct str *b)
+{
+    str_printf(b, "%zu,%zu,%zu", i, i, i % 2);
+}
+
+static void put_gap(size_t i, struct str *b)
+{
+    str_printf(b, "%zu,%s", i, i == 3 ? "" : "a");
+}
+
+START_TEST(refused)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_assert_int_eq(look_at("a,a,y", 5, put_two, &t), AS_E_INVAL);
+    ck_assert_str_eq(err.msg,
+                     "line 1: columns 1 and 2 have one name, 'a', by which a model knows a "
+                     "column: rename one, or leave both out (drop)");
+    ck_assert_int_eq(look_at("a,y", 9, put_gap, &t), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "column 'y', line 5: the cell is empty"));
+    ck_assert_int_eq(look_at("a,z", 9, put_gap, &t), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "there is no target column 'y'"));
+    ck_assert_int_eq(look_at("a,y", 1, put_gap, &t), AS_E_INVAL);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("table_look");
+    TCase *t = tcase_create("table_look");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, stray_text);
+    tcase_add_test(t, numbers_among_categories_are_no_strays);
+    tcase_add_test(t, identifiers);
+    tcase_add_test(t, empty_and_constant);
+    tcase_add_test(t, columns_that_say_the_target);
+    tcase_add_test(t, rows_and_classes);
+    tcase_add_test(t, kinds_and_too_many_categories);
+    tcase_add_test(t, refused);
+    suite_add_tcase(s, t);
+    return s;
+}

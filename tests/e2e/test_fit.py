@@ -1,0 +1,220 @@
+"""`assay fit`: from a messy table to a model, where no server runs before. The commands that it prints work when they
+are pasted, the document that --print shows is one that `assay run` takes, and bad input is refused by its name.
+
+Few trials and much time, so that a slow machine gives the same result."""
+import contextlib
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from harness import ASSAY, BUILD, PATIENCE_S, Assay
+
+
+PROGRAM = """
+import assay, importlib.util, os
+rows = [{"id": 9000 + i, "age": i * 7919 % 61 if i % 20 else None, "town": "Ulm" if i * 104729 % 11 < 5 else "Bern, west"} for i in range(200)]
+for row in rows:
+    row["again"] = (row["age"] or 30) + 25 * (row["town"] == "Ulm") + row["id"] * 7907 % 23 > 55
+model = assay.fit(rows, "again", trials=2, name="rows", time="5m", verbose=False)
+assert model.metric == "auc" and model.interval[0] < model.score <= model.interval[1] and model.classes == [False, True], model
+assert any("`id`: another value in each row" in r for r in model.remarks), model.remarks
+unlabelled = [{k: v for k, v in row.items() if k != "again"} for row in rows[:9]]
+found = model.predict(unlabelled)
+shares = model.predict_proba(unlabelled)
+assert [p[1] > 0.5 for p in shares] == found and all(abs(sum(p) - 1) < 1e-5 for p in shares), (found, shares)
+assert sum(a == row["again"] for a, row in zip(found, rows)) >= 6, found
+assert [t["value"] for t in model.leaderboard()] == sorted((t["value"] for t in model.leaderboard()), reverse=True)
+model.save("rows.safetensors")
+folder = model._folder
+del model
+assert os.path.getsize("rows.safetensors") > 0 and not os.path.exists(folder)
+for bad, words in ((lambda: assay.fit(rows, "agin"), "there is no column 'agin'"), (lambda: assay.fit(7, "y"), "the table is int"),
+                   (lambda: assay.fit({"a": [1, 2], "b": [1]}, "b"), "[1, 2] rows"), (lambda: assay.fit(rows, [1, 2]), "2 values for 200 rows"),
+                   (lambda: assay.fit(rows, "again", metric="rmse"), "--metric: found 'rmse'")):
+    try:
+        bad()
+        raise SystemExit("not refused: " + words)
+    except assay.AssayError as e:
+        assert words in str(e), e
+if importlib.util.find_spec("pandas"):
+    import numpy, pandas
+    frame = pandas.DataFrame(rows, index=range(500, 700))
+    model = assay.fit(frame, "again", trials=1, name="frame", time="5m", test=frame[:40], verbose=False)
+    assert model.test > 0.5 and list(model.predict(frame[:3]).index) == [500, 501, 502] and len(model.leaderboard()) == 1
+    x = numpy.array([[i % 13, i * 7919 % 61] for i in range(200)], dtype=float)
+    model = assay.fit(x, x[:, 0] * 2.5 + x[:, 1] / 7, trials=1, name="array", time="5m", verbose=False)
+    assert model.predict(x[:4]).shape == (4,) and model.metric == "rmse" and model.classes is None
+"""
+
+
+def write_table(path, rows, separator=";"):
+    """Identifiers, a text among numbers, decimal commas, dates, quoted separators, gaps, a rare class."""
+    with open(path, "w") as f:
+        f.write(separator.join(["id", "age", "income", "joined", "town", "same", "churn"]) + "\n")
+        for i in range(rows):
+            m = i * 2654435761 % 4294967291
+            town = ("Rome", '"Ulm; east"', "Oslo", "")[m // 7 % 4]
+            cells = [str(5000 + i), "heavy" if i == 17 else str(20 + m // 11 % 60), f"{m % 9000 / 7 + 0.5:.2f}".replace(".", ","),
+                     f"20{10 + m % 12}-0{1 + m % 9}-1{m // 3 % 9}", town, "x", "yes" if town == "Oslo" and m % 5 == 0 else "no"]
+            f.write(separator.join(cells) + "\n")
+
+
+def write_numbers(path, rows):
+    with open(path, "w") as f:
+        f.write("a,b,y\n")
+        for i in range(rows):
+            m = i * 2654435761 % 4294967291
+            f.write(f"{m % 977 / 10},{m % 13},{(m % 977) ** 2 / 50 + m % 13}\n")
+
+
+def fit(assay, work, *args, check=True):
+    done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env=assay.env, cwd=work, timeout=2 * PATIENCE_S)
+    assert not check or done.returncode == 0, (args, done.stdout, done.stderr)
+    return done
+
+
+def check_start(assay, work):
+    """Nothing runs: `assay up` is started, and goes on."""
+    done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--output", "churn.model")
+    for words in ("`id`: another value in each row", "`age`: 1 of 300 values is no number ('heavy', line 19); treated as",
+                  "Left out: id,same", "Taken as numbers, and as missing where they are none: age", "No server runs"):
+        assert words in done.stderr, (words, done.stderr)
+    pid = int(re.search(r"`kill (\d+)` ends it", done.stderr).group(1))
+    report = done.stdout
+    assert re.search(r"^Score +auc 0\.\d+ \(90 % interval \S+ to \S+\), 300 rows", report, re.M), report
+    assert re.search(r"^Model +my-table@1, ", report, re.M) and re.search(r"^One row +\S+ ms$", report, re.M), report
+    return pid, report
+
+
+def command(report, name):
+    """What stands behind a label, without the words in brackets behind it."""
+    return re.search(rf"^{name} +(assay .*?)(   \(.*)?$", report, re.M).group(1)
+
+
+def check_commands(assay, work, report):
+    shell = dict(assay.env, PATH=os.path.dirname(ASSAY) + ":" + os.environ["PATH"])
+    run = lambda text: subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=shell, cwd=work, timeout=PATIENCE_S)
+    predicted = run(command(report, "Predict"))
+    assert predicted.returncode == 0, predicted.stderr
+    assert {row["prediction"] for row in csv.DictReader(predicted.stdout.splitlines())} <= {"yes", "no"}
+    exported = run(command(report, "Export"))
+    assert exported.returncode == 0, exported.stderr
+    serve = command(report, "Serve").split()
+    assert serve[:2] == ["assay", "serve"], serve
+    address = os.path.join(work, "address")
+    with subprocess.Popen([ASSAY, *serve[1:], "--listen", "127.0.0.1:0", "--address-file", address], env=shell, cwd=work,
+                          stderr=subprocess.DEVNULL) as server:
+        try:
+            assay.wait(lambda: os.path.exists(address) and open(address).read(), "assay serve")
+            with urllib.request.urlopen(open(address).read().strip() + "/v2/health/live", timeout=PATIENCE_S) as answer:
+                assert answer.status == 200
+        finally:
+            server.terminate()
+
+
+def check_documents(assay, work):
+    """What --print shows is a document of this server; nothing else is done."""
+    before = len(json.loads(assay.cli("sweeps", "--json").stdout)["items"])
+    for args in (["--size", "100k"], ["--groups", "joined", "--time", "1d", "--metric", "f1"], ["--folds", "1", "--size", "1GB"]):
+        printed = fit(assay, work, "My Table.csv", "--target", "churn", *args, "--print").stdout
+        with open(os.path.join(work, "printed.yaml"), "w") as f:
+            f.write(printed)
+        assay.cli("run", os.path.join(work, "printed.yaml"), "--paused")
+    assert len(json.loads(assay.cli("sweeps", "--json").stdout)["items"]) == before + 3
+
+
+def check_numbers(assay, work):
+    """A regression with test rows, as JSON, on the server that runs."""
+    done = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "2", "--time", "5m", "--json")
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert (report["model"], report["version"], report["metric"]) == ("numbers", 1, "rmse"), report
+    assert report["interval"]["low"] < report["value"] < report["interval"]["high"], report
+    assert report["test"]["value"] > 0 and report["size"] > 0 and report["row_ms"] > 0, report
+    document = assay.sweep(report["sweep"])["document"]
+    assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
+
+
+def check_python(assay, work):
+    """assay.fit(): tables of the language itself, and of pandas and numpy where they are installed."""
+    program = os.path.join(work, "program.py")
+    with open(program, "w") as f:
+        f.write(PROGRAM)
+    done = subprocess.run([sys.executable, "-W", "error", program], capture_output=True, text=True, cwd=work, timeout=2 * PATIENCE_S,
+                          env=dict(assay.env, PYTHONPATH=os.path.join(BUILD, "clients", "python")))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_refused(assay, work):
+    with open(os.path.join(work, "twice.csv"), "w") as f:
+        f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
+    for args, words in (
+        (["numbers.csv"], "expected --target COLUMN"),
+        (["numbers.csv", "--target", "z"], "there is no target column 'z'; the columns are: a, b, y"),
+        (["numbers.csv", "--target", "y", "--metric", "auc"], "--metric: found 'auc', expected one of rmse, mae, r2, mape"),
+        (["numbers.csv", "--target", "y", "--groups", "who"], "--groups: there is no column 'who'"),
+        (["numbers.csv", "--target", "y", "--folds", "99"], "--folds: found 99, expected 1"),
+        (["numbers.csv", "--target", "y", "--time", "2s"], "--time: found 2000 ms, expected 10s or more"),
+        (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
+        (["My Table.csv", "--target", "churn", "--groups", "town"], "--groups: column 'town' lacks "),
+        (["none.csv", "--target", "y"], "none.csv"),
+        (["twice.csv", "--target", "y"], "columns 1 and 2 have one name, 'a'"),
+    ):
+        done = fit(assay, work, *args, check=False)
+        assert done.returncode != 0 and words in done.stderr, (args, done.stderr)
+
+
+class Started:
+    """The `assay up` that is nobody's child: enough of a Popen for the harness."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def poll(self):
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        while self.poll() is None:  # its own stop has a limit of fifteen seconds
+            time.sleep(0.05)
+
+
+def main():
+    assay = Assay()  # for its folder and cluster: `assay fit` starts the rest
+    work = tempfile.mkdtemp(prefix="assay-fit-")
+    assay.give_cluster()
+    assay.env = {k: v for k, v in os.environ.items() if k not in ("ASSAY_SERVER", "ASSAY_PROFILE", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE")}
+    assay.env.update(ASSAY_DATA=assay.data, XDG_STATE_HOME=assay.data, HOME=assay.data)
+    write_table(os.path.join(work, "My Table.csv"), 300)
+    write_numbers(os.path.join(work, "numbers.csv"), 200)
+    write_numbers(os.path.join(work, "numbers-test.csv"), 40)
+    try:
+        check_refused(assay, work)
+        pid, report = check_start(assay, work)
+        assay.up = Started(pid)
+        note = json.load(open(os.path.join(assay.data, "assay", "up", f"{pid}.json")))
+        assay.url, assay.token = note["url"].rstrip("/"), open(note["token_file"]).read().strip()
+        check_commands(assay, work, report)
+        check_documents(assay, work)
+        check_numbers(assay, work)
+        check_python(assay, work)
+    finally:
+        if assay.up:
+            assay.up.end()
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(assay.data, ignore_errors=True)
+
+
+main()
