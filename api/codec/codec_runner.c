@@ -210,6 +210,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
     out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
     out_child(&o, "forks", r->keep_every ? forks_encode(r) : json_null());
+    out_str(&o, "token", r->token);
     json_decref(files);
     return out_end(&o);
 }

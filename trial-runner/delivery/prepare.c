@@ -393,6 +393,17 @@ static as_status set_environment(struct attempt *a, const json_t *trial, struct 
     return st;
 }
 
+/* Where the API is, and the token of this attempt, for a program. The built-in trainer needs
+ * neither. */
+static as_status set_api(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->launch.spec.env;
+    if (!a->claimed.token || !json_is_array(json_object_get(a->claimed.trial, "command")))
+        return AS_OK;
+    as_status st = child_env_set(e, "ASSAY_SERVER", a->options->server, err);
+    return st < 0 ? st : child_env_set(e, "ASSAY_TOKEN", a->claimed.token, err);
+}
+
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
 static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_err *err)
 {
@@ -412,7 +423,7 @@ static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_e
         (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
         return st;
     if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0 ||
-        (st = require_gpu(a, err)) < 0)
+        (st = require_gpu(a, err)) < 0 || (st = set_api(a, err)) < 0)
         return st;
     return child_env_set_threads(e, a->claimed.cpus, a->options->slots, err);
 }
