@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What stands around a trial: the token of its attempt is all that its program can show to the API. Real processes of
-a runner, alone and as ranks of a gang."""
+"""What stands around a trial: the token of its attempt is all that its program can show to the API; it has no
+privileges to gain, a folder of its own for temporary files, and nothing that it starts outlives it where the host allows
+control groups. Real processes of a runner, alone and as ranks of a gang."""
 import json
 import os
 import tempfile
@@ -30,6 +31,20 @@ seen = {"token": token, "sweep": ask(f"/v1/sweeps/{sweep}"), "trial": ask(own), 
         "names": sorted(n for n in os.environ if n.startswith("ASSAY_"))}
 json.dump(seen, open(os.path.join(os.environ["ASSAY_ARTIFACTS"], "seen.json"), "w"))
 """
+# Leaves a process behind that nothing connects with the trial, and says what stands around itself.
+LEAVES = """
+import json, os, subprocess, tempfile
+left = subprocess.run(["setsid", "-f", "env", "-i", "sh", "-c", 'echo $$ >"$0"; exec sleep 600',
+                       os.path.join(os.environ["ASSAY_ARTIFACTS"], "left")])
+while not os.path.exists(os.path.join(os.environ["ASSAY_ARTIFACTS"], "left")):
+    pass
+kept = tempfile.mkdtemp()
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+json.dump({"tmp": kept, "folder": os.environ["TMPDIR"], "mode": os.stat(os.environ["TMPDIR"]).st_mode & 0o7777,
+           "new": status["NoNewPrivs"].strip(), "caps": status["CapEff"].strip()},
+          open(os.path.join(os.environ["ASSAY_ARTIFACTS"], "seen.json"), "w"))
+open(os.environ["ASSAY_REPORT"], "a").write('{"loss": 1}\\n')
+"""
 DOCUMENT = {"metric": {"name": "loss", "goal": "minimize"}, "parameters": {"x": {"type": "int", "min": 1, "max": 9}},
             "limits": {"max_trials": 1, "max_restarts": 0}}
 
@@ -38,6 +53,14 @@ def artifact(assay, sweep, name):
     files = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/artifacts")["items"]
     digest, = [f["sha256"] for f in files if f["path"] == name]
     return json.loads(assay.call("GET", f"/v1/blobs/{digest}"))
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 def run(assay, name, program, **more):
@@ -78,13 +101,44 @@ def token_of_a_rank(assay, program):
     assert seen["report"][0] == 422 and "rank 0" in seen["report"][1]["detail"], seen["report"]
 
 
+def walls_of_a_trial(assay, program):
+    sweep, _ = run(assay, "walls", program)
+    seen, left = artifact(assay, sweep, "seen.json"), artifact(assay, sweep, "left")
+    walls = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0")["attempts"][0]["walls"]
+    runner, = assay.call("GET", "/v1/runners")["items"]
+    assert runner["walls"] == walls and {"no_new_privileges", "private_tmp"} <= set(walls), (runner, walls)
+    assert seen["new"] == "1" and int(seen["caps"], 16) == 0, seen
+    assert seen["mode"] == 0o700 and seen["tmp"].startswith(seen["folder"] + "/"), seen
+    assert not os.path.exists(seen["folder"]), seen  # it went with the attempt
+    shown = assay.cli("trial", f"{sweep}/0").stdout
+    assert "no new privileges" in shown, shown
+    if "cgroup" in walls:
+        assert not is_running(left), left
+    else:
+        os.kill(left, 9)
+        print("this host allows no control group")
+
+
+def walls_of_ranks(assay, program):
+    sweep, _ = run(assay, "walled-ranks", program, resources={"ranks": 2})
+    walls = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0")["attempts"][0]["walls"]
+    assert "no_new_privileges" in walls, walls
+    if "cgroup" not in walls:
+        os.kill(artifact(assay, sweep, "left"), 9)
+
+
 def main():
+    for name in ("TMPDIR", "ASSAY_RUNNER_WORK"):
+        os.environ.pop(name, None)
     with tempfile.TemporaryDirectory(prefix="assay-walls-") as folder, Assay(runners=1, slots=2) as assay:
-        program = os.path.join(folder, "asks.py")
-        with open(program, "w") as f:
-            f.write(ASKS)
-        token_of_an_attempt(assay, program)
-        token_of_a_rank(assay, program)
+        asks, leaves = os.path.join(folder, "asks.py"), os.path.join(folder, "leaves.py")
+        for path, text in ((asks, ASKS), (leaves, LEAVES)):
+            with open(path, "w") as f:
+                f.write(text)
+        token_of_an_attempt(assay, asks)
+        token_of_a_rank(assay, asks)
+        walls_of_a_trial(assay, leaves)
+        walls_of_ranks(assay, leaves)
     print("ok")
 
 
