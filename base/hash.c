@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -50,6 +51,15 @@ as_status sha256_end(struct sha256 *h, uint8_t ret[SHA256_BYTES], struct as_err 
     unsigned n = 0;
     if (EVP_DigestFinal_ex(h->ctx, ret, &n) != 1 || n != SHA256_BYTES)
         return as_fail(err, AS_E_INTERNAL, "libcrypto failed to end a digest");
+    return AS_OK;
+}
+
+as_status hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
+                      uint8_t ret[SHA256_BYTES], struct as_err *err)
+{
+    unsigned n = 0;
+    if (!HMAC(EVP_sha256(), key, (int)key_len, bytes, len, ret, &n))
+        return as_fail_nomem(err);
     return AS_OK;
 }
 

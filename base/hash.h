@@ -39,6 +39,10 @@ AS_MUST_CHECK as_status sha256_of_fd(int fd, sha256_piece_fn on_piece, void *arg
 void hex_format(const uint8_t *bytes, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
 bool sha256_hex_valid(const char *s);                         /* 64 lower-case digits */
 
+/* HMAC-SHA-256 (RFC 2104). AS_E_NOMEM. */
+AS_MUST_CHECK as_status hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
+                                    uint8_t ret[SHA256_BYTES], struct as_err *err);
+
 /* Are the bytes equal? Takes time that depends on len alone, so it leaks no secret. */
 bool hash_equal(const void *a, const void *b, size_t len);
 

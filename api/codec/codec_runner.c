@@ -34,6 +34,7 @@ static json_t *runner_encode(const struct runner_row *r)
     out_str(&o, "machine", r->machine);
     out_str(&o, "job", r->job);
     out_str(&o, "fleet", r->fleet);
+    out_json(&o, "walls", r->walls ? r->walls : "null");
     out_bool(&o, "draining", r->is_draining);
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
@@ -210,6 +211,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
     out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
     out_child(&o, "forks", r->keep_every ? forks_encode(r) : json_null());
+    out_str(&o, "token", r->token);
     json_decref(files);
     return out_end(&o);
 }
@@ -385,6 +387,34 @@ static as_status faults_decode(struct json_fields *f, struct arena *a, const cha
     return AS_OK;
 }
 
+#define WALLS_MAX 32
+#define WALL_CHARS "abcdefghijklmnopqrstuvwxyz_"
+
+/* *ret is the list as JSON in the arena, or NULL if the field is absent. A later runner may know
+ * words that this server does not. */
+static as_status walls_decode(struct json_fields *f, struct arena *a, const char **ret,
+                              struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "walls", JSON_OPTIONAL, &list, err);
+    if (st < 0 || !list)
+        return st;
+    if (json_array_size(list) > WALLS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/walls", "%zu words, at most %d",
+                          json_array_size(list), WALLS_MAX);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        const char *word = json_string_value(json_array_get(list, i));
+        size_t len = word ? strlen(word) : 0;
+        json_pointer_index("/walls", i, pointer);
+        if (len < 1 || len > 40 || strspn(word, WALL_CHARS) != len)
+            return as_fail_at(err, AS_E_INVAL, pointer, "expected a word of [a-z_]{1,40}");
+    }
+    AS_AUTO(as_freep) char *text = json_format(list);
+    *ret = text ? arena_strdup(a, text) : NULL;
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
 as_status runner_register_decode(const json_t *doc, struct arena *a, struct runner_register *ret,
                                  struct as_err *err)
 {
@@ -403,6 +433,7 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
         (st = json_fields_bool(&f, "shares_machine", JSON_OPTIONAL, &r.shares, err)) < 0 ||
         (st = json_fields_text(&f, "job", JSON_OPTIONAL, 1, RUNNER_JOB_MAX, &r.job, err)) < 0 ||
         (st = json_fields_text(&f, "fleet", JSON_OPTIONAL, 1, 63, &r.fleet, err)) < 0 ||
+        (st = walls_decode(&f, a, &r.walls, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
         (st = refs_decode(&f, "resume", JSON_OPTIONAL, true, a, &resume, err)) < 0 ||

@@ -111,6 +111,7 @@ static json_t *attempt_encode(const struct attempt_row *r)
     out_str(&o, "reason", r->reason);
     out_i64_or_null(&o, "exit_code", r->has_exit_code, r->exit_code);
     out_i64_or_null(&o, "ran_ms", r->has_ran, r->ran_ms);
+    out_json(&o, "walls", r->walls ? r->walls : "null");
     return out_end(&o);
 }
 

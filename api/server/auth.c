@@ -37,6 +37,7 @@ struct bucket {
 
 struct auth {
     struct store *db;
+    struct attempt_key *attempts;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t has_work;
     struct slot slots[CACHE_SLOTS];
@@ -52,12 +53,14 @@ struct auth {
 
 static void *look_tokens_up(void *arg);
 
-as_status auth_create(struct store *db, size_t bad_tokens, struct auth **ret, struct as_err *err)
+as_status auth_create(struct store *db, struct attempt_key *attempts, size_t bad_tokens,
+                      struct auth **ret, struct as_err *err)
 {
     AS_AUTO(auth_freep) struct auth *a = as_calloc(1, sizeof *a);
     if (!a)
         return as_fail(err, AS_E_NOMEM, "out of memory for the tokens");
     a->db = db;
+    a->attempts = attempts;
     a->bad_tokens = bad_tokens;
     a->last = &a->first;
     (void)pthread_mutex_init(&a->lock, NULL); /* neither can fail with defaults on Linux */
@@ -187,6 +190,8 @@ static size_t take_waiting_locked(struct auth *a, struct auth_check *ret[AUTH_BA
 static void remember_locked(struct auth *a, const struct token_check *t, int64_t now)
 {
     struct slot s = {.who = t->who};
+    if (t->who.role == ROLE_TRIAL)
+        return;
     int64_t keep_ms = t->who.left_ms < AUTH_CACHE_MS ? t->who.left_ms : AUTH_CACHE_MS;
     s.until_ns = now + keep_ms * NS_PER_MS;
     s.known_ns = now + AUTH_KNOWN_MS * NS_PER_MS;
@@ -214,6 +219,8 @@ static void look_up_batch(struct auth *a, struct auth_check *const *checks, size
     for (size_t i = 0; i < n; i++)
         tokens[i].text = checks[i]->token;
     as_status st = token_verify_all(a->db, tokens, n, &err);
+    if (st == AS_OK)
+        st = attempt_tokens_verify(a->attempts, tokens, n, &err);
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < n; i++) {
         if (st != AS_OK)

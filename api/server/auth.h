@@ -5,7 +5,9 @@
  * valid. All other tokens are looked up by one thread, which takes what waits, up to AUTH_BATCH
  * tokens, in one query. So guesses cost the database little, and nobody has to be refused unseen: a
  * token that is valid is always found, whatever else its address has sent, also just after a start.
- * The limit of an address decides only how a token that was not found is answered. */
+ * The limit of an address decides only how a token that was not found is answered.
+ *
+ * The token of an attempt is never in the cache: it ends with its attempt (attempt_tokens.h). */
 #ifndef ASSAY_API_SERVER_AUTH_H
 #define ASSAY_API_SERVER_AUTH_H
 
@@ -13,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "scheduler/services/attempt_tokens.h"
 #include "scheduler/services/tokens.h"
 #include "scheduler/store/store.h"
 
@@ -34,10 +37,10 @@ struct auth_check {
     bool is_one_too_many; /* of AS_E_DENIED: its address has sent too many of them */
 };
 
-/* db is borrowed. bad_tokens: how many tokens that are not valid one address may send in a minute
- * before the answer to them changes; 0: any. AS_E_NOMEM. */
-AS_MUST_CHECK as_status auth_create(struct store *db, size_t bad_tokens, struct auth **ret,
-                                    struct as_err *err);
+/* db and attempts are borrowed. bad_tokens: how many tokens that are not valid one address may send
+ * in a minute before the answer to them changes; 0: any. AS_E_NOMEM. */
+AS_MUST_CHECK as_status auth_create(struct store *db, struct attempt_key *attempts,
+                                    size_t bad_tokens, struct auth **ret, struct as_err *err);
 /* No token may be looked up any more. NULL is fine. */
 void auth_free(struct auth *a);
 AS_DEFINE_FREEP(struct auth, auth_free)

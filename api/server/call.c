@@ -26,7 +26,7 @@ const char *call_param(const struct call *c, const char *name)
         if (strncmp(s, name, len) == 0 && s[len] == '}')
             return c->params[n];
     }
-    return ""; /* a bug: the route has no such parameter. The tests of the routes find it. */
+    return ""; /* the route has no such parameter */
 }
 
 bool call_read_i64(const char *s, int64_t min, int64_t max, int64_t *ret)

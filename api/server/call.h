@@ -28,6 +28,7 @@
 #define RUNNER_SECRET_MIN 32
 #define RUNNER_SECRET_MAX 128
 
+struct attempt_key;
 struct dispatch;
 struct server;
 struct table_cache;
@@ -49,6 +50,7 @@ struct call {
     struct result_cache *results; /* borrowed */
     struct table_cache *tables;   /* borrowed */
     struct trial_orders *orders;  /* borrowed */
+    struct attempt_key *attempts; /* borrowed */
     struct principal who;         /* set for routes that need a token */
     struct faults faults;         /* of the body, if its parser notes all of them; owned */
     json_t *body;                 /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
@@ -74,7 +76,7 @@ struct call {
 
 /* ---- decode ---- */
 
-/* A path parameter as text. Its value is not checked. Never NULL. */
+/* A path parameter as text; "" if the route has none of that name. Its value is not checked. */
 const char *call_param(const struct call *c, const char *name);
 /* Read a decimal number in [min, max] from the head of a request. Each number has one spelling: no
  * plus sign, no leading zeros, no blanks. Returns false and leaves *ret for any other text. */

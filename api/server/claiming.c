@@ -1,6 +1,7 @@
 #include "api/server/claiming.h"
 
 #include "base/clock.h"
+#include "scheduler/services/attempt_tokens.h"
 
 void claiming_begin(struct call *c, struct claim_request *req, int64_t wait_ms,
                     struct commit_member *m)
@@ -33,4 +34,20 @@ bool claiming_waits(struct call *c, const struct claim_request *req, int64_t wai
         return false;
     call_wait(c, list->sweep_key ? list->sweep_key : WAITING_CLAIMS);
     return true;
+}
+
+as_status claiming_add_tokens(struct call *c, const struct claim_list *list, struct as_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct claimed_row *r = &list->rows[i];
+        const struct attempt_name name = {r->sweep_key, r->number, r->attempt};
+        char text[TOKEN_TEXT_SIZE];
+        as_status st = attempt_token_make(c->attempts, &name, text, err);
+        if (st < 0)
+            return st;
+        r->token = arena_strdup(c->arena, text);
+        if (!r->token)
+            return as_fail_nomem(err);
+    }
+    return AS_OK;
 }

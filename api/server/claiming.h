@@ -16,6 +16,11 @@ void claiming_begin(struct call *c, struct claim_request *req, int64_t wait_ms,
 bool claiming_waits(struct call *c, const struct claim_request *req, int64_t wait_ms,
                     const struct claim_list *list);
 
+/* Give each trial of the answer the token of its attempt. AS_E_UNAVAILABLE: repeat the claim, which
+ * reads its trials again. */
+AS_MUST_CHECK as_status claiming_add_tokens(struct call *c, const struct claim_list *list,
+                                            struct as_err *err);
+
 /* Wake others, if the claim left something for them. */
 void claiming_wake(struct call *c, const struct claim_list *list);
 

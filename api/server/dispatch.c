@@ -170,6 +170,22 @@ static void expect_body(struct call *c)
     }
 }
 
+/* Is a path parameter absent from the route, or this number in its one spelling? */
+static bool is_number_of_path(const struct call *c, const char *name, int64_t want)
+{
+    int64_t n = 0;
+    const char *given = call_param(c, name);
+    return !*given || (call_read_i64(given, 0, INT32_MAX, &n) && n == want);
+}
+
+/* The token of an attempt reaches its own sweep, trial and attempt, and nothing else. */
+static bool is_of_own_attempt(const struct call *c)
+{
+    return as_streq(call_param(c, "sweep"), c->who.sweep) &&
+           is_number_of_path(c, "number", c->who.number) &&
+           is_number_of_path(c, "attempt", c->who.attempt);
+}
+
 /* The token is valid. Check its role and the rest of the head, then prepare for the body. */
 static void check_rest_of_head(struct call *c)
 {
@@ -177,6 +193,12 @@ static void check_rest_of_head(struct call *c)
     if (c->route->roles && !auth_allows(c->route->roles, &c->who)) {
         fail_call_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
                        "the role of this token does not allow this");
+        return;
+    }
+    if (c->route->roles && c->who.role == ROLE_TRIAL && !is_of_own_attempt(c)) {
+        fail_call_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
+                       "the token of an attempt is good for this attempt, its trial and its sweep "
+                       "alone");
         return;
     }
     if (!check_query(c) || !check_media_type(c))
@@ -322,6 +344,7 @@ static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
     c->results = d->results;
     c->tables = d->tables;
     c->orders = d->orders;
+    c->attempts = d->attempts;
     choose_request_id(c);
     x->app = c;
     return c;

@@ -15,6 +15,7 @@
 
 #define DISPATCH_JSON_MAX ((int64_t)1 << 20) /* bytes of a JSON body */
 
+struct attempt_key;
 struct auth;
 struct call;
 struct committer;
@@ -38,6 +39,7 @@ struct dispatch {
     struct result_cache *results;
     struct table_cache *tables;
     struct trial_orders *orders;
+    struct attempt_key *attempts; /* makes the tokens of attempts */
     struct auth *auth;
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
     struct pool *slow_pool, *view_pool, *urgent_pool, *beat_pool, *pool;

@@ -11,7 +11,7 @@
 static as_status read_ref(const struct call *c, struct attempt_ref *ret,
                           struct attempt_writer *ret_by, struct as_err *err)
 {
-    *ret_by = (struct attempt_writer){0};
+    *ret_by = (struct attempt_writer){.is_trial = c->who.role == ROLE_TRIAL};
     struct attempt_ref ref = {.sweep = call_param(c, "sweep")};
     as_status st = call_param_i64(c, "number", 0, &ref.number, err);
     if (st < 0)

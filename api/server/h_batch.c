@@ -146,6 +146,8 @@ static json_t *answer_claim(struct call *c, const struct batch_state *s)
         return json_null();
     if (b->fault)
         return refuse_malformed(c, b->fault);
+    if (s->claim->status == AS_OK)
+        s->claim->status = claiming_add_tokens(c, &s->claim->out.claim, &s->claim->err);
     if (s->claim->status == AS_OK) {
         claiming_wake(c, &s->claim->out.claim);
         return batch_claim_encode(&s->claim->out.claim);

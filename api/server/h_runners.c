@@ -68,7 +68,8 @@ static as_status answer_claim(struct call *c, struct as_err *err)
         return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
     if (claiming_waits(c, &x->req, x->wait_ms, &m->out.claim))
         return AS_OK;
-    return call_ok(c, claims_encode(&m->out.claim), err);
+    as_status st = claiming_add_tokens(c, &m->out.claim, err);
+    return st < 0 ? st : call_ok(c, claims_encode(&m->out.claim), err);
 }
 
 as_status h_runner_claim(struct call *c, struct as_err *err)

@@ -9,6 +9,9 @@
 #define ROUTE_USER 2u
 #define ROUTE_RUNNER 4u
 #define ROUTE_ADMIN 8u
+/* The process of a trial: dispatch.c lets it reach its own trial and sweep alone. Every route with
+ * this role has {sweep} in its path. */
+#define ROUTE_TRIAL 16u
 
 typedef enum route_body {
     ROUTE_BODY_NONE,

@@ -69,6 +69,7 @@ static void lend_parts(struct server *s)
     d->tables = s->tables;
     d->orders = s->orders;
     d->committer = s->committer;
+    d->attempts = s->attempts;
     d->auth = s->auth;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
@@ -111,7 +112,9 @@ static as_status start_parts(struct server *s, struct as_err *err)
     s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
     if (!s->metrics || !s->readiness || !s->tables || !s->orders)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
-    if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
+    if ((st = attempt_key_create(s->store, &s->attempts, err)) < 0)
+        return st;
+    if ((st = auth_create(s->store, s->attempts, s->opts.bad_tokens, &s->auth, err)) < 0)
         return st;
     if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
         return st;
@@ -155,6 +158,7 @@ static void free_parts(struct server *s)
     http_metrics_free(s->metrics);
     readiness_free(s->readiness);
     auth_free(s->auth);
+    attempt_key_free(s->attempts);
     result_cache_done(&s->results);
     table_cache_free(s->tables);
     trial_orders_free(s->orders);

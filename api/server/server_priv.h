@@ -26,9 +26,10 @@ struct server {
     struct store *store;
     struct suggester *suggester;
     struct committer *committer;
-    struct result_cache results; /* values computed from the results of sweeps */
-    struct table_cache *tables;  /* all trials of sweeps that somebody looks at */
-    struct trial_orders *orders; /* of lists that somebody sorts */
+    struct result_cache results;  /* values computed from the results of sweeps */
+    struct table_cache *tables;   /* all trials of sweeps that somebody looks at */
+    struct trial_orders *orders;  /* of lists that somebody sorts */
+    struct attempt_key *attempts; /* of the tokens of attempts */
     struct auth *auth;
     struct pool *pool, *slow_pool, *view_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;

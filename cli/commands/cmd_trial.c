@@ -114,6 +114,23 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
     }
 }
 
+/* What stood around the processes of the latest attempt, if its runner said it. */
+static void add_walls(struct pairs *p, const json_t *attempts)
+{
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    const json_t *walls = json_object_get(last, "walls");
+    struct str b = {0};
+    if (!json_is_array(walls))
+        return;
+    for (size_t i = 0; i < json_array_size(walls); i++)
+        str_printf(&b, "%s%s", i ? ", " : "", json_string_value(json_array_get(walls, i)));
+    for (char *c = b.s; c && *c; c++)
+        if (*c == '_')
+            *c = ' ';
+    pairs_add(p, "walls", b.len ? STYLE_PLAIN : STYLE_WARN, b.len ? str_cstr(&b) : "none");
+    str_done(&b);
+}
+
 /* The earlier ends of a trial that was tried again: "failed: exit 1; tried again 2026-… by
  * tok1". */
 static void add_retries(struct pairs *p, const json_t *retries)
@@ -280,6 +297,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     fork_view_trial(&p, trial);
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
+    add_walls(&p, json_object_get(trial, "attempts"));
     gang_view_rows(&p, beside.gang);
     usage_view_rows(&p, beside.usage);
     feature_view_rows(&p, beside.importance);

@@ -94,6 +94,7 @@ static as_status fill_claimed(struct claim_reader *x, const struct attempt_claim
     if (st != AS_OK)
         return st;
     *ret = c->row;
+    ret->sweep_key = c->sweep_key;
     ret->trial = x->trial;
     const struct group_rule rule = {c->max_group, c->group_given, c->row.gpus > 0};
     if (ret->group)

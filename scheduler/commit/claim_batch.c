@@ -109,7 +109,8 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
     int64_t grace_ms = 0;
     const struct sweep_head *s = claims_plan_sweep(&b->plan, t->sweep_key, &grace_ms);
     JSON_AUTO params = NULL;
-    *ret = (struct claimed_row){.sweep = arena_strdup(a, s->id),
+    *ret = (struct claimed_row){.sweep_key = t->sweep_key,
+                                .sweep = arena_strdup(a, s->id),
                                 .number = t->made.number,
                                 .attempt = t->attempt,
                                 .seed = q ? q->seed : t->made.seed,

@@ -70,6 +70,13 @@ as_status attempt_check_holder(const struct attempt_ref *ref, const struct attem
     if (by->client && holder->gang)
         return as_fail(err, AS_E_DENIED, "attempt %lld of %.80s/%lld is of a gang of runners",
                        (long long)ref->attempt, ref->sweep, (long long)ref->number);
+    if (by->is_trial && holder->gang)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "attempt %lld of %.80s/%lld has a gang: its measurements are what rank 0 "
+                       "writes to ASSAY_REPORT",
+                       (long long)ref->attempt, ref->sweep, (long long)ref->number);
+    if (by->is_trial)
+        return AS_OK;
     if (by->client)
         return AS_OK; /* if it names an older attempt, the fence refuses that */
     if (holder->client)

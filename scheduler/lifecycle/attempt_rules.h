@@ -20,10 +20,11 @@
 
 /* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of
  * a gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
- * AS_E_UNSUPPORTED is for a writer that does not say its seat. */
+ * AS_E_UNSUPPORTED is for a writer that does not say its seat, and for its processes. */
 struct attempt_writer {
     const char *client; /* NULL: a runner */
     const char *secret; /* SHA-256 of the secret that the runner showed; NULL: none */
+    bool is_trial;      /* the process of this very attempt: its token was checked */
     bool has_seat;      /* it says which rank of a gang it is, and which epoch it knows */
     int64_t seat, epoch;
 };

@@ -10,6 +10,7 @@
 #include "scheduler/rows/file_row.h"
 
 struct claimed_row {
+    int64_t sweep_key;
     const char *sweep; /* id */
     int64_t number, attempt, seed;
     const char *params;    /* JSON */
@@ -35,6 +36,7 @@ struct claimed_row {
     int64_t seat, ranks, min_ranks;
     bool elastic;
     const char *launch; /* all, first */
+    const char *token;  /* what its process may show to the API (services/attempt_tokens.h) */
 };
 
 #endif

@@ -71,6 +71,7 @@ struct runner_row {
     const char *machine;            /* equal for runners of one machine; NULL: it did not say */
     const char *job;                /* that it belongs to, "slurm/1234_7"; NULL: it did not say */
     const char *fleet;              /* the same */
+    const char *walls;              /* JSON list of words: what stands around its trials; NULL */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

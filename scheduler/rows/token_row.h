@@ -7,10 +7,16 @@
 
 #include "base/status.h"
 
-typedef enum token_role { ROLE_VIEWER, ROLE_USER, ROLE_RUNNER, ROLE_ADMIN } token_role;
-#define TOKEN_ROLES 4
+typedef enum token_role {
+    ROLE_VIEWER,
+    ROLE_USER,
+    ROLE_RUNNER,
+    ROLE_ADMIN,
+    ROLE_TRIAL /* of attempt_tokens.h: no row has it, and nobody can ask for one */
+} token_role;
+#define TOKEN_ROLES 4 /* those that rows have */
 
-const char *token_role_format(token_role r);
+const char *token_role_format(token_role r); /* of the first TOKEN_ROLES */
 /* AS_E_INVAL: the message lists the roles. */
 AS_MUST_CHECK as_status token_role_parse(const char *s, token_role *ret, struct as_err *err);
 

@@ -83,7 +83,8 @@ struct attempt_row {
     bool has_exit_code;
     int64_t exit_code; /* negative: the signal */
     bool has_ran;
-    int64_t ran_ms; /* how long its process ran, as its runner said */
+    int64_t ran_ms;    /* how long its process ran, as its runner said */
+    const char *walls; /* JSON list of words: what stood around its processes; NULL: not said */
     struct gang_summary gang;
 };
 

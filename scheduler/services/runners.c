@@ -85,6 +85,7 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
                            .shares = req->shares,
                            .job = req->job,
                            .fleet = req->fleet,
+                           .walls = req->walls,
                            .lease_ms = config->lease_ms,
                            .secret = req->secret};
     struct trial_list_heads gone = {0};

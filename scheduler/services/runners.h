@@ -33,6 +33,7 @@ struct runner_register {
     bool shares;                      /* cpus and memory_bytes are the machine's: all runners of it
                                          that say so use them together */
     const char *job, *fleet;          /* that it belongs to; NULL: not said */
+    const char *walls;                /* JSON list: what stands around its trials; NULL: not said */
     const struct attempt_ref *resume; /* attempts that it still runs */
     size_t n_resume;
     const struct attempt_said *said; /* what it says about some of them */

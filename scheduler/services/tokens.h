@@ -10,11 +10,16 @@
 
 #define TOKEN_TEXT_SIZE 96 /* with the NUL */
 
+#define ATTEMPT_SWEEP_SIZE 81
+
 /* The principal of a request: the id of its token, and what it may do. */
 struct principal {
     char id[40];
     token_role role;
-    int64_t left_ms; /* until the token expires; INT64_MAX: it does not */
+    int64_t left_ms; /* until the token expires; INT64_MAX: it does not; 0: ask again each time */
+    /* of ROLE_TRIAL: the attempt that it is good for */
+    char sweep[ATTEMPT_SWEEP_SIZE];
+    int64_t number, attempt;
 };
 
 /* Create a token. `name` NULL allowed (at most 80 bytes); ttl_ms 0: it never expires. Only this

@@ -24,9 +24,9 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
  * show. */
 #define ATTEMPTS_AND_EVENTS                                                                        \
     ", attempts as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "    \
-    "client, group_id, secret, token, gang) select $1, number, attempt, $3, $4, $6, $5, "          \
+    "client, group_id, secret, token, gang, walls) select $1, number, attempt, $3, $4, $6, $5, "   \
     "group_id, $8, "                                                                               \
-    "$9, " IS_GANG                                                                                 \
+    "$9, " IS_GANG ", (select walls from runner where name = $3)"                                  \
     " from begun where state = 'running'), events as (insert into event (id, type, sweep_key, "    \
     "sweep, number, "                                                                              \
     "state, "                                                                                      \

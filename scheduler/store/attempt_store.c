@@ -37,6 +37,11 @@ enum {
                           "x") " where t.state = 'running' and (x.seat is not null or t.epoch = "  \
                                "$2)"
 
+/* Those of the runners of a gang, if they are alike. */
+#define GANG_WALLS                                                                                 \
+    "(select min(r.walls::text)::json from gang_seat q join runner r on r.name = q.runner where "  \
+    "" SAME("q", "x") " having min(r.walls::text) = max(r.walls::text))"
+
 #define ATTEMPT_FIELDS(FIRST, NEXT)                                                                \
     FIRST(i64, attempt, "x.attempt")                                                               \
     NEXT(text, runner, "x.runner")                                                                 \
@@ -50,6 +55,7 @@ enum {
     NEXT(i64, exit_code, "x.exit_code")                                                            \
     NEXT(bool, has_ran, "x.phase = 'ended'")                                                       \
     NEXT(i64, ran_ms, "x.ran_ms")                                                                  \
+    NEXT(text, walls, "case when x.gang then " GANG_WALLS " else x.walls end")                     \
     NEXT(i64, gang.ranks, "g.ranks")                                                               \
     NEXT(text, gang.state, "g.state")                                                              \
     NEXT(i64, gang.epoch, "g.epoch")                                                               \

@@ -119,9 +119,10 @@ static const struct stmt stmts[] = {
              "t.number", "l.number") " and t.state = 'queued' and t.attempt = l.attempt - 1"},
     [CLAIMS_ATTEMPTS] =
         {"claims_attempts",
-         "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, secret) select "
-         "* from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], "
-         "$7::text[])"},
+         "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, secret, walls) "
+         "select l.*, (select walls from runner where name = l.runner) from unnest($1::bigint[], "
+         "$2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], $7::text[]) as l(key, "
+         "number, attempt, runner, epoch, claim_id, secret)"},
     [CLAIMS_EXTEND] =
         {"claims_extend",
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "

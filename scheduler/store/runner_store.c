@@ -70,6 +70,7 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(text, machine, "r.machine")                                                               \
     NEXT(text, job, "r.job")                                                                       \
     NEXT(text, fleet, "r.fleet")                                                                   \
+    NEXT(text, walls, "r.walls")                                                                   \
     NEXT(bool, is_draining, "r.draining")                                                          \
     NEXT(i64, epoch, "r.epoch")                                                                    \
     NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
@@ -85,16 +86,17 @@ static const struct stmt stmts[] = {
     [RUNNER_REGISTER] =
         {"runner_register",
          "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at, "
-         "gpu_faults, secret, cpus, memory_bytes, machine, shares, job, fleet) "
+         "gpu_faults, secret, cpus, memory_bytes, machine, shares, job, fleet, walls) "
          "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7, $8, "
-         "$9, $10, $11, $12, $13, $14) "
+         "$9, $10, $11, $12, $13, $14, $15) "
          "on conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
          "excluded.slots, gpus = excluded.gpus, gpu_faults = excluded.gpu_faults, "
          "host = excluded.host, version = excluded.version, registered_at = now(), seen_at = "
          "now(), "
          "expires_at = excluded.expires_at, secret = excluded.secret, cpus = excluded.cpus, "
          "memory_bytes = excluded.memory_bytes, machine = excluded.machine, "
-         "shares = excluded.shares, job = excluded.job, fleet = excluded.fleet, "
+         "shares = excluded.shares, job = excluded.job, fleet = excluded.fleet, walls = "
+         "excluded.walls, "
          "draining = r.draining and r.state <> 'left' "
          "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
          "r.expires_at < clock_timestamp() returning r.epoch"},
@@ -213,14 +215,14 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
                                 struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[RUNNER_REGISTER],
-                 ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus), arg_str(n->host),
-                      arg_str(n->version), arg_i64(n->lease_ms),
-                      arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret),
-                      arg_i64(n->cpus), arg_i64(n->memory_bytes), arg_str(n->machine),
-                      arg_bool(n->shares && n->machine), arg_str(n->job), arg_str(n->fleet)),
-                 &r, err);
+    as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
+                            ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
+                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms),
+                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret),
+                                 arg_i64(n->cpus), arg_i64(n->memory_bytes), arg_str(n->machine),
+                                 arg_bool(n->shares && n->machine), arg_str(n->job),
+                                 arg_str(n->fleet), arg_str(n->walls)),
+                            &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)

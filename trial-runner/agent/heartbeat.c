@@ -59,6 +59,19 @@ static bool add_job(json_t *body, const struct options *o)
     return bad == 0;
 }
 
+/* What stands around its trials. False: memory is out. */
+static bool add_walls(json_t *body, const struct options *o)
+{
+    AS_AUTO(str_done) struct str words = {0};
+    json_t *list = json_array();
+    confinement_words(o->confinement, &words);
+    int bad = list == NULL || words.failed;
+    for (char *rest = words.s, *word; !bad && (word = strsep(&rest, " "));)
+        bad |= json_array_append_new(list, json_string(word));
+    bad |= json_object_set_new(body, "walls", list);
+    return bad == 0;
+}
+
 static json_t *registration_body(struct agent *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -77,7 +90,7 @@ static json_t *registration_body(struct agent *a)
     json_decref(gpus);
     json_decref(faults);
     json_decref(resume);
-    if (body && !(add_machine(body, o) && add_job(body, o))) {
+    if (body && !(add_machine(body, o) && add_job(body, o) && add_walls(body, o))) {
         json_decref(body);
         body = NULL;
     }

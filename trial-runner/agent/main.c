@@ -136,9 +136,26 @@ static as_status run_agent(struct agent *a, const struct options *o, int signal_
     return run_threads(a, signal_fd, err);
 }
 
+/* What stands around its trials, which the log says once. */
+static as_status confine_trials(struct options *o, struct confinement *c, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str words = {0};
+    as_status st = confinement_open(&o->trial_limits, o->work, c, err);
+    if (st < 0)
+        return st;
+    o->confinement = c;
+    confinement_words(c, &words);
+    st = str_check(&words, err);
+    if (st == AS_OK)
+        log_write(LOG_INFO, "trials are confined", "by=\"%s\" no_cgroup=\"%s\"", str_cstr(&words),
+                  c->why_none);
+    return st;
+}
+
 static as_status run_runner(struct options *o, struct as_err *err)
 {
     struct agent a = {0};
+    AS_AUTO(confinement_done) struct confinement confinement = {0};
     AS_AUTO(file_closep) int lock_fd = -1;
     AS_AUTO(file_closep) int signal_fd = block_signals();
     if (signal_fd < 0)
@@ -154,7 +171,7 @@ static as_status run_runner(struct options *o, struct as_err *err)
     if (st < 0 || lock_fd < 0)
         return st;
     st = identity_load(o->work, &o->secret, err);
-    if (st < 0)
+    if (st < 0 || (st = confine_trials(o, &confinement, err)) < 0)
         return st;
     st = run_agent(&a, o, signal_fd, err);
     agent_give_up(&a); /* after a failure: undelivered results stay on disk */

@@ -306,7 +306,7 @@ static void take_end(struct loop *l, struct attempt *t)
     int status = 0;
     if (t->launch.collector)
         collector_ended(t->launch.collector);
-    size_t strays = child_take_end(t->process.pid, t->dir, &status);
+    size_t strays = child_take_end(t->process.pid, t->launch.spec.cgroup, t->dir, &status);
     file_closep(&t->process.guard_fd);
     status = t->launch.contained ? container_wait_status(status) : status;
     if (strays)

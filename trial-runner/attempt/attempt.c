@@ -95,6 +95,7 @@ void attempt_free(struct attempt *a)
     free(a->sweep);
     free(a->directed);
     free(a->lost);
+    free(a->tmp);
     core_hold_done(&a->hold.cores);
     free(a->gpus);
     free(a->dir);

@@ -121,6 +121,7 @@ struct attempt {
     struct sender *sender; /* for ends and measurements; borrowed; set before the thread starts */
     struct folder_watch *watch;      /* likewise; NULL: the system allows none */
     struct folder_listener listener; /* to its folder */
+    char *tmp;  /* owned: the folder of its program for temporary files; NULL: none */
     char *lost; /* owned: why its checkpoint cannot be used, until the server has heard; NULL: it
                  * can */
 

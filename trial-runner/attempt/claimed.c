@@ -141,6 +141,9 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     st = json_fields_array(f, "files", JSON_REQUIRED, &c->files, err);
     if (st < 0)
         return st;
+    st = json_fields_str(f, "token", JSON_OPTIONAL, &c->token, err);
+    if (st < 0)
+        return st;
     st = json_fields_i64(f, "gpus", JSON_OPTIONAL, 0, 1024, &c->gpus, err);
     if (st < 0)
         return st;

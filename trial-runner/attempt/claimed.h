@@ -37,6 +37,7 @@ struct claimed_forks {
 struct claimed {
     json_t *json; /* owned; everything below is a view of it */
     const char *sweep, *seed;
+    const char *token; /* of this attempt, for its process; NULL: the server gives none */
     int64_t number, attempt;
     json_t *params, *trial, *metric, *files;
     json_t *dataset; /* NULL: none */

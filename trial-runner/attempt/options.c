@@ -30,7 +30,8 @@
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
-        *rank_address, *memory, *until, *job, *fleet;
+        *rank_address, *memory, *until, *job, *fleet, *trial_memory, *trial_file_size;
+    struct confinement_limits limits;
     int64_t slots, cpus, group, group_mib, cache_mib, idle_exit_ms;
     bool no_affinity, die_with_parent, help, version;
 };
@@ -81,6 +82,42 @@ struct words {
              NULL,                                                                                 \
              NULL,                                                                                 \
              "do not bind trials with resources.cpus to cores of their own"},                      \
+            {"trial-files",                                                                        \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->limits.files,                                                                   \
+             "N",                                                                                  \
+             "ASSAY_RUNNER_TRIAL_FILES",                                                           \
+             "files that a process of a trial may have open (as the runner)"},                     \
+            {"trial-file-size",                                                                    \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->trial_file_size,                                                                \
+             "SIZE",                                                                               \
+             "ASSAY_RUNNER_TRIAL_FILE_SIZE",                                                       \
+             "the largest file that a trial may write (as the runner)"},                           \
+            {"trial-memory",                                                                       \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->trial_memory,                                                                   \
+             "SIZE",                                                                               \
+             "ASSAY_RUNNER_TRIAL_MEMORY",                                                          \
+             "memory of a trial (no limit)"},                                                      \
+            {"trial-processes",                                                                    \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->limits.processes,                                                               \
+             "N",                                                                                  \
+             "ASSAY_RUNNER_TRIAL_PROCESSES",                                                       \
+             "processes and threads of a trial; without control groups those of its user "         \
+             "(16384)"},                                                                           \
+            {"keep-privileges",                                                                    \
+             0,                                                                                    \
+             OPT_FLAG,                                                                             \
+             &(w)->limits.keeps_privileges,                                                        \
+             NULL,                                                                                 \
+             NULL,                                                                                 \
+             "programs of trials may gain privileges: sudo, podman"},                              \
             {"group",                                                                              \
              0,                                                                                    \
              OPT_I64,                                                                              \
@@ -329,6 +366,14 @@ static int64_t at_most(int64_t of_job, int64_t there_is)
     return there_is > 0 && of_job > there_is ? 0 : of_job;
 }
 
+static as_status read_size(const char *option, const char *text, int64_t *ret, struct as_err *err)
+{
+    if (text && (as_parse_size(text, ret, err) < 0 || *ret < 1))
+        return as_fail(err, AS_E_INVAL, "--%s is '%.40s', expected a size such as 16GiB", option,
+                       text);
+    return AS_OK;
+}
+
 /* What trials may use: what was given, else the part of its job, else what the machine has. */
 static as_status read_machine(struct options *o, const struct words *w, const struct batch_job *job,
                               struct as_err *err)
@@ -337,9 +382,9 @@ static as_status read_machine(struct options *o, const struct words *w, const st
     if (w->cpus < 0 || w->cpus > CORES_MAX)
         return as_fail(err, AS_E_INVAL, "--cpus is %lld, expected 1 to %d", (long long)w->cpus,
                        CORES_MAX);
-    if (w->memory && (as_parse_size(w->memory, &bytes, err) < 0 || bytes < 1))
-        return as_fail(err, AS_E_INVAL, "--memory is '%.40s', expected a size such as 16GiB",
-                       w->memory);
+    as_status st = read_size("memory", w->memory, &bytes, err);
+    if (st < 0)
+        return st;
     machine_read("", &o->machine);
     int64_t cpus = w->cpus > 0 ? w->cpus : at_most(job->cpus, o->machine.cpus);
     if (bytes == 0)
@@ -351,6 +396,22 @@ static as_status read_machine(struct options *o, const struct words *w, const st
         o->machine.memory_bytes = bytes;
     o->no_affinity = w->no_affinity;
     return AS_OK;
+}
+
+/* What limits each trial. */
+static as_status read_trial_limits(struct options *o, const struct words *w, struct as_err *err)
+{
+    const struct opt_range ranges[] = {
+        {"trial-files", w->limits.files, 0, INT64_MAX},
+        {"trial-processes", w->limits.processes, 1, INT64_MAX},
+    };
+    o->trial_limits = w->limits;
+    as_status st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
+    if (st == AS_OK)
+        st = read_size("trial-memory", w->trial_memory, &o->trial_limits.memory_bytes, err);
+    if (st == AS_OK)
+        st = read_size("trial-file-size", w->trial_file_size, &o->trial_limits.file_bytes, err);
+    return st;
 }
 
 /* The time of the runner ends with that of its job. */
@@ -433,7 +494,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
         return as_fail_nomem(err);
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
         (st = read_token(w, &o->token, err)) < 0 || (st = read_job(o, w, &job, err)) < 0 ||
-        (st = read_machine(o, w, &job, err)) < 0 || (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = read_machine(o, w, &job, err)) < 0 || (st = read_trial_limits(o, w, err)) < 0 ||
+        (st = find_trainer(o, w->trainer, err)) < 0 ||
         (st = gpus_find(w->gpus, o->trainer, &o->gpus, err)) < 0 ||
         (st = absolute_dir("--work", w->work, o->name, &o->work, err)) < 0)
         return st;
@@ -442,7 +504,10 @@ static as_status check_words(struct options *o, const struct words *w, struct as
 
 as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err)
 {
-    struct words w = {.slots = 1, .group = OPTIONS_MAX_GROUP, .cache_mib = DEFAULT_CACHE_MIB};
+    struct words w = {.slots = 1,
+                      .group = OPTIONS_MAX_GROUP,
+                      .cache_mib = DEFAULT_CACHE_MIB,
+                      .limits = {.processes = CONFINEMENT_PROCESSES}};
     const struct opt table[] = TABLE(&w);
     int n_args = 0;
     o->level = LOG_INFO;

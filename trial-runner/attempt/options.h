@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "trial-runner/process/confinement.h"
 #include "trial-runner/process/gpus.h"
 #include "trial-runner/process/machine.h"
 
@@ -29,6 +30,8 @@ struct options {
     struct machine machine;     /* cpus and memory_bytes: what trials may use */
     bool shares_machine;        /* these are the whole machine's: neither was given */
     bool no_affinity;           /* trials run on any core */
+    struct confinement_limits trial_limits;
+    struct confinement *confinement; /* borrowed; of all its trials; NULL until it was opened */
     log_level level;
     bool die_with_parent;
     bool help, version; /* if set, nothing else is */

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/delivery/outbox.h"
@@ -405,10 +406,13 @@ static void *delivery_main(void *arg)
 {
     struct attempt *a = arg;
     struct outbox o;
+    struct as_err err = {0};
     outbox_init(&o, a);
     if (!a->recovered)
         prepare_or_end(a, &o);
     accompany_run(&o);
+    if (a->tmp && file_remove_tree(a->tmp, &err) < 0)
+        log_write(LOG_WARN, "temporary files are left", "%s error=\"%s\"", a->label, err.msg);
     if (deliver_result(&o))
         result_journal_remove(a->options->work, &a->id);
     outbox_done(&o);

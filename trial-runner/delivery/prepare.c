@@ -393,6 +393,29 @@ static as_status set_environment(struct attempt *a, const json_t *trial, struct 
     return st;
 }
 
+/* Where the API is, and the token of this attempt, for a program. The built-in trainer needs
+ * neither. */
+static as_status set_api(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->launch.spec.env;
+    if (!a->claimed.token || !json_is_array(json_object_get(a->claimed.trial, "command")))
+        return AS_OK;
+    as_status st = child_env_set(e, "ASSAY_SERVER", a->options->server, err);
+    return st < 0 ? st : child_env_set(e, "ASSAY_TOKEN", a->claimed.token, err);
+}
+
+/* A folder for temporary files, of this attempt alone. What says where they are, stays; a container
+ * has its own. */
+static as_status set_tmp(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->launch.spec.env;
+    if (!a->options->confinement || !json_is_array(json_object_get(a->claimed.trial, "command")) ||
+        json_object_get(a->claimed.trial, "container") || child_env_get(e, "TMPDIR"))
+        return AS_OK;
+    as_status st = confinement_tmp(a->options->confinement, &a->tmp, err);
+    return st < 0 || !a->tmp ? st : child_env_set(e, "TMPDIR", a->tmp, err);
+}
+
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
 static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_err *err)
 {
@@ -412,8 +435,10 @@ static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_e
         (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
         return st;
     if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0 ||
-        (st = require_gpu(a, err)) < 0)
+        (st = require_gpu(a, err)) < 0 || (st = set_api(a, err)) < 0 || (st = set_tmp(a, err)) < 0)
         return st;
+    a->launch.spec.confinement = a->options->confinement;
+    a->launch.spec.cpus = a->options->no_affinity ? 0 : a->claimed.cpus;
     return child_env_set_threads(e, a->claimed.cpus, a->options->slots, err);
 }
 
@@ -477,6 +502,7 @@ static as_status enter_container(struct attempt *a, const json_t *container, str
     r.folder = folder;
     r.cache = access(a->options->cache, R_OK) == 0 ? a->options->cache : NULL;
     a->launch.contained = true;
+    a->launch.spec.is_engine = true;
     a->launch.in_podman = as_streq(r.engine, "podman");
     return container_wrap(&r, &a->launch.spec, environ, err);
 }

@@ -62,6 +62,7 @@ void group_process_free(struct group_process *g)
     free(g->shape);
     free(g->dir);
     free(g->gpus);
+    free(g->cgroup);
     core_hold_done(&g->cores);
     free(g);
 }
@@ -125,6 +126,7 @@ static as_status start_process(struct group_process *g, struct attempt *t, struc
     st = child_spawn_on_socket(&t->launch.spec, &g->pid, &g->out_fd, &g->control_fd, err);
     if (st != AS_OK)
         return st;
+    g->cgroup = as_steal(t->launch.spec.cgroup);
     log_write(LOG_DEBUG, "group started", "group=%s pid=%d", g->id, (int)g->pid);
     return AS_OK;
 }
@@ -238,7 +240,7 @@ void group_process_read(struct group_process *g, group_process_event_fn *on_even
 void group_process_take_end(struct group_process *g, group_process_event_fn *on_event, void *arg,
                             int *ret_wait_status)
 {
-    size_t strays = child_take_end(g->pid, g->dir, ret_wait_status);
+    size_t strays = child_take_end(g->pid, g->cgroup, g->dir, ret_wait_status);
     if (strays)
         log_write(LOG_INFO, "processes that a group left were killed", "group=%s count=%zu", g->id,
                   strays);

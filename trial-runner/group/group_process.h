@@ -40,7 +40,8 @@ struct group_process {
     bool slot_free;         /* its process has ended: it keeps neither slot nor GPUs */
 
     /* The main thread's own. */
-    pid_t pid; /* 0: not started, or ended */
+    pid_t pid;    /* 0: not started, or ended */
+    char *cgroup; /* owned; of its process; NULL: none */
     bool over; /* it was started and has ended */
     int out_fd, control_fd;
     struct group_output output;

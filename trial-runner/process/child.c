@@ -6,7 +6,8 @@
  *
  * End: a trial may start processes that leave its process group (setsid). They inherit its
  * environment, and ASSAY_REPORT in it names the attempt's folder, which no other process has.
- * Process ids are no safe mark, because the system uses them again. */
+ * Process ids are no safe mark, because the system uses them again. Where the host allows a control
+ * group, none of them can leave that (cgroup.h). */
 #include "trial-runner/process/child.h"
 
 #include <dirent.h>
@@ -25,6 +26,7 @@
 #include "base/str.h"
 
 #define ENVIRON_MAX (1 << 20)
+#define CGROUP_WAIT_MS 2000 /* for killed processes of a control group */
 
 void child_spec_done(struct child_spec *s)
 {
@@ -32,6 +34,7 @@ void child_spec_done(struct child_spec *s)
         free(s->argv[i]);
     free(s->argv);
     free(s->directory);
+    free(s->cgroup);
     child_env_done(&s->env);
     *s = (struct child_spec){0};
 }
@@ -60,14 +63,15 @@ as_status child_spec_replace_argv(struct child_spec *s, const char *const *args,
 }
 
 /* What the child writes to the error pipe if it cannot become the program. */
+enum exec_step { AT_EXEC, AT_CHDIR, AT_CONFINEMENT };
 struct exec_error {
     int number;
-    bool at_chdir;
+    enum exec_step at;
 };
 
-static _Noreturn void fail_in_child(int fd, bool at_chdir)
+static _Noreturn void fail_in_child(int fd, enum exec_step at)
 {
-    struct exec_error e = {.number = errno, .at_chdir = at_chdir};
+    struct exec_error e = {.number = errno, .at = at};
     ssize_t n = write(fd, &e, sizeof e);
     (void)n;
     _exit(127);
@@ -84,7 +88,7 @@ static void default_signals(void)
 
 /* Between fork and exec: async-signal-safe calls only. */
 static _Noreturn void become_program(const struct child_spec *s, pid_t parent, int out_fd,
-                                     int err_fd)
+                                     int err_fd, int entry)
 {
     struct rlimit no_core = {0, 0};
     int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY);
@@ -97,22 +101,26 @@ static _Noreturn void become_program(const struct child_spec *s, pid_t parent, i
         (void)sched_setaffinity(0, sizeof *s->cores, s->cores); /* a cpuset may have shrunk: run */
     default_signals();
     if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0)
-        fail_in_child(err_fd, false);
-    if (err_fd != 3 && dup3(err_fd, 3, O_CLOEXEC) < 0)
-        fail_in_child(err_fd, false);
-    close_range(4, ~0U, 0);
+        fail_in_child(err_fd, AT_EXEC);
     if (s->directory && chdir(s->directory) < 0)
-        fail_in_child(3, true);
+        fail_in_child(err_fd, AT_CHDIR);
+    if (s->confinement && !confinement_enter(s->confinement, entry, s->is_engine))
+        fail_in_child(err_fd, AT_CONFINEMENT);
+    if (err_fd != 3 && dup3(err_fd, 3, O_CLOEXEC) < 0)
+        fail_in_child(err_fd, AT_EXEC);
+    close_range(4, ~0U, 0);
     environ = s->env.v; /* execvpe() would look into the runner's PATH, not into the trial's */
     execvp(s->argv[0], s->argv);
-    fail_in_child(3, false);
+    fail_in_child(3, AT_EXEC);
 }
 
 static as_status exec_failed(const struct child_spec *s, const struct exec_error *e,
                              struct as_err *err)
 {
     as_status code = e->number == ENOENT || e->number == ENOTDIR ? AS_E_NOT_FOUND : AS_E_INVAL;
-    if (e->at_chdir)
+    if (e->at == AT_CONFINEMENT)
+        return as_fail(err, AS_E_IO, "cannot confine the process: %s", strerror(e->number));
+    if (e->at == AT_CHDIR)
         return as_fail(err, code, "cannot enter the directory '%s': %s", s->directory,
                        strerror(e->number));
     return as_fail(err, code, "cannot run '%s': %s", s->argv[0], strerror(e->number));
@@ -139,26 +147,35 @@ static int take_fd(int *fd)
     return v;
 }
 
-as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
-                      struct as_err *err)
+/* Make the control group of the process. *ret_entry stays -1 where there is none. */
+static as_status make_cgroup(struct child_spec *s, int *ret_entry, struct as_err *err)
 {
-    AS_AUTO(file_closep) int out_r = -1, out_w = -1, err_r = -1, err_w = -1;
-    int fds[2] = {-1, -1};
-    bool ok = high_pipe(fds) == 0;
-    out_r = fds[0];
-    out_w = fds[1];
-    fds[0] = fds[1] = -1;
-    ok = ok && high_pipe(fds) == 0;
-    err_r = fds[0];
-    err_w = fds[1];
-    if (!ok || fcntl(out_r, F_SETFL, O_NONBLOCK) < 0)
-        return as_fail(err, AS_E_IO, "pipe: %s", strerror(errno));
+    if (!s->confinement || !s->confinement->cgroups)
+        return AS_OK;
+    const struct cgroup_limits limits = {.memory_bytes = s->confinement->limits.memory_bytes,
+                                         .processes = s->confinement->limits.processes,
+                                         .cpus = s->cpus};
+    as_status st = cgroup_make(s->confinement->cgroups, &limits, &s->cgroup, err);
+    if (st < 0)
+        return st;
+    *ret_entry = cgroup_open_entry(s->cgroup);
+    if (*ret_entry < 0)
+        return as_fail(err, AS_E_IO, "cannot enter the control group %.150s: %s", s->cgroup,
+                       strerror(errno));
+    return AS_OK;
+}
+
+/* Fork, and return when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control
+ * group, or -1. */
+static as_status start_program(const struct child_spec *s, int out_w, int err_r, int *err_w,
+                               int entry, pid_t *ret_pid, struct as_err *err)
+{
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
         return as_fail(err, AS_E_IO, "fork: %s", strerror(errno));
     if (pid == 0)
-        become_program(s, parent, out_w, err_w);
-    close(take_fd(&err_w));
+        become_program(s, parent, out_w, *err_w, entry);
+    close(take_fd(err_w));
     struct exec_error e;
     ssize_t n;
     do {
@@ -170,15 +187,39 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
         return exec_failed(s, &e, err);
     }
     *ret_pid = pid;
-    *ret_out_fd = take_fd(&out_r);
     return AS_OK;
 }
 
-as_status child_spawn_on_socket(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
-                                int *ret_fd, struct as_err *err)
+as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, struct as_err *err)
+{
+    AS_AUTO(file_closep) int out_r = -1, out_w = -1, err_r = -1, err_w = -1, entry = -1;
+    int fds[2] = {-1, -1};
+    bool ok = high_pipe(fds) == 0;
+    out_r = fds[0];
+    out_w = fds[1];
+    fds[0] = fds[1] = -1;
+    ok = ok && high_pipe(fds) == 0;
+    err_r = fds[0];
+    err_w = fds[1];
+    if (!ok || fcntl(out_r, F_SETFL, O_NONBLOCK) < 0)
+        return as_fail(err, AS_E_IO, "pipe: %s", strerror(errno));
+    as_status st = make_cgroup(s, &entry, err);
+    if (st == AS_OK)
+        st = start_program(s, out_w, err_r, &err_w, entry, ret_pid, err);
+    if (st == AS_OK) {
+        *ret_out_fd = take_fd(&out_r);
+        return AS_OK;
+    }
+    (void)cgroup_end(s->cgroup, 0);
+    free(s->cgroup);
+    s->cgroup = NULL;
+    return st;
+}
+
+as_status child_spawn_on_socket(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, int *ret_fd,
+                                struct as_err *err)
 {
     AS_AUTO(file_closep) int ours = -1, theirs = -1;
-    struct child_spec with_socket = *s;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
@@ -186,8 +227,10 @@ as_status child_spawn_on_socket(const struct child_spec *s, pid_t *ret_pid, int 
     theirs = pair[1];
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return as_fail(err, AS_E_IO, "fcntl: %s", strerror(errno));
-    with_socket.stdin_fd = &theirs;
-    as_status st = child_spawn(&with_socket, ret_pid, ret_out_fd, err);
+    int *given = s->stdin_fd;
+    s->stdin_fd = &theirs;
+    as_status st = child_spawn(s, ret_pid, ret_out_fd, err);
+    s->stdin_fd = given;
     if (st != AS_OK)
         return st;
     *ret_fd = take_fd(&ours);
@@ -288,7 +331,7 @@ size_t child_kill_strays(const char *dir)
     return kill_strays(dir, false);
 }
 
-size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status)
+size_t child_take_end(pid_t pid, const char *cgroup, const char *dir, int *ret_wait_status)
 {
     child_signal_group(pid, SIGKILL); /* before the reap: the zombie keeps the group's id in use */
     while (waitpid(pid, ret_wait_status, 0) < 0 && errno == EINTR)
@@ -296,5 +339,6 @@ size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status)
     /* If the group still has processes, they are dying. We adopt a child of theirs only after that,
      * so only a look at every process finds it now. */
     bool more = kill(-pid, 0) == 0;
-    return kill_strays(dir, !more);
+    size_t killed = cgroup_end(cgroup, CGROUP_WAIT_MS);
+    return killed + kill_strays(dir, !more);
 }

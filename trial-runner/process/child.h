@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "trial-runner/process/child_env.h"
+#include "trial-runner/process/confinement.h"
 
 struct child_spec {
     char **argv;            /* NULL-terminated; owned, each element too */
@@ -18,6 +19,10 @@ struct child_spec {
     int *stdin_fd;          /* becomes descriptor 0; borrowed; NULL: /dev/null */
     const cpu_set_t *cores; /* it runs on these alone; borrowed; NULL: on those of the runner */
     struct child_env env;
+    struct confinement *confinement; /* what stands around it; borrowed; NULL: nothing */
+    bool is_engine;                  /* the engine of a container (confinement.h) */
+    int64_t cpus;                    /* it may use so many; 0: all */
+    char *cgroup;                    /* owned; of its process, set by child_spawn(); NULL: none */
 };
 
 void child_spec_done(struct child_spec *s);
@@ -36,23 +41,24 @@ AS_MUST_CHECK as_status child_spec_replace_argv(struct child_spec *s, const char
  * program runs.
  *   ret_out_fd  read end of the pipe, non-blocking; owned by the caller
  * AS_E_NOT_FOUND "cannot run 'xyz': No such file or directory" and other errors of exec and chdir;
- * AS_E_IO: no process or pipe can be created. */
-AS_MUST_CHECK as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
+ * AS_E_IO: no process or pipe can be created, or it cannot be confined. */
+AS_MUST_CHECK as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
                                     struct as_err *err);
 
 /* The same, with one end of a new stream socket as stdin, whatever s->stdin_fd says.
  *   ret_fd  the other end, non-blocking; owned by the caller. All are untouched on failure */
-AS_MUST_CHECK as_status child_spawn_on_socket(const struct child_spec *s, pid_t *ret_pid,
-                                              int *ret_out_fd, int *ret_fd, struct as_err *err);
+AS_MUST_CHECK as_status child_spawn_on_socket(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
+                                              int *ret_fd, struct as_err *err);
 
 /* Signal the whole process group of a child that was not reaped yet. */
 void child_signal_group(pid_t pid, int sig);
 
 /* Reap a child that is a zombie, or soon will be. Before that, kill the rest of its process group;
- * after it, kill the processes that left the group (as child_kill_strays(dir) does).
+ * after it, kill what is in its control group (NULL: it has none), and the processes that left the
+ * process group (as child_kill_strays(dir) does).
  *   ret_wait_status  as from waitpid
  * Returns how many strays were killed. */
-size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status);
+size_t child_take_end(pid_t pid, const char *cgroup, const char *dir, int *ret_wait_status);
 
 /* SIGKILL every process whose environment names a report file below `dir`, which is the work folder
  * of one trial or of the runner. Returns how many were killed. A process that overwrote its

@@ -209,7 +209,7 @@ static void add_begin(struct args *a, bool podman, const struct container_run *r
     static const char *const podmans[] = {
         "podman", "run", "--rm", "--replace",
         /* so that folders of the machine can be read as they are */
-        "--security-opt", "label=disable", "--name"};
+        "--security-opt", "label=disable", "--security-opt", "no-new-privileges", "--name"};
     static const char *const apptainers[] = {"apptainer", "exec", "--cleanenv", "--no-home"};
     for (size_t i = 0; podman && i < AS_ARRAY_LEN(podmans); i++)
         args_add(a, podmans[i]);

@@ -132,7 +132,8 @@ static void start_http_server(void)
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
     ck_ok(web_files_load(NULL, &web, &err), err);
     d.web = web;
-    ck_ok(auth_create(d.store, 0, &d.auth, &err), err);
+    ck_ok(attempt_key_create(d.store, &d.attempts, &err), err);
+    ck_ok(auth_create(d.store, d.attempts, 0, &d.auth, &err), err);
     d.metrics = http_metrics_create(table, AS_ARRAY_LEN(table));
     ck_assert(d.metrics);
     make_tokens();
@@ -157,6 +158,7 @@ static void stop_http_server(void)
     web_files_free(web);
     http_metrics_free(d.metrics);
     auth_free(d.auth);
+    attempt_key_free(d.attempts);
     store_close(d.store);
     (void)sem_destroy(&let_go);
     (void)sem_destroy(&entered);

@@ -63,9 +63,11 @@ START_TEST(test_roles)
         const json_t *security = json_object_get(op, "security");
         unsigned bits = 0;
         for (size_t k = 0; k < json_array_size(roles); k++) {
-            token_role role = ROLE_VIEWER;
+            const char *word = json_string_value(json_array_get(roles, k));
+            token_role role = ROLE_TRIAL; /* which no stored token has */
             struct as_err err;
-            ck_ok(token_role_parse(json_string_value(json_array_get(roles, k)), &role, &err), err);
+            if (strcmp(word, "trial") != 0)
+                ck_ok(token_role_parse(word, &role, &err), err);
             bits |= 1u << role;
         }
         ck_assert_msg(bits == routes[i].roles, "%s: roles %x in the document, %x in the table",

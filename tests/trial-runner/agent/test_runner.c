@@ -541,13 +541,28 @@ START_TEST(a_trial_sees_no_secret)
     (void)setenv("PGPASSWORD", "secret-of-postgres", 1);
     (void)setenv("ASSAY_DATABASE", "secret-of-assayd", 1);
     (void)setenv("MY_OWN", "for my trials", 1);
-    struct trial *t = offer_sh(0, "env; tr '\\0' '\\n' < /proc/$PPID/environ");
-    start_runner(NULL, NULL);
+    struct trial *t = offer_sh(0, "env; cat /proc/$PPID/environ | tr '\\0' '\\n'");
+    start_runner("--keep-privileges", NULL); /* else a trial of root cannot read the runner's */
     AWAIT(t->completion);
     fx_lock();
     const char *own = strstr(t->log, "MY_OWN=for my trials\n");
     ck_assert_msg(own && strstr(own + 1, "MY_OWN=for my trials\n"), "%s", t->log); /* of both */
     ck_assert_msg(!strstr(t->log, "secret-of") && !strstr(t->log, "runner-token"), "%s", t->log);
+    fx_unlock();
+}
+END_TEST
+
+/* Root without capabilities may not look into a process that has them. */
+START_TEST(a_trial_of_root_cannot_look_into_its_runner)
+{
+    if (geteuid() != 0)
+        return; /* another user's runner has no more rights than its trials */
+    struct trial *t = offer_sh(0, "cat /proc/$PPID/environ /proc/$PPID/mem");
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    fx_lock();
+    ck_assert_msg(strstr(t->log, "environ: Permission denied"), "%s", t->log);
+    ck_assert_msg(strstr(t->log, "mem: Permission denied"), "%s", t->log);
     fx_unlock();
 }
 END_TEST
@@ -601,6 +616,7 @@ Suite *test_suite(void)
     tcase_add_test(t, the_secret_is_the_folders);
     tcase_add_test(t, a_result_of_another_is_dropped);
     tcase_add_test(t, a_trial_sees_no_secret);
+    tcase_add_test(t, a_trial_of_root_cannot_look_into_its_runner);
     tcase_add_test(t, a_refused_token_ends_the_runner);
     tcase_add_test(t, leaves_when_idle);
     suite_add_tcase(s, t);

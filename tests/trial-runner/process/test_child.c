@@ -59,7 +59,7 @@ static int run_sh(const char *script, struct str *out)
     ck_ok(spawn(argv, NULL, NULL, &pid, &fd, &err), err);
     read_all(fd, out);
     close(fd);
-    child_take_end(pid, "/nowhere", &status);
+    child_take_end(pid, NULL, "/nowhere", &status);
     return status;
 }
 
@@ -131,7 +131,7 @@ START_TEST(arguments_are_not_a_shell_s)
     ck_ok(spawn(argv, "/", NULL, &pid, &fd, &err), err);
     read_all(fd, &out);
     close(fd);
-    child_take_end(pid, "/nowhere", &status);
+    child_take_end(pid, NULL, "/nowhere", &status);
     ck_assert_str_eq(str_cstr(&out), "a b|$HOME|`id`||");
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(grandchildren_are_swept)
     siginfo_t info;
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0)
         ;
-    child_take_end(pid, dir, &status);
+    child_take_end(pid, NULL, dir, &status);
     read_all(fd, &out);
     close(fd);
     pid_t grandchild = (pid_t)strtol(str_cstr(&out), NULL, 10);
@@ -261,7 +261,7 @@ START_TEST(stdin_may_be_a_socket)
     read_all(out, &said);
     ck_assert_uint_eq(said.len, 0);
     close(out);
-    child_take_end(pid, "/nowhere", &status);
+    child_take_end(pid, NULL, "/nowhere", &status);
     ck_assert_int_eq(status, 0);
     s.argv = (char *[]){"/no/such/program", NULL};
     out = fd = -7;
@@ -407,7 +407,7 @@ START_TEST(path_of_the_trial)
     ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
     read_all(fd, &out);
     close(fd);
-    child_take_end(pid, "/nowhere", &status);
+    child_take_end(pid, NULL, "/nowhere", &status);
     ck_assert_str_eq(str_cstr(&out), "found\n");
     ck_assert_int_eq(spawn(argv, NULL, NULL, &pid, &fd, &err), AS_E_NOT_FOUND);
     str_done(&out);
