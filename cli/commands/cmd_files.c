@@ -1,11 +1,11 @@
 /* assay files SWEEP/NUMBER [--output DIR]: all that a trial left: its artifacts, the files of its
- * latest checkpoint, all output of its attempts that printed much, and the last lines of the latest.
+ * latest checkpoint, all output of attempts that printed much, and the last lines of the latest.
  *
- * With --output they go to DIR/artifacts, DIR/checkpoints, DIR/logs and DIR/log.txt. The command may be
- * repeated: a file that is there with the right digest is not fetched again, so an interrupted
- * fetch goes on where it was. Each file gets its name when its digest is right. Nothing is written
- * outside of DIR: a name that leads out, a link, and anything else that is not a regular file
- * are refused. */
+ * With --output they go to DIR/artifacts, DIR/checkpoints, DIR/logs and DIR/log.txt. The command
+ * may be repeated: a file that is there with the right digest is not fetched again, so an
+ * interrupted fetch goes on where it was. Each file gets its name when its digest is right. Nothing
+ * is written outside of DIR: a name that leads out, a link, and anything else that is not a regular
+ * file are refused. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

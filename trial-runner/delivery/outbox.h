@@ -92,8 +92,8 @@ AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
 /* Is there more output to send than its tail? Waits until it is on disk. */
 bool outbox_has_output(const struct outbox *o);
-/* Send all of the output, if there is more than the tail. Not `patiently`: the attempt has no result
- * that the server waits for, and after some tries its output is lost. */
+/* Send all of the output, if there is more than the tail. Not `patiently`: the attempt has no
+ * result that the server waits for, and after some tries its output is lost. */
 AS_MUST_CHECK as_status outbox_output(struct outbox *o, bool patiently, struct as_err *err);
 
 /* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n:
