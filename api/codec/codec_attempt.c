@@ -230,7 +230,7 @@ static as_status file_decode(const json_t *j, const char *pointer, struct file_r
 as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
                        struct as_err *err)
 {
-    static const char *const kinds[] = {"artifact", "checkpoint", "kept", NULL};
+    static const char *const kinds[] = {"artifact", "checkpoint", "kept", "log", NULL};
     struct json_fields f;
     json_t *list = NULL;
     const char *lost = NULL;

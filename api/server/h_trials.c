@@ -184,7 +184,7 @@ as_status h_trial_usage(struct call *c, struct as_err *err)
 as_status h_trial_artifacts(struct call *c, struct as_err *err)
 {
     int64_t number = 0;
-    static const char *const kinds[] = {"artifact", "checkpoint", NULL};
+    static const char *const kinds[] = {"artifact", "checkpoint", "log", NULL};
     struct file_list list;
     int kind = 0;
     as_status st = call_param_i64(c, "number", 0, &number, err);

@@ -1,11 +1,11 @@
 /* assay files SWEEP/NUMBER [--output DIR]: all that a trial left: its artifacts, the files of its
- * latest checkpoint, and the last lines of its output.
+ * latest checkpoint, all output of attempts that printed much, and the last lines of the latest.
  *
- * With --output they go to DIR/artifacts, DIR/checkpoints and DIR/log.txt. The command may be
- * repeated: a file that is there with the right digest is not fetched again, so an interrupted
- * fetch goes on where it was. Each file gets its name when its digest is right. Nothing is written
- * outside of DIR: a name that leads out, a link, and anything else that is not a regular file
- * are refused. */
+ * With --output they go to DIR/artifacts, DIR/checkpoints, DIR/logs and DIR/log.txt. The command
+ * may be repeated: a file that is there with the right digest is not fetched again, so an
+ * interrupted fetch goes on where it was. Each file gets its name when its digest is right. Nothing
+ * is written outside of DIR: a name that leads out, a link, and anything else that is not a regular
+ * file are refused. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,12 +38,20 @@ struct files {
 
 static const struct {
     const char *kind, *folder;
-} kinds[] = {{"artifact", "artifacts"}, {"checkpoint", "checkpoints"}};
+} kinds[] = {{"artifact", "artifacts"}, {"checkpoint", "checkpoints"}, {"log", "logs"}};
 
 static const char *text_of(const json_t *file, const char *field)
 {
     const char *text = json_string_value(json_object_get(file, field));
     return text ? text : "";
+}
+
+static const char *folder_of(const char *kind)
+{
+    size_t i = 0;
+    while (i + 1 < AS_ARRAY_LEN(kinds) && !as_streq(kinds[i].kind, kind))
+        i++;
+    return kinds[i].folder;
 }
 
 /* Add the trial's files of one kind to the items. */
@@ -187,7 +195,7 @@ static as_status fetch_one(struct files *f, const json_t *file, struct as_err *e
 {
     AS_AUTO(as_freep) char *below = NULL;
     AS_AUTO(as_freep) char *dest = NULL;
-    const char *folder = kinds[as_streq(text_of(file, "kind"), kinds[1].kind)].folder;
+    const char *folder = folder_of(text_of(file, "kind"));
     if (!artifact_path_valid(text_of(file, "path")))
         return artifact_path_prepare(".", text_of(file, "path"), &dest, err); /* says why */
     below = file_join(folder, text_of(file, "path"));

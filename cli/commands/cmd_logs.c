@@ -1,6 +1,7 @@
-/* assay logs SWEEP/NUMBER [--follow]: prints the stored output of a trial.
+/* assay logs SWEEP/NUMBER [--follow | --whole]: prints the stored output of a trial.
  *
- * The server stores only the last bytes of the output. While following, each answer contains that
+ * The server stores only the last bytes of the output while an attempt runs, and when it has ended
+ * all of it as a file, if that is more. While following, each answer contains that
  * whole tail again; the overlap with the previous answer determines the new part. If more output
  * than the tail came between two answers, the part between them is lost. */
 #include <inttypes.h>
@@ -8,8 +9,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
+#include "cli/session/fetch.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/log_tail.h"
 #include "cli/session/request.h"
@@ -23,7 +26,8 @@ struct logs {
     struct session session;
     struct trial_ref ref;
     int64_t attempt; /* 0: the latest */
-    bool follow;
+    int64_t seat;    /* --whole: of this rank; below 0: of the first that there is */
+    bool follow, whole;
     bool raw;
     json_t *before; /* --follow: the previous answer, already printed; owned */
 };
@@ -80,6 +84,57 @@ static as_status print_once(const struct logs *l, struct as_err *err)
     if (l->session.terminal.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
         (void)putchar('\n');
     return AS_OK;
+}
+
+/* What the path of a file of output says: attempt-2/output.log, attempt-2/seat-0/output.log. */
+static bool read_path(const char *path, int64_t *ret_attempt, int64_t *ret_seat)
+{
+    *ret_seat = -1;
+    return path && sscanf(path, "attempt-%" SCNd64 "/seat-%" SCNd64 "/", ret_attempt, ret_seat) > 0;
+}
+
+/* The file with all output of the attempt, and of the rank that is asked for; NULL: none. */
+static const json_t *find_whole(const struct logs *l, const json_t *items, int64_t attempt)
+{
+    size_t i;
+    const json_t *file, *found = NULL;
+    int64_t of = 0, seat = 0, least = INT64_MAX;
+    json_array_foreach((json_t *)items, i, file)
+    {
+        if (!read_path(json_string_value(json_object_get(file, "path")), &of, &seat) ||
+            of != attempt || (l->seat >= 0 && seat != l->seat) || seat >= least)
+            continue;
+        found = file;
+        least = seat;
+    }
+    return found;
+}
+
+/* Of an attempt that printed no more than the server's end of the output, that is all. */
+static as_status print_whole(const struct logs *l, struct as_err *err)
+{
+    JSON_AUTO log = NULL;
+    JSON_AUTO list = NULL;
+    AS_AUTO(as_freep) char *text = NULL;
+    as_status st = get_log(l, &log, err);
+    if (st == AS_OK)
+        st = request_get(l->session.client, &l->ref, "artifacts", "kind=log", &list, err);
+    if (st < 0)
+        return st;
+    int64_t attempt = l->attempt ? l->attempt : json_integer_value(json_object_get(log, "attempt"));
+    const json_t *file = find_whole(l, json_object_get(list, "items"), attempt);
+    if (!file && l->seat >= 0)
+        return as_fail(err, AS_E_NOT_FOUND,
+                       "nothing is kept of what the rank in seat %" PRId64 " of attempt %" PRId64
+                       " printed, or not yet",
+                       l->seat, attempt);
+    if (!file)
+        return print_once(l, err);
+    const struct fetch f = {.sha256 = json_string_value(json_object_get(file, "sha256")),
+                            .size = json_integer_value(json_object_get(file, "size")),
+                            .name = json_string_value(json_object_get(file, "path"))};
+    st = fetch_bytes(&l->session, &f, &text, err);
+    return st < 0 ? st : print_text(l, text, (size_t)f.size, err);
 }
 
 /* Print the part of `log` that is new since the previous answer. */
@@ -147,17 +202,24 @@ static as_status show_log(struct logs *l, const char *trial, struct as_err *err)
     as_status st = request_parse_ref(trial, false, &l->ref, err);
     if (st < 0)
         return st;
-    return l->follow ? follow_log(l, err) : print_once(l, err);
+    if (l->whole && (l->follow || l->session.json))
+        return as_fail(err, AS_E_USAGE, "--whole prints text, once: neither --follow nor --json");
+    if (l->seat >= 0 && !l->whole)
+        return as_fail(err, AS_E_USAGE, "--seat needs --whole");
+    return l->follow ? follow_log(l, err) : l->whole ? print_whole(l, err) : print_once(l, err);
 }
 
 int cmd_logs(const struct verb *v, int argc, char **argv)
 {
-    struct logs l = {0};
+    struct logs l = {.seat = -1};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {
         {"follow", 'f', OPT_FLAG, &l.follow, NULL, NULL, "go on until the trial ends"},
         {"attempt", 0, OPT_I64, &l.attempt, "N", NULL, "of this attempt (the latest)"},
+        {"whole", 0, OPT_FLAG, &l.whole, NULL, NULL,
+         "all of the output, when the attempt has ended"},
+        {"seat", 0, OPT_I64, &l.seat, "N", NULL, "--whole: of the rank in this seat of its gang"},
         {"raw", 0, OPT_FLAG, &l.raw, NULL, NULL, "do not escape control characters"},
         SESSION_OPTS(&l.session),
     };

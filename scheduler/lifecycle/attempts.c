@@ -220,22 +220,35 @@ as_status attempt_log(struct store *db, const struct attempt_ref *ref,
 
 /* Use of the machine. */
 
+/* Find the attempt for what each of its ranks writes of itself, whether the attempt is current or
+ * lost. *ret_seat: of the rank; USAGE_NO_SEAT: it has no ranks. */
+static as_status find_for_rank(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                               const struct attempt_writer *by, struct attempt_holder *ret,
+                               int64_t *ret_seat, struct as_err *err)
+{
+    as_status st = find_attempt(t, a, ref, by, ret, err);
+    if (st != AS_OK)
+        return st;
+    if (!ret->is_there)
+        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
+                       (long long)ref->number, (long long)ref->attempt);
+    if (ret->gang && !(by && by->has_seat))
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the attempt has several ranks: the header Assay-Seat is missing");
+    *ret_seat = ret->gang ? by->seat : USAGE_NO_SEAT;
+    return AS_OK;
+}
+
 static as_status put_usage(struct tx *t, const struct attempt_ref *ref,
                            const struct attempt_writer *by, const char *usage, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct attempt_holder holder;
-    as_status st = find_attempt(t, &a, ref, by, &holder, err);
-    if (st != AS_OK)
-        return st;
-    if (!holder.is_there)
-        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
-                       (long long)ref->number, (long long)ref->attempt);
-    if (holder.gang && !(by && by->has_seat))
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "the attempt has several ranks: the header Assay-Seat is missing");
-    return store_usage_put(t, holder.sweep_key, ref->number, ref->attempt,
-                           holder.gang ? by->seat : USAGE_NO_SEAT, usage, err);
+    int64_t seat = USAGE_NO_SEAT;
+    as_status st = find_for_rank(t, &a, ref, by, &holder, &seat, err);
+    return st == AS_OK
+               ? store_usage_put(t, holder.sweep_key, ref->number, ref->attempt, seat, usage, err)
+               : st;
 }
 
 as_status attempt_usage(struct store *db, const struct attempt_ref *ref,
@@ -267,18 +280,47 @@ static as_status put_set(struct tx *t, const struct trial_head *x, const struct 
                                                      s->files, s->n, ret_missing, err);
 }
 
+/* Content that was there when it was looked for may be removed before a row refers to it. */
+static as_status removed_meanwhile(as_status st, int64_t missing, struct as_err *err)
+{
+    return st == AS_E_NOT_FOUND && missing < 0
+               ? as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile")
+               : st;
+}
+
+static as_status put_fenced(struct tx *t, const struct attempt_ref *ref,
+                            const struct attempt_writer *by, const struct file_set *s,
+                            int64_t *ret_missing, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
+    return st == AS_OK ? removed_meanwhile(put_set(t, &x, s, ret_missing, err), *ret_missing, err)
+                       : st;
+}
+
+static as_status put_output(struct tx *t, const struct attempt_ref *ref,
+                            const struct attempt_writer *by, const struct file_set *s,
+                            int64_t *ret_missing, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct attempt_holder holder;
+    int64_t seat = USAGE_NO_SEAT;
+    as_status st = find_for_rank(t, &a, ref, by, &holder, &seat, err);
+    if (st != AS_OK)
+        return st;
+    st = store_file_put_log(t, holder.sweep_key, ref->number, ref->attempt, seat, s->files, s->n,
+                            ret_missing, err);
+    return removed_meanwhile(st, *ret_missing, err);
+}
+
 static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
                                const struct attempt_writer *by, const struct file_set *s,
                                struct as_err *err)
 {
-    AS_AUTO(arena_done) struct arena a = {0};
-    struct trial_head x;
     int64_t missing = -1;
-    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
-    if (st == AS_OK)
-        st = put_set(t, &x, s, &missing, err);
-    if (st == AS_E_NOT_FOUND && missing < 0)
-        return as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile");
+    as_status st = s->kind == FILE_LOG ? put_output(t, ref, by, s, &missing, err)
+                                       : put_fenced(t, ref, by, s, &missing, err);
     if (st < 0 || missing < 0)
         return st;
     char pointer[40];

@@ -68,8 +68,10 @@ AS_MUST_CHECK as_status attempt_usage(struct store *db, const struct attempt_ref
                                       const struct attempt_writer *by, const char *usage,
                                       struct as_err *err);
 
-/* FILE_KEPT: what was in the checkpoint folder at a rung, for forks (attempt_keep()). */
-typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT, FILE_KEPT } file_kind;
+/* FILE_KEPT: what was in the checkpoint folder at a rung, for forks (attempt_keep()). FILE_LOG: all
+ * that the attempt printed, or the rank that writes. Like its use of the machine this concerns no
+ * other attempt, and is true of a lost one too: no fence is asked. */
+typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT, FILE_KEPT, FILE_LOG } file_kind;
 
 /* Replace the set of files of one kind, not FILE_KEPT. Paths are relative, without "." and ".."
  * parts, and unique. AS_E_INVAL with pointer (/files/3/path): a path, digest or size.

@@ -22,6 +22,7 @@ struct table_row {
     const char *decision;                         /* of early stopping; NULL: none */
     const char *runner, *client, *group, *reason; /* NULL: none */
     const char *tags;                             /* with commas between them; NULL: none */
+    int64_t parent, fork_step;                    /* of a fork: what it goes on from; -1: none */
     int64_t created_ms, started_ms, finished_ms;  /* 0: not yet */
 };
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/store/event_store.h"
 #include "scheduler/store/regret_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester/sweep_history.h"
@@ -119,7 +120,16 @@ static as_status compute(struct sweep_history *h, int64_t completed, struct regr
     return AS_OK;
 }
 
-/* A sweep without a limit is held by one statement only. */
+/* Whoever watches the sweep hears that there is a new bound. */
+static as_status tell(struct tx *t, int64_t key, const struct regret_added *added,
+                      struct as_err *err)
+{
+    const struct event_new e = {
+        .type = "sweep.changed", .sweep_key = key, .sweep = added->sweep, .state = added->state};
+    return store_event_add(t, &e, err);
+}
+
+/* A sweep without a limit is held by two statements only. */
 static as_status keep(struct tx *t, struct arena *a, int64_t key, const struct regret_check *x,
                       struct regret_report *ret, struct as_err *err)
 {
@@ -127,7 +137,9 @@ static as_status keep(struct tx *t, struct arena *a, int64_t key, const struct r
     bool has_ended = false;
     int64_t next = (int64_t)regret_bound_next((size_t)x->completed);
     *ret = (struct regret_report){0};
-    as_status st = store_regret_add(t, key, x, next, &added, err);
+    as_status st = store_regret_add(t, a, key, x, next, &added, err);
+    if (st == AS_OK && added.is_kept)
+        st = tell(t, key, &added, err);
     if (st == AS_OK && added.is_kept && added.may_end)
         st = sweep_settle(t, a, key, &has_ended, err);
     if (st == AS_OK)

@@ -51,6 +51,8 @@ enum {
     C_GROUP,
     C_REASON,
     C_TAGS,
+    C_PARENT,
+    C_FORK_STEP,
     FIXED
 };
 
@@ -77,6 +79,8 @@ static const struct fixed {
     [C_GROUP] = {"group", COLUMNAR_DICT, true},
     [C_REASON] = {"reason", COLUMNAR_DICT, true},
     [C_TAGS] = {"tags", COLUMNAR_DICT, true},
+    [C_PARENT] = {"parent", COLUMNAR_F64, true},
+    [C_FORK_STEP] = {"fork_step", COLUMNAR_F64, false},
 };
 
 #define PARAM "param:"
@@ -388,6 +392,8 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
     put_u32(t, row, C_RUNG, r->rungs);
     put_f64(t, row, C_VALUE, r->has_value, r->value);
     put_f64(t, row, C_STEP, r->has_step, (double)r->step);
+    put_f64(t, row, C_PARENT, r->parent >= 0, (double)r->parent);
+    put_f64(t, row, C_FORK_STEP, r->fork_step >= 0, (double)r->fork_step);
     put_f64(t, row, C_CREATED, true, (double)r->created_ms);
     put_f64(t, row, C_STARTED, r->started_ms != 0, (double)r->started_ms);
     put_f64(t, row, C_ENDED, r->finished_ms != 0, (double)r->finished_ms);

@@ -53,7 +53,7 @@ AS_MUST_CHECK as_status trial_usage(struct store *db, struct arena *a, const cha
                                     int64_t number, int64_t attempt, struct usage_list *ret,
                                     struct as_err *err);
 
-/* The files of one kind ("artifact", "checkpoint") that a trial stored. */
+/* The files of one kind ("artifact", "checkpoint", "log") that a trial stored. */
 AS_MUST_CHECK as_status trial_files(struct store *db, struct arena *a, const char *sweep,
                                     int64_t number, const char *kind, struct file_list *ret,
                                     struct as_err *err);

@@ -1,4 +1,4 @@
-/* Table trial_file. Paths of what is kept begin with its step. */
+/* Table trial_file. Paths of what is kept begin with its step, those of output with its attempt. */
 #include "scheduler/store/file_store.h"
 
 #include <stdio.h>
@@ -151,6 +151,18 @@ as_status store_file_keep(struct tx *t, int64_t sweep_key, int64_t number, int64
                             ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(step)), &r, err);
     if (st != AS_OK || r.rows > 0)
         return st;
+    return replace(t, &s, ret_missing, err);
+}
+
+as_status store_file_put_log(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
+                             int64_t seat, const struct file_row *files, size_t n,
+                             int64_t *ret_missing, struct as_err *err)
+{
+    char prefix[64];
+    const struct replaced_set s = {sweep_key, number, "log", prefix, files, n};
+    int at = snprintf(prefix, sizeof prefix, "attempt-%lld/", (long long)attempt);
+    if (seat >= 0)
+        (void)snprintf(prefix + at, sizeof prefix - (size_t)at, "seat-%lld/", (long long)seat);
     return replace(t, &s, ret_missing, err);
 }
 

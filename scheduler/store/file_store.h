@@ -6,7 +6,7 @@
 #include "scheduler/rows/file_row.h"
 #include "scheduler/store/tx.h"
 
-/* Files in the order of paths. kind: "artifact" or "checkpoint". */
+/* Files in the order of paths. kind: "artifact", "checkpoint" or "log". */
 AS_MUST_CHECK as_status store_file_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                         int64_t number, const char *kind, struct file_list *ret,
                                         struct as_err *err);
@@ -22,6 +22,13 @@ AS_MUST_CHECK as_status store_file_replace(struct tx *t, int64_t sweep_key, int6
 AS_MUST_CHECK as_status store_file_keep(struct tx *t, int64_t sweep_key, int64_t number,
                                         int64_t step, const struct file_row *files, size_t n,
                                         int64_t *ret_missing, struct as_err *err);
+
+/* The same for the output of an attempt, or of the rank in this seat of it (below 0: it has no
+ * ranks). Nothing need be locked: it concerns no other attempt. */
+AS_MUST_CHECK as_status store_file_put_log(struct tx *t, int64_t sweep_key, int64_t number,
+                                           int64_t attempt, int64_t seat,
+                                           const struct file_row *files, size_t n,
+                                           int64_t *ret_missing, struct as_err *err);
 
 /* Nothing of this sweep is forked any more: nothing is kept of its trials. */
 AS_MUST_CHECK as_status store_file_drop_kept(struct tx *t, int64_t sweep_key, struct as_err *err);

@@ -37,9 +37,10 @@ static const struct stmt stmts[] = {
     [REGRET_ADD] =
         {"regret_add",
          "with due as (update sweep set regret_due = $7 where key = $1 and regret_due = "
-         "$2 returning key, coalesce(stop_regret, stop_relative) is not null as may_end), "
+         "$2 returning key, id, state, coalesce(stop_regret, stop_relative) is not null as "
+         "may_end), "
          "kept as (insert into regret_check (sweep_key, completed, seq, bound, relative, "
-         "enough) select key, $2, $3, $4, $5, $6 from due) select may_end from due"},
+         "enough) select key, $2, $3, $4, $5, $6 from due) select may_end, id, state from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
@@ -81,8 +82,9 @@ as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret, struc
     return reader_check(&rd, err);
 }
 
-as_status store_regret_add(struct tx *t, int64_t sweep_key, const struct regret_check *x,
-                           int64_t next, struct regret_added *ret, struct as_err *err)
+as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
+                           const struct regret_check *x, int64_t next, struct regret_added *ret,
+                           struct as_err *err)
 {
     RESULT_AUTO r = {0};
     struct reader rd;
@@ -95,8 +97,10 @@ as_status store_regret_add(struct tx *t, int64_t sweep_key, const struct regret_
     *ret = (struct regret_added){.is_kept = r.rows > 0};
     if (st != AS_OK || r.rows == 0)
         return st;
-    reader_init(&rd, &r, 0, NULL);
+    reader_init(&rd, &r, 0, a);
     ret->may_end = read_bool(&rd);
+    ret->sweep = read_str(&rd);
+    ret->state = read_str(&rd);
     return reader_check(&rd, err);
 }
 

@@ -21,11 +21,12 @@ AS_MUST_CHECK as_status store_regret_next(struct tx *t, int64_t sweep_key, int64
 struct regret_added {
     bool is_kept; /* false: it, or a later one, is kept already */
     bool may_end; /* the sweep has a limit that it is compared with */
+    const char *sweep, *state;
 };
 
 /* Keep a bound; the next one is due after `next` completed trials. made_ms is not read. Locks the
  * sweep's row. */
-AS_MUST_CHECK as_status store_regret_add(struct tx *t, int64_t sweep_key,
+AS_MUST_CHECK as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const struct regret_check *x, int64_t next,
                                          struct regret_added *ret, struct as_err *err);
 

@@ -57,6 +57,8 @@ COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
     NEXT(text, group, "group_id")                                                                  \
     NEXT(text, reason, "reason")                                                                   \
     NEXT(text, tags, "array_to_string(tags, ',')")                                                 \
+    NEXT(i64, parent, "coalesce(parent, -1)")                                                      \
+    NEXT(i64, fork_step, "coalesce(fork_step, -1)")                                                \
     NEXT(i64, created_ms, TABLE_MS("created_at"))                                                  \
     NEXT(i64, started_ms, TABLE_MS("started_at"))                                                  \
     NEXT(i64, finished_ms, TABLE_MS("finished_at"))

@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "jobs", "points", "selection", "summary", "timeline"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -134,6 +134,9 @@ const tests = {
     is("max(number, 2, 1) == 3 or (min(loss, 7) == 0)", [0, 3]);
     is("state == 'failed' or `runner` has 'BOX'", [1, 3]);
     is("param:lr == 1", [0]);
+    const tagged = storeOf(table([trial(0, { tags: "good,later" }), trial(1, { tags: "goods" }), trial(2, { tags: null })])).table("7");
+    assert.deepEqual(list(d.filterRows("tags has 'Good'", tagged)), [1, 0, 0]);
+    assert.deepEqual(list(d.filterRows("tags has 'later' or tags has 'goods'", tagged)), [1, 1, 0]);
     is("loss in [1, 2, -3]", [2]);
     is("value-value == 0", [0, 2, 3]);
     const fails = (text, message) => assert.throws(() => d.filterRows(text, t), (e) => e instanceof d.FilterError && message.test(e.message), text);
@@ -372,6 +375,43 @@ const tests = {
     const began = performance.now();
     made(`${"*a ".repeat(20_000)}${"[".repeat(20_000)}${"`".repeat(20_001)}`);
     assert.ok(performance.now() - began < 5000, "the time grows with the square of the text");
+  },
+  "rows of a long text"() {
+    assert.deepEqual(list(d.rowsOf("")), [0]);
+    assert.deepEqual(list(d.rowsOf("a\n\nb")), [0, 2, 3, 4]);
+    assert.deepEqual(list(d.rowsOf(`${"x".repeat(1000)}\ny`)), [0, 400, 800, 1001, 1002]);
+    assert.deepEqual(list(d.rowsOf(`${"x".repeat(400)}\n`)), [0, 401]);
+    const starts = d.rowsOf("a\n\nb");
+    assert.deepEqual([0, 1, 2, 3, 4].map((at) => d.rowOf(starts, at)), [0, 0, 1, 2, 2]);
+    assert.equal(d.rowsOf("\n".repeat(100_000)).length, 100_001);
+  },
+  "what a file is shown as"() {
+    const as = (path, bytes, size = bytes.length) => d.shownAs(path, size, Uint8Array.from(bytes)).kind;
+    const bytesOfText = (t) => list(new TextEncoder().encode(t));
+    const png = (w, h) => [0x89, ...bytesOfText("PNG\r\n\x1a\n"), 0, 0, 0, 13, ...bytesOfText("IHDR"), ...[w, h].flatMap((v) => [v >>> 24, (v >> 16) & 255, (v >> 8) & 255, v & 255]), 8, 0, 0, 0, 0];
+    assert.equal(as("a.txt", png(4, 4)), "image"); // by its bytes, not by its name
+    assert.equal(as("a.png", png(60_000, 60_000)), "nothing");
+    assert.equal(as("a.png", png(4, 4), 17 << 20), "nothing");
+    assert.equal(as("a.png", png(4, 4).slice(0, 20)), "nothing"); // it does not say how many pixels
+    assert.equal(as("a.jpg", [0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0, 10, 0, 20]), "image");
+    assert.equal(as("a.jpg", [0xff, 0xd8, 0xff, 0xe0, 0, 0]), "nothing");
+    assert.equal(as("a.png", bytesOfText("<svg onload=alert(1)>")), "text");
+    assert.equal(as("a.svg", bytesOfText("<svg/>")), "text");
+    assert.equal(as("a.html", bytesOfText("<script>")), "text");
+    assert.equal(as("A.CSV", bytesOfText("a,b")), "table");
+    assert.equal(as("a.json", bytesOfText("{}")), "json");
+    assert.equal(as("a.txt", []), "text");
+    assert.equal(as("a.txt", [0xc3, 0x28]), "nothing");
+    assert.equal(as("a.txt", [0x61, 0xc3]), "text"); // a character that was cut
+    assert.equal(as("a.txt", [0x61, 0]), "nothing");
+  },
+  "rows of a table in a file"() {
+    const rows = (text, most = 10) => d.rowsOfTable(text, ",", most);
+    assert.deepEqual(rows('a,"b ""c"""\r\n\n1,"x\ny"'), [["a", 'b "c"'], ["1", "x\ny"]]);
+    assert.deepEqual(rows("a,\n,b\n"), [["a", ""], ["", "b"]]);
+    assert.deepEqual(rows('a,"never closed\n1,2'), [["a", "never closed\n1,2"]]);
+    assert.deepEqual(rows("1\n2\n3\n4", 2), [["1"], ["2"]]);
+    assert.deepEqual(rows(""), []);
   },
 };
 

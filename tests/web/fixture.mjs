@@ -11,6 +11,7 @@ import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { invented } from "./files.mjs";
 import { attemptsTable, encodeRows, inventedColumns, pointsTable, tableOf } from "./columnar.mjs";
 import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
@@ -325,6 +326,7 @@ const problem = (status, code, detail) => ({ status, type: "application/problem+
 export async function startFixture(dist, port = 0, { twins = false } = {}) {
   const sweeps = new Map(makeSweeps(twins).map((s) => [s.base.id, s]));
   const artifact = Buffer.from("not really a model\n");
+  const files = invented(NASTY);
   const sha256 = createHash("sha256").update(artifact).digest("hex");
   const clients = new Set();
   const events = [];
@@ -398,10 +400,18 @@ function usageOf(t) {
 function logOf(t) {
     const nasty = t.sweep === "nasty" ? `${NASTY}\n` : "";
     const lines = Array.from({ length: t.step ?? 0 }, (_, i) => `epoch ${i + 1}/20  train_loss ${(2.2 * Math.exp(-i / 4) + 0.05).toFixed(4)}  val_error ${(0.7 * Math.exp(-i / 4) + 0.03).toFixed(4)}`);
-    return { attempt: t.attempt, truncated: false, text: `${nasty}assay-train: digits, 1797 rows, 64 features, 10 classes\n${lines.join("\n")}\n` };
+    return { attempt: t.attempt, truncated: hasFiles(t), text: `${nasty}assay-train: digits, 1797 rows, 64 features, 10 classes\n${lines.join("\n")}\n` };
   }
 
-  function trialAnswer(sweep, number, below, method) {
+  /** One trial has files of all kinds. */
+  const hasFiles = (t) => t.sweep === "digits-mlp" && t.number === 17;
+
+  function filesOf(t, kind) {
+    if (kind === "log") return hasFiles(t) ? files.log : [];
+    return [...(t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : []), ...(hasFiles(t) ? files.artifact : [])];
+  }
+
+  function trialAnswer(sweep, number, below, method, query) {
     const t = sweep.trials[Number(number)];
     const at = `/v1/sweeps/{sweep}/trials/{number}${below ? `/${below}` : ""}`;
     if (!t) return problem(404, "not_found", `sweep ${sweep.base.id} has no trial ${number}`);
@@ -419,7 +429,7 @@ function logOf(t) {
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "usage") return { at, body: { items: t.state === "queued" ? [] : [usageOf(t)] } };
-    if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
+    if (below === "artifacts") return { at, body: { items: filesOf(t, query.get("kind") ?? "artifact") } };
     return { at, body: { ...t, why: whyOf(t, sweep.base.metrics), notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t), forks: sweep.trials.filter((f) => f.parent === t.number).map((f) => ({ number: f.number, step: f.fork_step })) } };
   }
 
@@ -533,7 +543,7 @@ function logOf(t) {
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
     if (below === "table") return { at: "/v1/sweeps/{sweep}/table", table: tableFor(sweep, query.get("since")) };
     if (below === "points" || below === "attempts") return { at: `/v1/sweeps/{sweep}/${below}`, table: filesFor(sweep, below, query) };
-    if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method);
+    if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method, query);
     if (below === "trials" && method === "POST") return enqueue(sweep, body);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
@@ -602,6 +612,8 @@ function logOf(t) {
     const allowed = request.headers.authorization === `Bearer ${TOKEN}`;
     const isStream = allowed && parts.at(-1) === "events" && (parts[0] !== "sweeps" || sweeps.has(parts[1]));
     const isBlob = allowed && parts[0] === "blobs";
+    const blob = isBlob ? (files.blobs.get(parts[1]) ?? artifact) : null;
+    const range = /^bytes=0-(\d+)$/.exec(request.headers.range ?? "");
     let a = null;
     if (!allowed) a = problem(401, "denied", "the token is not known here");
     else if (takeFor(failures, method, url.pathname)) a = problem(503, "unavailable", "made to fail");
@@ -614,7 +626,8 @@ function logOf(t) {
     await late(0.5);
     log.to = performance.now();
     if (isStream && a === null) return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
-    if (isBlob && a === null) return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
+    if (blob && a === null && range) return response.writeHead(206, { "Content-Type": "application/octet-stream", "Content-Range": `bytes 0-${Math.min(Number(range[1]), blob.length - 1)}/${blob.length}` }).end(blob.subarray(0, Number(range[1]) + 1));
+    if (blob && a === null) return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(blob);
     if (a.table) return response.writeHead(200, { "Content-Type": "application/octet-stream", "Content-Encoding": "gzip" }).end(gzipSync(a.table, { level: 1 }));
     if (a.at) seen.push([method, a.at, a.body]);
     if (a.status === 204) return response.writeHead(204).end();

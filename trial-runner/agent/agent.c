@@ -365,6 +365,8 @@ as_status agent_hold_result(struct agent *a, const struct attempt_id *id, struct
     as_status st = attempt_create(a->options, id, NULL, found, "", a->wake_fd, &attempt, err);
     if (st < 0)
         return st;
+    if (attempt->end.outcome == OUTCOME_NONE) /* the server is not told of it: it is lost */
+        attempt_ask_stop(attempt, STOP_DROPPED);
     pthread_mutex_lock(&a->lock);
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)
         attempt = NULL;

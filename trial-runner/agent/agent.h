@@ -83,7 +83,7 @@ json_t *agent_faults_json(struct agent *a);
 AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill,
                                    struct as_err *err);
 
-/* Hold an attempt whose result was found on disk. Empties `found`. */
+/* Hold an attempt whose result was found on disk, or its output alone. Empties `found`. */
 AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const struct attempt_id *id,
                                           struct trial_end *found, struct as_err *err);
 

@@ -69,7 +69,10 @@ static as_status on_found(void *arg, const struct attempt_id *id, struct trial_e
 {
     AS_AUTO(str_done) struct str label = {0};
     attempt_id_label(id, &label);
-    log_write(LOG_INFO, "delivering a result of the previous runner", "%s", str_cstr(&label));
+    log_write(LOG_INFO,
+              r->outcome == OUTCOME_NONE ? "delivering output of the previous runner"
+                                         : "delivering a result of the previous runner",
+              "%s", str_cstr(&label));
     return agent_hold_result(arg, id, r, err);
 }
 

@@ -83,7 +83,7 @@ static void on_group_line(void *arg, const char *text, size_t len)
     const struct group_lines *to = arg;
     for (size_t k = 0; k < to->loop->n; k++)
         if (to->loop->attempts[k]->group == to->group && to->loop->attempts[k]->process.joined)
-            output_to_tail(to->loop->attempts[k], text, len);
+            attempt_add_output(to->loop->attempts[k], text, len);
 }
 
 static void read_group_output(struct loop *l, struct group_process *g)
@@ -244,8 +244,8 @@ static void on_group_event(void *arg, struct group_process *g, const struct cont
     if (e->kind == CONTROL_STARTED)
         log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
     if (e->kind == CONTROL_LOG && t) {
-        output_to_tail(t, e->text, strlen(e->text));
-        output_to_tail(t, "\n", 1);
+        attempt_add_output(t, e->text, strlen(e->text));
+        attempt_add_output(t, "\n", 1);
     }
     if (e->kind == CONTROL_ENDED && t) {
         read_group_output(l, g);

@@ -57,6 +57,11 @@ as_status attempt_create(const struct options *o, const struct attempt_id *id,
         attempt_free(a);
         return st;
     }
+    if (claimed && o->log_max_bytes > 0 &&
+        (st = whole_log_create(a->dir, o->log_max_bytes, &a->whole, err)) < 0) {
+        attempt_free(a);
+        return st;
+    }
     if (claimed) {
         a->claimed = *claimed;
         *claimed = (struct claimed){0};
@@ -85,6 +90,7 @@ void attempt_free(struct attempt *a)
         close(a->process.out_fd);
     client_free(a->fetch);
     client_free(a->send);
+    whole_log_free(a->whole);
     claimed_done(&a->claimed);
     child_spec_done(&a->launch.spec);
     file_closep(&a->process.guard_fd);
@@ -249,6 +255,14 @@ void attempt_give_up(struct attempt *a)
         a->rank_fns->interrupt(a->rank);
 }
 
+void attempt_add_output(struct attempt *a, const char *bytes, size_t len)
+{
+    pthread_mutex_lock(&a->lock);
+    tail_add(&a->tail, bytes, len);
+    whole_log_add(a->whole, bytes, len);
+    pthread_mutex_unlock(&a->lock);
+}
+
 void attempt_note(struct attempt *a, const char *fmt, ...)
 {
     AS_AUTO(str_done) struct str line = {0};
@@ -258,9 +272,7 @@ void attempt_note(struct attempt *a, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     str_printf(&line, "[assay-runner] %s\n", text);
-    pthread_mutex_lock(&a->lock);
-    tail_add(&a->tail, str_cstr(&line), line.len);
-    pthread_mutex_unlock(&a->lock);
+    attempt_add_output(a, str_cstr(&line), line.len);
 }
 
 void attempt_note_killed(struct attempt *a)

@@ -22,6 +22,7 @@
 #include "trial-runner/collect/folder_watch.h"
 #include "trial-runner/collect/tail.h"
 #include "trial-runner/collect/usage.h"
+#include "trial-runner/collect/whole_log.h"
 #include "trial-runner/process/verdict.h"
 
 /* In the folder of an attempt or group: the path is ASSAY_DEVICE_FAULT of its process, which writes
@@ -111,6 +112,8 @@ struct attempt {
                                         none */
     int told;        /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
+    struct whole_log
+        *whole;   /* owned: all of the output; NULL: it is not kept. It has its own lock */
     bool written; /* its measurements: a file of them was written since they were read */
     unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
     struct trial_end end;           /* the delivery thread's, from phase `ended` on */
@@ -163,6 +166,8 @@ void attempt_end_early(struct attempt *a, stop_why why, const char *reason);
 void attempt_wake_locked(struct attempt *a);
 /* End the requests of its delivery: the runner gives up. A later start sends what is on disk. */
 void attempt_give_up(struct attempt *a);
+/* Add to the trial's log: to its tail, and to the whole of it. */
+void attempt_add_output(struct attempt *a, const char *bytes, size_t len);
 /* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
 

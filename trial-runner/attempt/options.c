@@ -26,13 +26,15 @@
 #define MEMINFO_MAX (64 << 10)
 #define DEFAULT_SERVER "http://127.0.0.1:7117"
 #define DEFAULT_CACHE_MIB 20480
+#define DEFAULT_LOG_MIB 16
+#define LOG_MIB_MAX 1024
 
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
         *rank_address, *memory, *until, *job, *fleet, *trial_memory, *trial_file_size;
     struct confinement_limits limits;
-    int64_t slots, cpus, group, group_mib, cache_mib, idle_exit_ms;
+    int64_t slots, cpus, group, group_mib, cache_mib, log_mib, idle_exit_ms;
     bool no_affinity, die_with_parent, help, version;
 };
 
@@ -161,6 +163,14 @@ struct words {
              "MIB",                                                                                \
              NULL,                                                                                 \
              "keep at most so much (20480)"},                                                      \
+            {"log-size",                                                                           \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->log_mib,                                                                        \
+             "MIB",                                                                                \
+             NULL,                                                                                 \
+             "keep at most so much of what an attempt prints, its beginning and its end (16; 0: "  \
+             "the last 64 KiB)"},                                                                  \
             {"trainer",                                                                            \
              0,                                                                                    \
              OPT_STRING,                                                                           \
@@ -457,6 +467,7 @@ static as_status check_words(struct options *o, const struct words *w, struct as
         {"group", w->group, 1, OPTIONS_MAX_GROUP},
         {"group-memory", w->group_mib, 0, INT64_MAX >> 20},
         {"cache-size", w->cache_mib, 0, INT64_MAX >> 20},
+        {"log-size", w->log_mib, 0, LOG_MIB_MAX},
     };
     AS_AUTO(str_done) struct str name = {0};
     struct batch_job job;
@@ -486,6 +497,7 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     o->group = w->group;
     o->group_memory = w->group_mib ? w->group_mib << 20 : share_of_memory(w->slots);
     o->cache_max_bytes = w->cache_mib << 20;
+    o->log_max_bytes = w->log_mib << 20;
     o->idle_exit_ms = w->idle_exit_ms;
     o->die_with_parent = w->die_with_parent;
     o->server = as_strdup(w->server ? w->server : DEFAULT_SERVER);
@@ -507,7 +519,8 @@ as_status options_parse(struct options *o, int argc, char **argv, struct as_err 
     struct words w = {.slots = 1,
                       .group = OPTIONS_MAX_GROUP,
                       .cache_mib = DEFAULT_CACHE_MIB,
-                      .limits = {.processes = CONFINEMENT_PROCESSES}};
+                      .limits = {.processes = CONFINEMENT_PROCESSES},
+                      .log_mib = DEFAULT_LOG_MIB};
     const struct opt table[] = TABLE(&w);
     int n_args = 0;
     o->level = LOG_INFO;

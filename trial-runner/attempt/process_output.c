@@ -1,4 +1,4 @@
-/* What a process prints, on its way from the pipe to the tail and to the collector.
+/* What a process prints, on its way from the pipe to the log and to the collector.
  *
  * Main alone reads the pipe, in bounded rounds, and no more than the collector has room for. The
  * delivery thread cannot read it, but must know that everything printed before a moment has reached
@@ -28,13 +28,6 @@ size_t output_read_pipe(int *fd, char *buf, size_t most)
     }
 }
 
-void output_to_tail(struct attempt *t, const char *bytes, size_t n)
-{
-    pthread_mutex_lock(&t->lock);
-    tail_add(&t->tail, bytes, n);
-    pthread_mutex_unlock(&t->lock);
-}
-
 /* How many bytes may be read now, at most OUTPUT_BYTES. */
 static size_t room(const struct attempt *t)
 {
@@ -55,7 +48,7 @@ static void read_rounds(struct attempt *t, char *buf, bool rest)
         if (n == 0)
             return;
         t->process.out_read += (int64_t)n;
-        output_to_tail(t, buf, n);
+        attempt_add_output(t, buf, n);
         if (t->launch.collector)
             collector_add(t->launch.collector, buf, n);
     }

@@ -1,5 +1,5 @@
-/* The output of processes, for the main thread: read from pipes, kept as a tail, and passed on to
- * the collector. */
+/* The output of processes, for the main thread: read from pipes, kept in the attempt's log, and
+ * passed on to the collector. */
 #ifndef ASSAY_TRIAL_RUNNER_ATTEMPT_PROCESS_OUTPUT_H
 #define ASSAY_TRIAL_RUNNER_ATTEMPT_PROCESS_OUTPUT_H
 
@@ -11,9 +11,6 @@
 /* Read from a pipe, at most `most` bytes. Returns the number of bytes; 0 if there are none now, or
  * at the end of the pipe, which is then closed (*fd is -1). */
 size_t output_read_pipe(int *fd, char *buf, size_t most);
-
-/* Add bytes to the log of an attempt. */
-void output_to_tail(struct attempt *t, const char *bytes, size_t n);
 
 /* May the pipe of the process be read now? If not, the collector wakes main when there is room. */
 bool output_has_room(const struct attempt *t);

@@ -3,7 +3,8 @@
  * The folder tree is the whole journal; there is no index that could disagree with it. result.json
  * is written to a temporary file, fsynced and renamed, so it is either absent or complete. It is
  * removed with its folder after the server has the result. Recovery is therefore one walk over the
- * tree: a folder with a valid result is delivered, everything else is removed.
+ * tree: a folder with a valid result is delivered, of one without a result its output, and
+ * everything else is removed.
  *
  * Folders whose name begins with a dot (.groups) are not part of the journal. */
 #include "trial-runner/attempt/result_journal.h"
@@ -17,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "trial-runner/collect/whole_log.h"
 
 #define RESULT_MAX_BYTES (1 << 20)
 
@@ -192,9 +194,14 @@ static as_status recover_attempt(struct recovery *r, const char *name, const cha
 {
     AS_AUTO(trial_end_done) struct trial_end result = {0};
     struct attempt_id id = {.sweep = r->sweep, .number = r->number};
-    if (!attempt_id_read_folder(name, &id) || r->number < 0 ||
-        result_journal_read(path, &result, NULL) < 0)
+    bool is_attempt = attempt_id_read_folder(name, &id) && r->number >= 0;
+    bool has_end = is_attempt && result_journal_read(path, &result, NULL) == AS_OK;
+    if (!has_end && !(is_attempt && whole_log_exists(path)))
         return file_remove_tree(path, err);
+    if (!has_end) {
+        trial_end_done(&result);
+        result.outcome = OUTCOME_NONE;
+    }
     return r->found(r->arg, &id, &result, err);
 }
 

@@ -5,10 +5,12 @@
  *                                            (identity.h)
  *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder (a rank's: ATTEMPT.SEAT):
  *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
+ *     output/                              what it printed (whole_log.h)
  *     result.json                          written and fsynced when the child has ended; from then
  *                                          on, any runner that starts on WORK delivers it
  *
- * A folder without result.json belongs to an attempt that died with its runner, and is removed. */
+ * A folder without result.json belongs to an attempt that died with its runner: its output is
+ * delivered, if more of it was kept than the server has, and it is removed. */
 #ifndef ASSAY_TRIAL_RUNNER_ATTEMPT_RESULT_JOURNAL_H
 #define ASSAY_TRIAL_RUNNER_ATTEMPT_RESULT_JOURNAL_H
 
@@ -67,11 +69,13 @@ AS_MUST_CHECK as_status result_journal_write_json(const char *dir, const char *n
  * reported. */
 void result_journal_remove(const char *work, const struct attempt_id *id);
 
-/* Called for an attempt that was found on disk with its result. It may move r away and empty it. */
+/* Called for an attempt that was found on disk with its result; or with output alone, then r's
+ * outcome is OUTCOME_NONE. It may move r away and empty it. */
 typedef as_status (*result_journal_found_fn)(void *arg, const struct attempt_id *id,
                                              struct trial_end *r, struct as_err *err);
 
-/* After result_journal_lock: call found() for each attempt with a result, and remove all others. */
+/* After result_journal_lock: call found() for each attempt with a result or output, and remove all
+ * others. */
 AS_MUST_CHECK as_status result_journal_recover(const char *work, result_journal_found_fn found,
                                                void *arg, struct as_err *err);
 

@@ -239,8 +239,7 @@ static as_status deliver_in_order(struct outbox *o, struct as_err *err)
     attempt_obey(o->attempt);
     if ((st = deliver_checkpoints(o, err)) < 0)
         return st;
-    st = outbox_artifacts(o, err);
-    if (st < 0)
+    if ((st = outbox_artifacts(o, err)) < 0 || (st = outbox_output(o, true, err)) < 0)
         return st;
     refresh_log(o->attempt);
     return outbox_result(o, err);
@@ -287,7 +286,7 @@ static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_
     const struct attempt *a = o->attempt;
     size_t n = 0;
     as_status st = outbox_sync_artifacts(o, &n, err);
-    *ret_brief = st == AS_OK && n == 0 && !a->rank &&
+    *ret_brief = st == AS_OK && n == 0 && !a->rank && !outbox_has_output(o) &&
                  (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED ||
                   a->end.outcome == OUTCOME_PRUNED);
     as_status written =
@@ -349,7 +348,10 @@ static bool has_result(struct attempt *a)
 static bool deliver_no_result(struct outbox *o)
 {
     struct attempt *a = o->attempt;
+    struct as_err err = {0};
     outbox_usage(o, true);
+    if (outbox_output(o, false, &err) < 0)
+        log_write(LOG_WARN, "the whole output was not sent", "%s error=\"%s\"", a->label, err.msg);
     return a->end.outcome == OUTCOME_NONE || is_given_up(a) || deliver_rank_end(a->rank);
 }
 

@@ -47,6 +47,7 @@
 #define USAGE_LEAST_MS 10000 /* between two, at first … */
 #define USAGE_MOST_MS 60000  /* … and later */
 #define USAGE_PATIENCE_MS 3000
+#define OUTPUT_PATIENCE_MS 10000 /* for the output of an attempt without a result */
 #define MAX_WARNINGS 20
 #define TEXTS_MS 1000 /* between posts of notes */
 #define DENIED_PAUSE_MS 5000
@@ -233,9 +234,9 @@ static void on_skip(void *arg, const char *path, const char *why)
 /* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
  * may replace the file by rename meanwhile. */
 static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
-                            struct as_err *err)
+                            int64_t retry_ms, struct as_err *err)
 {
-    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    const struct client_opts patience = {.retry_ms = retry_ms};
     AS_AUTO(as_freep) char *path = file_join(dir, f->path);
     char open_path[40];
     int64_t size = 0;
@@ -247,7 +248,7 @@ static as_status upload_one(struct outbox *o, const char *dir, struct fileset_fi
     snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
     as_status st = sha256_of_file(open_path, f->sha256, &size, err);
     if (st == AS_OK)
-        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
+        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patience, NULL, err);
     if (st == AS_OK)
         f->size = size;
     else
@@ -268,7 +269,8 @@ static as_status upload_files(struct outbox *o, const char *dir, struct fileset 
 {
     as_status st;
     for (size_t i = 0; i < set->n; i++) {
-        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
+        if (set->files[i].sha256[0] ||
+            (st = upload_one(o, dir, &set->files[i], CLIENT_RETRY_FOREVER, err)) == AS_OK)
             continue;
         if (!is_refused(st) && !is_moved(st))
             return st;
@@ -855,6 +857,46 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     if (st < 0 || now.n == 0 || (st = upload_files(o, dir, &now, false, err)) < 0)
         return st;
     return put_list(o, &now, "artifact", err);
+}
+
+bool outbox_has_output(const struct outbox *o)
+{
+    const struct attempt *a = o->attempt;
+    whole_log_flush(a->whole);
+    return !o->output_sent && a->options->log_max_bytes > 0 && whole_log_exists(a->dir);
+}
+
+/* Say which content the output is. Each rank has its own, whoever leads. */
+static as_status put_output(struct outbox *o, struct fileset_file *f, bool patiently,
+                            struct as_err *err)
+{
+    const struct fileset set = {.files = f, .n = 1};
+    JSON_AUTO body = fileset_to_json(&set, "log");
+    if (!body)
+        return as_fail_nomem(err);
+    return patiently && !o->attempt->rank
+               ? send_to_server(o, &replace_files, body, NULL, err)
+               : call_alone(o, &replace_files, known_world(o->attempt), body, NULL, err);
+}
+
+as_status outbox_output(struct outbox *o, bool patiently, struct as_err *err)
+{
+    const struct attempt *a = o->attempt;
+    AS_AUTO(as_freep) char *path = NULL;
+    char name[] = WHOLE_LOG_NAME;
+    struct fileset_file f = {.path = name};
+    if (!outbox_has_output(o))
+        return AS_OK;
+    as_status st = whole_log_join(a->dir, a->options->log_max_bytes, &path, err);
+    if (st == AS_OK)
+        st = upload_one(o, a->dir, &f, patiently ? CLIENT_RETRY_FOREVER : OUTPUT_PATIENCE_MS, err);
+    if (st == AS_OK)
+        st = put_output(o, &f, patiently, err);
+    o->output_sent = st == AS_OK;
+    if (!is_refused(st) && !is_moved(st) && st != AS_E_STALE)
+        return st;
+    log_write(LOG_WARN, "the whole output is not kept", "%s error=\"%s\"", a->label, err->msg);
+    return AS_OK;
 }
 
 as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n, struct as_err *err)

@@ -46,6 +46,7 @@ struct outbox {
     uint64_t kept;             /* a bit for each step whose checkpoint is kept for forks */
     int64_t brief_until_ns;    /* each request is sent once, and none after that; 0: patience */
     char code[BATCH_CODE_MAX]; /* of the problem that ended the last request; "" */
+    bool output_sent;          /* all of the output */
     bool end_sent;             /* the end was sent: without an answer the server may have it */
     bool gone;                 /* the server said that the attempt is not current: write nothing */
 };
@@ -88,6 +89,12 @@ AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
  * that the server has (cache.h). What cannot be kept is downloaded then. */
 void outbox_keep_checkpoints(const struct outbox *o);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
+
+/* Is there more output to send than its tail? Waits until it is on disk. */
+bool outbox_has_output(const struct outbox *o);
+/* Send all of the output, if there is more than the tail. Not `patiently`: the attempt has no
+ * result that the server waits for, and after some tries its output is lost. */
+AS_MUST_CHECK as_status outbox_output(struct outbox *o, bool patiently, struct as_err *err);
 
 /* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n:
  * how many there are. */

@@ -464,6 +464,41 @@ START_TEST(files_are_replaced_as_sets)
 }
 END_TEST
 
+/* Each attempt has its own, a lost one too. */
+START_TEST(output_is_kept_for_each_attempt)
+{
+    char one[SHA256_HEX_SIZE], two[SHA256_HEX_SIZE], absent[SHA256_HEX_SIZE] = {0};
+    struct file_list list;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref lost = ref_of(&c);
+    put_blob(&s, "one", one);
+    put_blob(&s, "two!", two);
+    end(&s, lost, OUTCOME_RETRY);
+    c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    const struct file_row first = {"output.log", 3, one}, second = {"output.log", 4, two};
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_LOG, &second, 1, &err), err);
+    ck_ok(attempt_files(s.db, &lost, NULL, FILE_LOG, &first, 1, &err), err);
+    ck_ok(attempt_files(s.db, &lost, NULL, FILE_LOG, &second, 1, &err), err);
+    ck_ok(attempt_files(s.db, &lost, NULL, FILE_LOG, &first, 1, &err), err);
+    ck_ok(trial_files(s.db, &s.a, "a", 0, "log", &list, &err), err);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_str_eq(list.rows[0].path, "attempt-1/output.log");
+    ck_assert_str_eq(list.rows[0].sha256, one);
+    ck_assert_str_eq(list.rows[1].path, "attempt-2/output.log");
+    ck_assert_str_eq(list.rows[1].sha256, two);
+    memset(absent, 'a', 64);
+    const struct file_row gone = {"output.log", 3, absent}, out = {"../output.log", 3, one};
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_LOG, &gone, 1, &err), AS_E_UNSUPPORTED, err,
+             "upload it first");
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_LOG, &out, 1, &err), AS_E_INVAL, err, "..");
+    ref.attempt = 3;
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_LOG, &first, 1, &err), AS_E_NOT_FOUND, err,
+             "no attempt 3");
+}
+END_TEST
+
 START_TEST(cancel_a_trial)
 {
     struct trial_row row;
@@ -568,6 +603,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_report_is_one_transaction);
     tcase_add_test(c, notes_keep_the_last_text);
     tcase_add_test(c, files_are_replaced_as_sets);
+    tcase_add_test(c, output_is_kept_for_each_attempt);
     tcase_add_test(c, cancel_a_trial);
     tcase_add_test(c, constraints_hold);
     tcase_add_test(c, memory_may_run_out_anywhere);

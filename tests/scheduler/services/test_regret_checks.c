@@ -64,6 +64,10 @@ static void check_same(const struct regret_check_list *a, const struct regret_ch
     }
 }
 
+#define CHANGED                                                                                    \
+    "select count(*) from event_each where type = 'sweep.changed' and state = 'running' and "      \
+    "number is null"
+
 /* Each count of the schedule up to the completed trials has a row, with the place of its trial. */
 START_TEST(bounds_are_kept_at_their_counts)
 {
@@ -74,7 +78,9 @@ START_TEST(bounds_are_kept_at_their_counts)
     struct suggestion_row failing = ask_one(&s, "a", "c");
     tell(&s, "a", failing.number, "c", NAN); /* a place of the order, and no completed trial */
     run_trials("a", 11);
+    int64_t before = pg_fixture_i64(s.url, CHANGED);
     ck_assert_int_eq(check_all(s.db, false).kept, 11);
+    ck_assert_int_eq(pg_fixture_i64(s.url, CHANGED), before + 11); /* each is told */
     struct regret_check_list l = list_of("a");
     ck_assert_uint_eq(l.n, 11);
     for (size_t i = 0; i < l.n; i++) {

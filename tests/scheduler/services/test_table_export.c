@@ -91,6 +91,24 @@ START_TEST(shows_every_trial)
 }
 END_TEST
 
+START_TEST(shows_forks_and_tags)
+{
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    epoch = make_runner(&s, "r", 4);
+    (void)claim(&s, "r", epoch, 2);
+    add_known("{'params': {'x': 0.5}}");
+    pg_fixture_exec(s.url, "update trial set origin = 'forked', parent = 0, fork_step = 5, tags = "
+                           "'{good,x}' where number = 2");
+    struct columnar f = whole("parent,fork_step,tags");
+    ck_assert_double_nan(number(&f, "parent", 1));
+    ck_assert_double_nan(number(&f, "fork_step", 1));
+    ck_assert_ptr_null(word(&f, "tags", 1));
+    ck_assert_double_eq(number(&f, "parent", 2), 0);
+    ck_assert_double_eq(number(&f, "fork_step", 2), 5);
+    ck_assert_str_eq(word(&f, "tags", 2), "good,x");
+}
+END_TEST
+
 START_TEST(parameters_of_every_kind)
 {
     JSON_AUTO doc = json_of(
@@ -260,6 +278,7 @@ Suite *test_suite(void)
     TCase *t = service_case(suite, "table_export", &s, 0);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, shows_every_trial);
+    tcase_add_test(t, shows_forks_and_tags);
     tcase_add_test(t, parameters_of_every_kind);
     tcase_add_test(t, changes_since_a_version);
     tcase_add_test(t, another_server_knows_the_version);

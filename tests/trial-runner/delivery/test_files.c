@@ -147,7 +147,7 @@ static as_status on_found(void *arg, const struct attempt_id *id, struct trial_e
 {
     (void)err;
     attempt_id_folder(id, arg);
-    str_printf(arg, "=%s ", outcome_name(r->outcome));
+    str_printf(arg, "=%s ", r->outcome == OUTCOME_NONE ? "output" : outcome_name(r->outcome));
     return AS_OK;
 }
 
@@ -156,7 +156,9 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
     AS_AUTO(str_done) struct str found = {0};
     AS_AUTO(file_closep) int fd = -1;
     static const struct attempt_id alone = {.sweep = "s-1", .number = 3, .attempt = 2, .seat = -1},
-                                   other = {.sweep = "s-1", .number = 4, .attempt = 1, .seat = -1};
+                                   other = {.sweep = "s-1", .number = 4, .attempt = 1, .seat = -1},
+                                   printed = {
+                                       .sweep = "s-1", .number = 6, .attempt = 1, .seat = -1};
     AS_AUTO(as_freep) char *kept = result_journal_dir(dir, &alone);
     AS_AUTO(as_freep) char *lost = result_journal_dir(dir, &other);
     struct as_err err = {0};
@@ -166,12 +168,16 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
     put("trials/s-1/4/1/report.jsonl", "{}");
     put("trials/s-1/5/1/result.json", "{\"outcome\": \"splendid\"}");
     put("trials/other/x/y/z", "");
+    put("trials/s-1/6/1/output/00000000000000000000", "its output goes to the server");
     ck_ok(result_journal_write(kept, &r, true, &err), err);
     ck_ok(result_journal_recover(dir, on_found, &found, &err), err);
-    ck_assert_str_eq(str_cstr(&found), "s-1/3/2=completed ");
+    ck_assert_ptr_nonnull(strstr(str_cstr(&found), "s-1/3/2=completed "));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&found), "s-1/6/1=output "));
+    ck_assert_uint_eq(found.len, strlen("s-1/3/2=completed s-1/6/1=output "));
     ck_assert_int_eq(access(kept, F_OK), 0);
     ck_assert_int_ne(access(lost, F_OK), 0);
     result_journal_remove(dir, &alone);
+    result_journal_remove(dir, &printed);
     AS_AUTO(as_freep) char *trials = file_join(dir, "trials");
     ck_assert_int_eq(rmdir(trials), 0); /* nothing is left in it */
 }

@@ -78,10 +78,20 @@ export async function call<K extends Key>(key: K, input: Input<K>): Promise<Oper
   return (response.status === 204 ? undefined : await response.json()) as Operations[K]["result"];
 }
 
+/** The content of a file, whatever it says of its type. */
+export async function content(sha256: string, signal?: AbortSignal): Promise<Blob> {
+  return (await send(`/v1/blobs/${encodeURIComponent(sha256)}`, signal ? { signal } : {})).blob();
+}
+
+/** The first bytes of a file that has as many. A proxy that knows no ranges sends all of it. */
+export async function contentBegin(sha256: string, length: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await send(`/v1/blobs/${encodeURIComponent(sha256)}`, { signal, headers: { Range: `bytes=0-${length - 1}` } });
+  return new Uint8Array(await response.arrayBuffer()).subarray(0, length);
+}
+
 /** Save a blob under a file name. A plain link could not send the token. */
 export async function download(sha256: string, name: string): Promise<void> {
-  const response = await send(`/v1/blobs/${encodeURIComponent(sha256)}`, {});
-  const url = URL.createObjectURL(await response.blob());
+  const url = URL.createObjectURL(await content(sha256));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

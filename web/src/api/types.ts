@@ -1468,7 +1468,7 @@ export type FileList = {
 };
 
 export type FileSet = {
-  kind: "artifact" | "checkpoint";
+  kind: "artifact" | "checkpoint" | "log";
   files: File[];
   lost?: null;
 } | {
@@ -2560,7 +2560,7 @@ export interface Operations {
   /** Files that a trial stored; fetch their content by digest from /v1/blobs */
   "GET /v1/sweeps/{sweep}/trials/{number}/artifacts": {
     path: {sweep: string; number: number};
-    query: {kind?: "artifact" | "checkpoint"};
+    query: {kind?: "artifact" | "checkpoint" | "log"};
     body: undefined;
     result: FileList;
   };

@@ -6,7 +6,8 @@
  * A name is that of a column, or of a parameter, or of a metric, in this order where several fit
  * (`param:number` names a parameter `number`). A name may contain - . / and :, and the longest name that fits is used;
  * a name that is a word of the language stands between backquotes. Texts are compared by ==, != and
- * in; `has` finds a part of a text (`reason has 'memory'`).
+ * in; `has` finds a part of a text (`reason has 'memory'`), and of the tags of a trial a whole one
+ * (`tags has 'good'`).
  *
  * A comparison with a value that a trial does not have is false, and so is one with a part that is
  * not finite, such as the logarithm of 0. */
@@ -216,7 +217,8 @@ class Parser {
     if (left.type !== "text" || t.kind !== "text") throw new FilterError(at, "'has' needs a text on both sides");
     this.#next++;
     const part = t.text.toLowerCase();
-    return textTest(left, (word) => word.toLowerCase().includes(part) !== not);
+    const isTags = left.column?.name === "tags";
+    return textTest(left, (word) => (isTags ? word.toLowerCase().split(",") : word.toLowerCase()).includes(part) !== not);
   }
 
   #within(left: Node, not: boolean, at: number): Logical {

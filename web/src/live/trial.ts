@@ -24,6 +24,8 @@ export class TrialModel extends Model {
   /** What the latest attempt used of its machine, or each of its ranks. */
   readonly usage = signal<Api.AttemptUsage[]>([]);
   readonly files = signal<Api.File[] | null>(null);
+  /** All that attempts printed which printed more than their log has. */
+  readonly outputs = signal<Api.File[]>([]);
   /** The ranks of the latest attempt; null: it has none. */
   readonly gang = signal<Api.Gang | null>(null);
   /** The attempt whose output is shown; null: the latest attempt that has output. */
@@ -91,7 +93,9 @@ export class TrialModel extends Model {
     this.log.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/log", { path, query: attempt === null ? {} : { attempt }, signal });
     if (!this.#filesChanged) return;
     this.#filesChanged = false;
-    this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
+    const files = (kind: "artifact" | "log") => this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, query: { kind }, signal }), () => { this.#filesChanged = true; });
+    this.files.value = (await files("artifact")).items;
+    if (this.log.value.truncated || this.gang.value !== null || this.trial.value.attempts.length > 1) this.outputs.value = (await files("log")).items;
   }
 
   async #loadUsage(path: { sweep: string; number: number }, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,14 @@
 /* The series of a trial. Related metrics share a chart, such as train_loss and val_loss. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type * as Api from "../api/types";
 import { sig, toNumber } from "../format";
 import { colour } from "../theme";
+import { csvOf } from "./csv";
+import { Downloads } from "./downloads";
 import { positiveOnly } from "./history";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
+import { pictureOf } from "./plot_picture";
 
 const HEIGHT = 210;
 const SPLIT = /^(train(?:ing)?|val(?:id(?:ation)?)?|test|eval)[_/.\-]/;
@@ -46,13 +49,14 @@ export function align(series: Series, metrics: string[]): [number[], ...(number 
   return [steps, ...rows];
 }
 
-export function Curves({ series, metric, log }: { series: Series; metric: string; log: boolean }) {
+export function Curves({ series, metric, log, file }: { series: Series; metric: string; log: boolean; file: string }) {
   const names = Object.keys(series);
   const groups = useMemo(() => groupMetrics(names, metric), [names.join("\n"), metric]);
-  return <div class="curves">{groups.map((g) => <Curve key={g.metrics.join()} group={g} series={series} log={log} />)}</div>;
+  return <div class="curves">{groups.map((g) => <Curve key={g.metrics.join()} group={g} series={series} log={log} file={file} />)}</div>;
 }
 
-function Curve({ group, series, log }: { group: Group; series: Series; log: boolean }) {
+function Curve({ group, series, log, file }: { group: Group; series: Series; log: boolean; file: string }) {
+  const plot = useRef<uPlot | null>(null);
   const aligned = useMemo(() => align(series, group.metrics), [series, group]);
   const [at, setAt] = useState<number | null>(null);
   const [steps, ...rows] = aligned;
@@ -75,6 +79,9 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
   // The reported value, even if it cannot be drawn: a curve that ended in NaN shows NaN.
   const last = (i: number) => toNumber(series[group.metrics[i] ?? ""]?.values.at(-1));
   const summary = group.metrics.map((m, i) => `${m} ${sig(last(i))}`).join(", ");
+  const label = `${group.metrics.join(" and ")} over ${steps.length} steps; last: ${summary}`;
+  const nothing = () => undefined;
+  const picture = () => (plot.current ? pictureOf(plot.current, group.metrics.map((_, i) => ({ line: "straight" as const, stroke: colourOf(i), width: 1.75, ...(few ? { dots: 2 } : {}) })), group.metrics.map((m, i): [string, string] => [m, colourOf(i)]), nothing, nothing) : null);
   return (
     <figure>
       <figcaption>
@@ -83,7 +90,8 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
         ))}
         <span class="faint">{at === null ? "last" : `step ${steps[at] ?? ""}`}</span>
       </figcaption>
-      <Plot height={HEIGHT} data={data} deps={[logY, few, group]} options={options} label={`${group.metrics.join(" and ")} over ${steps.length} steps; last: ${summary}`} />
+      <Plot height={HEIGHT} data={data} deps={[logY, few, group]} options={options} label={label} made={(u) => { plot.current = u; }} />
+      <Downloads label={label} file={`${file}-${group.name}`} picture={picture} csv={() => csvOf(["step", ...group.metrics], steps.map((step, i) => [step, ...rows.map((r) => r[i] ?? null)]))} />
     </figure>
   );
 }

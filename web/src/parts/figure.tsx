@@ -3,9 +3,9 @@
  * frame waits for it; the last picture stays until it is complete. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { colour, shown } from "../theme";
-import { attempt } from "./small";
-import { canvasSurface, finish, svgOf, type Drawing } from "./surface";
+import { shown } from "../theme";
+import { Downloads } from "./downloads";
+import { canvasSurface, type Drawing } from "./surface";
 
 interface Props {
   /** For screen readers, and the title of the SVG file. */
@@ -48,16 +48,6 @@ function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: 
   return () => cancelAnimationFrame(frame);
 }
 
-/** Save a file. */
-export function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // by then the browser has saved it
-}
-
 export function Figure({ label, height, draw, file, csv, class: cls, children, onPointer }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -82,18 +72,6 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
     if (!canvas.current || width === 0 || !inSight) return undefined;
     return paint(canvas.current, draw, width, height);
   }, [draw, width, height, look, inSight]);
-  const svg = () => save(new Blob([svgOf(draw, width, height, label, colour("--panel"))], { type: "image/svg+xml" }), `${file}.svg`);
-  const png = () => {
-    const copy = document.createElement("canvas");
-    [copy.width, copy.height] = [2 * width, 2 * height];
-    const ctx = copy.getContext("2d");
-    if (!ctx) return;
-    ctx.fillStyle = colour("--panel");
-    ctx.fillRect(0, 0, copy.width, copy.height);
-    ctx.scale(2, 2);
-    finish(draw(canvasSurface(ctx, width, height)));
-    copy.toBlob((blob) => { if (blob) save(blob, `${file}.png`); });
-  };
   const point = (e: PointerEvent) => {
     const at = canvas.current?.getBoundingClientRect();
     if (at && onPointer) onPointer(e, e.clientX - at.left, e.clientY - at.top, width);
@@ -104,7 +82,7 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
         <canvas ref={canvas} role="img" aria-label={label} style={{ width: `${width}px`, height: `${height}px` }} onPointerDown={point} onPointerMove={point} onPointerUp={point} onPointerLeave={point} />
         {children}
       </div>
-      <p class="downloads">Download <button type="button" class="link" onClick={svg}>SVG</button> <button type="button" class="link" onClick={png}>PNG</button> <button type="button" class="link" onClick={() => attempt(async () => save(new Blob([await csv()], { type: "text/csv" }), `${file}.csv`))}>CSV</button></p>
+      <Downloads label={label} file={file} csv={csv} picture={() => ({ draw, width, height })} />
     </>
   );
 }

@@ -7,7 +7,11 @@ import { numberAt, type Table } from "../data/columns";
 import { sig } from "../format";
 import { colour } from "../theme";
 import { positiveOnly, type Foretold, type History, type Left } from "./history";
+import { csvOf } from "./csv";
+import { Downloads } from "./downloads";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
+import { drawCrosses, drawInside, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
+import type { Surface } from "./surface";
 import { tipOf, trialLines } from "./tip";
 
 interface Props {
@@ -30,6 +34,7 @@ function describe(h: History, metric: string): string {
 
 export function HistoryChart({ sweep, table, history, predictions, left, open }: Props) {
   const { name, goal } = sweep.metric;
+  const plot = useRef<uPlot | null>(null);
   const state = useRef<Current>({ sweep, history, predictions, left, table, open });
   state.current = { sweep, history, predictions, left, table, open };
   const logY = history.log;
@@ -38,6 +43,12 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
   }, [history, logY, left]); // new data draws again, also what only the hooks draw
+
+  const under: Extra = (s, g) => {
+    drawLeft(s, g, state.current.left);
+    drawWhiskers(s, g, state.current.predictions);
+  };
+  const over: Extra = (s, g) => drawMarks(s, g, state.current.history, goal);
 
   const options = (): Options => ({
     scales: {
@@ -59,13 +70,32 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: ring(), drag: { x: true, y: false } },
-    hooks: { drawAxes: [(u) => drawLeft(u, state.current.left), (u) => drawWhiskers(u, state.current.predictions)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
+    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)] },
   });
 
+  const label = describe(history, name);
+  const looks = (): SeriesLook[] => [
+    { line: "after", stroke: colour("--accent"), width: 2 },
+    { dots: size / 2, stroke: colour("--point") },
+    { dots: 4, stroke: colour("--accent") },
+    { dots: 3.5, stroke: colour("--panel"), ring: colour("--running") },
+  ];
+  const legend = (): [string, string][] => [["completed", colour("--point")], ["best so far", colour("--accent")], ...(history.isRunning ? [["running", colour("--running")] as [string, string]] : [])];
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
-      label={describe(history, name)} made={(u) => addTip(u, () => state.current)} />
+    <>
+      <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
+        label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
+      <Downloads label={label} file={`${sweep.id}-history`} csv={() => csvOfHistory(history, name)} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
+    </>
   );
+}
+
+/** The drawn trials: their values, and the best so far. */
+function csvOfHistory(h: History, metric: string): string {
+  const beyond = new Set(h.beyond);
+  const failed = new Set(h.failed);
+  const kind = (i: number) => (failed.has(i) ? "failed" : beyond.has(i) ? "off the scale" : h.infeasible[i] !== null ? "infeasible" : h.open[i] !== null ? "running" : h.done[i] !== null || h.steps[i] !== null ? "completed" : "");
+  return csvOf(["trial", "state", metric, "best so far"], h.x.map((n, i) => [n, kind(i), h.done[i] ?? h.steps[i] ?? h.infeasible[i] ?? h.open[i] ?? null, h.best[i] ?? null]));
 }
 
 /** A ring around the point under the pointer: completed trials (series 2, 5) and those that run
@@ -85,110 +115,46 @@ function withReach(left: Left, min: number, max: number): [number, number] {
 
 /** From the best value to the best that may still be reached, as a band behind everything else, with a
  * dashed line at its far side. */
-function drawLeft(u: uPlot, left: Left): void {
-  const { ctx, bbox } = u;
-  const px = devicePixelRatio;
-  // A value at or below zero is below any logarithmic axis.
-  const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
-  const across = (i: number) => Math.round(i < left.x.length ? u.valToPos(left.x[i]!, "x", true) : bbox.left + bbox.width);
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  ctx.fillStyle = colour("--accent-soft");
+function drawLeft(s: Surface, g: Geometry, left: Left): void {
+  const across = (i: number) => Math.round(i < left.x.length ? g.x(left.x[i]!) : g.right);
   left.x.forEach((_, i) => {
-    const [best, reach] = [place(left.best[i]!), place(left.reach[i]!)];
-    ctx.fillRect(across(i), Math.min(best, reach), across(i + 1) - across(i), Math.abs(reach - best));
+    const [best, reach] = [g.y(left.best[i]!), g.y(left.reach[i]!)];
+    s.box(across(i), Math.min(best, reach), across(i + 1) - across(i), Math.abs(reach - best), colour("--accent-soft"), 1);
   });
-  ctx.beginPath();
-  left.x.forEach((_, i) => {
-    ctx.lineTo(across(i), place(left.reach[i]!));
-    ctx.lineTo(across(i + 1), place(left.reach[i]!));
-  });
-  ctx.setLineDash([4 * px, 3 * px]);
-  ctx.strokeStyle = colour("--accent");
-  ctx.lineWidth = px;
-  ctx.stroke();
-  ctx.restore();
+  const ends = left.x.flatMap((_, i) => [across(i), across(i + 1)]);
+  s.line(ends, left.reach.flatMap((v) => [g.y(v), g.y(v)]), colour("--accent"), 1, 1, true);
 }
 
-/** Mean and deviation of each prediction, below everything else and clipped to the frame. They are
- * rectangles, because one path of thousands of lines takes a fifth of a second. If there is no room
- * for each of them, they form a band behind the points, without the means. */
-function drawWhiskers(u: uPlot, f: Foretold | null): void {
+/** Mean and deviation of each prediction, below everything else. They are rectangles, because one path
+ * of thousands of lines takes a fifth of a second. If there is no room for each of them, they form a
+ * band behind the points, without the means. */
+function drawWhiskers(s: Surface, g: Geometry, f: Foretold | null): void {
   if (!f) return;
-  const { ctx, bbox } = u;
-  const px = devicePixelRatio;
-  const [min, max] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 0];
-  // A value at or below zero is below any logarithmic axis.
-  const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
-  const room = u.over.clientWidth / Math.max(1, max - min); // pixels for each trial
-  const thick = Math.max(1, Math.min(1.25, room)) * px;
-  const half = Math.min(3, room / 3) * px;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  ctx.fillStyle = colour("--whisker");
-  ctx.globalAlpha = 1 - 0.45 ** room; // all rectangles of one pixel together: 0.55
+  const room = f.x.length > 1 ? g.x(f.x[0]! + 1) - g.x(f.x[0]!) : g.right - g.left; // pixels for each trial
+  const thick = Math.max(1, Math.min(1.25, room));
+  const half = Math.min(3, room / 3);
+  const fill = colour("--whisker");
+  const alpha = 1 - 0.45 ** room; // all rectangles of one pixel together: 0.55
   f.x.forEach((n, i) => {
-    if (n < min || n > max) return;
-    const x = u.valToPos(n, "x", true);
-    const [low, high] = [place(f.low[i] ?? 0), place(f.high[i] ?? 0)];
-    ctx.fillRect(x - thick / 2, high, thick, low - high);
-    if (room >= 3) ctx.fillRect(x - half, place(f.mean[i] ?? 0) - thick / 2, 2 * half, thick);
+    const x = g.x(n);
+    if (x < g.left || x > g.right) return;
+    const [low, high] = [g.y(f.low[i] ?? 0), g.y(f.high[i] ?? 0)];
+    s.box(x - thick / 2, high, thick, low - high, fill, alpha);
+    if (room >= 3) s.box(x - half, g.y(f.mean[i] ?? 0) - thick / 2, 2 * half, thick, fill, alpha);
   });
-  ctx.restore();
 }
 
-/** Infeasible trials, as crosses. */
-function drawCrosses(u: uPlot, h: History): void {
-  const { ctx } = u;
-  const px = devicePixelRatio;
-  const arm = (h.x.length > 500 ? 2 : 3.2) * px;
-  ctx.beginPath();
-  h.infeasible.forEach((value, at) => {
-    const x = u.valToPos(h.x[at] ?? 0, "x", true);
-    if (value === null || x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
-    const y = u.valToPos(value, "y", true);
-    ctx.moveTo(x - arm, y - arm);
-    ctx.lineTo(x + arm, y + arm);
-    ctx.moveTo(x - arm, y + arm);
-    ctx.lineTo(x + arm, y - arm);
-  });
-  ctx.strokeStyle = colour("--infeasible");
-  ctx.lineWidth = 1.5 * px;
-  ctx.stroke();
-}
-
-/** Infeasible trials; failed trials as ticks on the lower edge; outliers as triangles on the worse
- * edge. */
-function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
-  const { ctx, bbox } = u;
-  const px = devicePixelRatio;
-  const place = (at: number) => u.valToPos(h.x[at] ?? 0, "x", true);
-  const inside = (x: number) => x >= bbox.left && x <= bbox.left + bbox.width;
-  ctx.save();
-  drawCrosses(u, h);
-  ctx.fillStyle = colour("--failed");
-  for (const at of h.failed) {
-    const x = place(at);
-    if (inside(x)) ctx.fillRect(x - px, bbox.top + bbox.height - 9 * px, 2 * px, 9 * px);
-  }
-  ctx.fillStyle = colour("--point");
-  const down = goal === "maximize";
-  const edge = down ? bbox.top + bbox.height : bbox.top;
-  const tip = (down ? -1 : 1) * 7 * px;
+/** Infeasible trials as crosses; failed trials as ticks on the lower edge; outliers as triangles on the
+ * worse edge. */
+function drawMarks(s: Surface, g: Geometry, h: History, goal: "minimize" | "maximize"): void {
+  const bad = h.infeasible.flatMap((value, at) => (value === null ? [] : [{ x: g.x(h.x[at] ?? 0), y: g.y(value) }]));
+  drawCrosses(s, bad.map((p) => p.x), bad.map((p) => p.y), h.x.length > 500 ? 2 : 3.2, colour("--infeasible"));
+  for (const at of h.failed) s.box(g.x(h.x[at] ?? 0) - 1, g.bottom - 9, 2, 9, colour("--failed"), 1);
+  const [edge, tip] = goal === "maximize" ? [g.bottom, g.bottom - 7] : [g.top, g.top + 7];
   for (const at of h.beyond) {
-    const x = place(at);
-    if (!inside(x)) continue;
-    ctx.beginPath();
-    ctx.moveTo(x, edge);
-    ctx.lineTo(x - 4 * px, edge + tip);
-    ctx.lineTo(x + 4 * px, edge + tip);
-    ctx.fill();
+    const x = g.x(h.x[at] ?? 0);
+    s.area([x - 4, x, x + 4], [tip, edge, tip], [tip, tip, tip], colour("--point"), 1);
   }
-  ctx.restore();
 }
 
 interface Current {

@@ -6,9 +6,12 @@ import type * as Api from "../api/types";
 import { numberAt, type Table } from "../data/columns";
 import { count, sig } from "../format";
 import { colour } from "../theme";
+import { csvOf } from "./csv";
+import { Downloads } from "./downloads";
 import { drawable, edgeOf } from "./history";
 import { metricColumn } from "./objectives";
 import { axis, Plot, tickText, type Options } from "./plot";
+import { drawCrosses, drawInside, pictureOf, type Extra, type SeriesLook } from "./plot_picture";
 import { tipOf, trialLines } from "./tip";
 
 const HEIGHT = 320;
@@ -58,6 +61,7 @@ function near(dots: readonly Dot[], x: Api.Objective, y: Api.Objective): readonl
 export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
   const all = useMemo(() => dotsOf(table, front, x.name, y.name), [table, front, x.name, y.name]);
   const dots = useMemo(() => (clip ? near(all, x, y) : all), [all, clip]);
+  const plot = useRef<uPlot | null>(null);
   const state = useRef({ sweep, table, dots, open });
   state.current = { sweep, table, dots, open };
   const data = useMemo<uPlot.AlignedData>(() => {
@@ -69,6 +73,17 @@ export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
   const joined = sweep.metrics.length === 2;
   const size = dots.length > 2000 ? 3 : dots.length > 500 ? 4.5 : 6;
   const range = (_u: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true));
+
+  const over: Extra = (s, g) => {
+    const bad = state.current.dots.filter((d) => d.kind === "infeasible");
+    drawCrosses(s, bad.map((d) => g.x(d.x)), bad.map((d) => g.y(d.y)), 3, colour("--infeasible"));
+  };
+  const looks = (): SeriesLook[] => [
+    { dots: size / 2, stroke: colour("--point-faint") },
+    {},
+    { dots: 4, stroke: colour("--accent"), width: 1.5, ...(joined ? { line: x.goal === "minimize" ? "after" as const : "before" as const } : {}) },
+  ];
+  const csv = () => csvOf(["trial", x.name, y.name, "kind"], all.map((d) => [table.number[d.row]!, d.x, d.y, d.kind === "other" ? "beaten" : d.kind]));
 
   const options = (): Options => ({
     scales: { x: { time: false, range }, y: { range } },
@@ -85,35 +100,17 @@ export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
     padding: [12, 12, 0, 0],
     legend: { show: false },
     cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
-    hooks: { draw: [(u) => drawCrosses(u, state.current.dots)] },
+    hooks: { draw: [(u) => drawInside(u, over)] },
   });
   const onFront = dots.filter((d) => d.kind === "front").length;
   const label = `${y.name} (${y.goal}) against ${x.name} (${x.goal}) of ${all.length} completed trials, ${onFront} of them on the front. The list has the front's values.`;
   return (
     <div class="scatter">
-      <Plot class="history" height={HEIGHT} data={data} deps={[x.name, y.name, x.goal, joined, size]} options={options} label={label} made={(u) => addTip(u, () => state.current)} />
+      <Plot class="history" height={HEIGHT} data={data} deps={[x.name, y.name, x.goal, joined, size]} options={options} label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
+      <Downloads label={label} file={`${sweep.id}-front`} csv={csv} picture={() => (plot.current ? pictureOf(plot.current, looks(), [["on the front", colour("--accent")], ["beaten", colour("--point-faint")]], () => undefined, over) : null)} />
       {all.length > dots.length && <p class="note">{count(all.length - dots.length)} off the scale, far from the rest.</p>}
     </div>
   );
-}
-
-function drawCrosses(u: uPlot, dots: readonly Dot[]): void {
-  const { ctx } = u;
-  const arm = 3 * devicePixelRatio;
-  ctx.save();
-  ctx.beginPath();
-  for (const d of dots) {
-    if (d.kind !== "infeasible") continue;
-    const [x, y] = [u.valToPos(d.x, "x", true), u.valToPos(d.y, "y", true)];
-    ctx.moveTo(x - arm, y - arm);
-    ctx.lineTo(x + arm, y + arm);
-    ctx.moveTo(x - arm, y + arm);
-    ctx.lineTo(x + arm, y - arm);
-  }
-  ctx.strokeStyle = colour("--infeasible");
-  ctx.lineWidth = 1.5 * devicePixelRatio;
-  ctx.stroke();
-  ctx.restore();
 }
 
 interface Current {

@@ -9,7 +9,7 @@ export interface Surface {
   readonly width: number;
   readonly height: number;
   /** A line through points; NaN begins a new one. */
-  line(xs: ArrayLike<number>, ys: ArrayLike<number>, stroke: string, width: number, alpha: number): void;
+  line(xs: ArrayLike<number>, ys: ArrayLike<number>, stroke: string, width: number, alpha: number, dashed?: boolean): void;
   /** What lies between two lines over the same places. */
   area(xs: ArrayLike<number>, low: ArrayLike<number>, high: ArrayLike<number>, fill: string, alpha: number): void;
   dot(x: number, y: number, radius: number, fill: string, alpha: number): void;
@@ -26,6 +26,7 @@ export function finish(drawn: void | Generator<void>): void {
   if (drawn) while (!drawn.next().done);
 }
 
+const DASHES = [4, 3];
 const FONT_PX = 11;
 const FAMILY = "system-ui, sans-serif";
 
@@ -37,9 +38,10 @@ export function canvasSurface(ctx: CanvasRenderingContext2D, width: number, heig
   };
   return {
     width, height,
-    line: (xs, ys, stroke, thick, alpha) => with_(alpha, () => {
+    line: (xs, ys, stroke, thick, alpha, dashed) => with_(alpha, () => {
       ctx.strokeStyle = stroke;
       ctx.lineWidth = thick;
+      ctx.setLineDash(dashed ? DASHES : []);
       ctx.beginPath();
       let on = false;
       for (let i = 0; i < xs.length; i++) {
@@ -96,7 +98,7 @@ export function svgOf(draw: Drawing, width: number, height: number, title: strin
   const parts: string[] = [];
   finish(draw({
     width, height,
-    line: (xs, ys, stroke, thick, alpha) => {
+    line: (xs, ys, stroke, thick, alpha, dashed) => {
       let [path, on] = ["", false];
       for (let i = 0; i < xs.length; i++) {
         if (Number.isNaN(xs[i]! + ys[i]!)) on = false;
@@ -105,7 +107,7 @@ export function svgOf(draw: Drawing, width: number, height: number, title: strin
           on = true;
         }
       }
-      parts.push(`<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${thick}" opacity="${round(alpha)}"/>`);
+      parts.push(`<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${thick}" opacity="${round(alpha)}"${dashed ? ` stroke-dasharray="${DASHES.join(" ")}"` : ""}/>`);
     },
     area: (xs, low, high, fill, alpha) => {
       const at = (ys: ArrayLike<number>, i: number) => `${round(xs[i]!)},${round(ys[i]!)}`;

@@ -7,7 +7,8 @@ import { bytes, count, duration, inOrder, own, param, sig, toNumber, valueText }
 import { formatTrials, keyOf, MOST_COMPARED, parseTrials, ComparedModel, type Compared } from "../live/compared";
 import { useModel } from "../live/model";
 import { csvOf } from "../parts/csv";
-import { Figure, save } from "../parts/figure";
+import { save } from "../parts/downloads";
+import { Figure } from "../parts/figure";
 import { drawFrame, frameOf } from "../parts/frame";
 import { judgedBy } from "../parts/objectives";
 import { axisBetween, placeOf } from "../parts/scale_of";

@@ -3,8 +3,12 @@ import type * as Api from "../api/types";
 import { count, sig } from "../format";
 import { useSight } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
+import { csvOf } from "../parts/csv";
+import { Downloads, type Picture } from "../parts/downloads";
+import { barsOf } from "../parts/plot_picture";
 import { Chips } from "../parts/small";
 import { choose, route } from "../route";
+import { colour } from "../theme";
 
 type Share = Api.Importance["parameters"][number];
 
@@ -33,12 +37,24 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
       {now === null ? failed === null && <p class="hint">Loading…</p>
-        : now.parameters.length === 0 ? <p class="hint">Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} />}
+        : now.parameters.length === 0 ? <p class="hint">Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} file={`${sweep.id}-importance-${metric}`} />}
     </section>
   );
 }
 
-function Shares({ shares }: { shares: readonly Share[] }) {
+function pictureOfShares(shares: readonly Share[]): Picture {
+  const rows = shares.map((s) => ({
+    name: s.name, text: `${two(s.total)} (${two(s.total_low)}–${two(s.total_high)}), alone ${two(s.first)}`,
+    parts: [
+      { from: 0, to: s.total ?? 0, fill: colour("--share") }, { from: 0, to: Math.min(s.first ?? 0, s.total ?? 0), fill: colour("--accent") },
+      ...(s.total_low !== null && s.total_high !== null ? [{ from: s.total_low, to: s.total_high, fill: colour("--text"), thin: true }] : []),
+    ],
+  }));
+  return barsOf(rows, [["alone", colour("--accent")], ["with others", colour("--share")], ["90 %", colour("--text")]]);
+}
+
+function Shares({ shares, file }: { shares: readonly Share[]; file: string }) {
+  const csv = () => csvOf(["parameter", "total", "total_low", "total_high", "alone", "alone_low", "alone_high"], shares.map((s) => [s.name, s.total, s.total_low, s.total_high, s.first, s.first_low, s.first_high]));
   return (
     <>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Shares of the parameters">
@@ -64,6 +80,7 @@ function Shares({ shares }: { shares: readonly Share[] }) {
           </tbody>
         </table>
       </div>
+      <Downloads label="Importance of the parameters" file={file} picture={() => pictureOfShares(shares)} csv={csv} />
       {shares.some((s) => s.conditional) && <p class="note">* Within the part of the space where the parameter is active; such shares do not add up with the others.</p>}
     </>
   );

@@ -2,6 +2,10 @@
  * decisions about one trial with their reasons. */
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
+import { csvOf } from "../parts/csv";
+import { Downloads, type Picture } from "../parts/downloads";
+import { barsOf } from "../parts/plot_picture";
+import { colour } from "../theme";
 
 type Rung = Api.StoppingReport["rungs"][number];
 
@@ -48,13 +52,26 @@ export function RungsPanel({ sweep }: { sweep: Api.Sweep }) {
           </table>
         </div>
       )}
+      {rungs.length > 0 && <Downloads label="Rungs of early stopping" file={`${sweep.id}-rungs`} picture={() => pictureOfRungs(rungs, most)} csv={() => csvOf(["step", "reached", "stopped", "wait", "obeyed", "disobeyed"], rungs.map((r) => [r.step, r.reached, r.stopped, r.paused, r.obeyed, r.disobeyed]))} />}
       {rungs.length > 0 && reached.length === 0 && warning === null && <p class="note">No trial has reached a rung yet.</p>}
     </section>
   );
 }
 
+/** How many of the trials at a rung went on. */
+const wentOn = (r: Rung) => Math.max(0, r.reached - r.stopped - r.paused);
+
+function pictureOfRungs(rungs: readonly Rung[], most: number): Picture {
+  const fills = [colour("--accent"), colour("--paused"), colour("--pruned")] as const;
+  const rows = rungs.map((r) => {
+    const ends = [wentOn(r), wentOn(r) + r.paused, wentOn(r) + r.paused + r.stopped].map((n) => n / most);
+    return { name: `step ${count(r.step)}`, text: `${count(r.reached)} reached, ${count(r.stopped)} stopped, ${count(r.paused)} wait`, parts: ends.map((to, i) => ({ from: ends[i - 1] ?? 0, to, fill: fills[i]! })) };
+  });
+  return barsOf(rows, [["went on", fills[0]], ["waits", fills[1]], ["stopped", fills[2]]]);
+}
+
 function Row({ rung: r, most }: { rung: Rung; most: number }) {
-  const on = Math.max(0, r.reached - r.stopped - r.paused);
+  const on = wentOn(r);
   const text = `${times(r.reached, "trial")} reached step ${r.step}: ${count(on)} went on, ${times(r.paused, "waits", "wait")}, ${times(r.stopped, "was stopped", "were stopped")}`;
   return (
     <tr>

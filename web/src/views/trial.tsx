@@ -9,7 +9,7 @@ import { Curves } from "../parts/curves";
 import { Found, placesOf } from "../parts/found";
 import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
-import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Confirm, Loading, NoSweep, now, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
@@ -17,6 +17,8 @@ import { TrialRungsPanel } from "./rungs";
 import { WhyPanel } from "./why";
 
 const UsagePanel = lazy(async () => (await import("./usage")).UsagePanel);
+const WholeLogDialog = lazy(async () => (await import("./whole_log")).WholeLogDialog);
+const PreviewDialog = lazy(async () => (await import("./preview")).PreviewDialog);
 const TagDialog = lazy(async () => (await import("./tagging")).TagDialog);
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
@@ -201,24 +203,40 @@ function MetricsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swe
   );
 }
 
+/** From the begin of the first attempt to the end of the last, or to now: each attempt's part of that time in per cent. */
+function placesOfAttempts(attempts: Api.TrialDetail["attempts"], until: number): { left: number; width: number }[] {
+  const times = attempts.map((a) => [Date.parse(a.started_at), a.ended_at ? Date.parse(a.ended_at) : until] as const);
+  const begin = Math.min(...times.map((t) => t[0]));
+  const whole = Math.max(1, Math.max(...times.map((t) => t[1])) - begin);
+  return times.map(([from, to]) => ({ left: (100 * (from - begin)) / whole, width: Math.max(0, (100 * (to - from)) / whole) }));
+}
+
 function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
+  const places = placesOfAttempts(trial.attempts, now.value);
   return (
     <section class="panel flush" aria-label="Attempts">
       <div class="bar"><h2>Attempts</h2></div>
       {trial.attempts.length === 0 ? <p class="hint">{trial.origin === "known" ? "None: its result was known." : isOpen(trial.state) ? "Nobody has begun it yet." : "Nobody began it."}</p> : (
         <div class="scroll">
-          <table>
+          <table class="attempts">
             <thead><tr><th scope="col" class="num">#</th><th scope="col">Outcome</th><th scope="col">By</th><th scope="col" class="num">Took</th></tr></thead>
-            <tbody>
-              {trial.attempts.map((a) => (
-                <tr key={a.attempt} title={a.reason ?? ""}>
+            {trial.attempts.map((a, i) => (
+              <tbody key={a.attempt}>
+                <tr>
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
-                  <td title={`${a.gang ? "ranks" : a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.gang ? `${count(a.gang.ranks)} ranks` : (a.runner ?? a.client)}{a.group && <span class="faint"> {shortGroup(a.group, trial.sweep)}</span>}</td>
-                  <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
+                  <td title={a.gang ? "ranks" : a.runner ? "runner" : "client"}>{a.gang ? `${count(a.gang.ranks)} ranks` : (a.runner ?? a.client)}{a.group && <span class="faint"> {shortGroup(a.group, trial.sweep)}</span>}</td>
+                  <td class="num" title={`From ${clock(a.started_at)}${a.ended_at ? ` to ${clock(a.ended_at)}` : ""}`}>{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
-              ))}
-            </tbody>
+                <tr class="when">
+                  <td />
+                  <td colSpan={3}>
+                    <span class="track" aria-hidden="true"><span class={`part state-${a.outcome ?? "running"}`} style={{ left: `${places[i]?.left ?? 0}%`, width: `${places[i]?.width ?? 0}%` }} /></span>
+                    {a.reason && <span class="faint">{a.reason}</span>}
+                  </td>
+                </tr>
+              </tbody>
+            ))}
           </table>
         </div>
       )}
@@ -227,9 +245,11 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
 }
 
 function FilesPanel({ files }: { files: Api.File[] | null }) {
+  const [seen, setSeen] = useState<Api.File | null>(null);
   return (
     <section class="panel flush" aria-label="Artifacts">
       <div class="bar"><h2>Artifacts</h2></div>
+      {seen && <PreviewDialog file={seen} close={() => setSeen(null)} />}
       {files === null || files.length === 0 ? <p class="hint">None{files === null ? " loaded yet" : ""}.</p> : (
         <table>
           <tbody>
@@ -237,6 +257,7 @@ function FilesPanel({ files }: { files: Api.File[] | null }) {
               <tr key={f.path}>
                 <td title={`SHA-256 ${f.sha256}`}><button type="button" class="link" onClick={() => attempt(() => download(f.sha256, f.path.split("/").pop() ?? f.path))}>{f.path}</button></td>
                 <td class="num">{bytes(f.size)}</td>
+                <td class="num"><button type="button" class="link" aria-label={`Preview ${f.path}`} onClick={() => setSeen(f)}>View</button></td>
               </tr>
             ))}
           </tbody>
@@ -253,7 +274,7 @@ function CurvesPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDeta
   return (
     <section class="panel" aria-label="Curves" data-metrics={series === null ? 0 : Object.keys(series).length}>
       <div class="bar"><h2>Curves</h2><span class="grow" /><Toggle label="Log scale" on={log} change={(on) => choose({ y: on ? "log" : null })} title="Logarithmic y axes" /></div>
-      {none ? <p class="hint">{series === null ? "Loading…" : isOpen(trial.state) ? "Nothing was measured yet." : "Nothing was measured."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} />}
+      {none ? <p class="hint">{series === null ? "Loading…" : isOpen(trial.state) ? "Nothing was measured yet." : "Nothing was measured."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} file={`${trial.sweep}-${trial.number}`} />}
     </section>
   );
 }
@@ -264,6 +285,8 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
   const atEnd = useRef(true);
   const [search, setSearch] = useState("");
   const [at, setAt] = useState(0);
+  const [opened, setOpened] = useState(false);
+  const whole = log === null ? [] : model.outputs.value.filter((f) => f.path.startsWith(`attempt-${log.attempt}/`));
   const places = useMemo(() => placesOf(log?.text ?? "", search), [log?.text, search]);
   const shown = Math.min(at, places.length - 1);
   const next = (by: number) => { if (places.length > 0) setAt((shown + by + places.length) % places.length); };
@@ -278,7 +301,9 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
     <section class="panel flush" aria-label="Output">
       <div class="bar">
         <h2>Output</h2>
-        {log && log.attempt > 0 && <span class="faint">attempt {log.attempt}{log.truncated ? ", the beginning was dropped" : ""}</span>}
+        {log && log.attempt > 0 && <span class="faint">attempt {log.attempt}{log.truncated ? ", its last lines" : ""}</span>}
+        {whole[0] && <button type="button" class="link" onClick={() => setOpened(true)}>Whole output ({bytes(whole.reduce((n, f) => n + f.size, 0))})</button>}
+        {opened && <WholeLogDialog outputs={whole} title={`Output of ${trial.sweep}/${trial.number}, attempt ${log?.attempt ?? 0}`} close={() => setOpened(false)} />}
         <span class="grow" />
         {log && log.text !== "" && (
           <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); next(1); }}>

@@ -11,7 +11,7 @@ import { useJob } from "../data/use_job";
 import { count, duration, param, sig } from "../format";
 import { formatTrials, MOST_COMPARED } from "../live/compared";
 import { hasEnded } from "../live/sweep";
-import { save } from "../parts/figure";
+import { save } from "../parts/downloads";
 import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, judgedBy } from "../parts/objectives";
 import { attempt, Chips, Confirm, now, shortGroup, State, TRIAL_STATES } from "../parts/small";
@@ -112,6 +112,14 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
       return <span title={client ? `client ${client}` : runner ?? (gang ? "its ranks ran on several runners: the page of the trial has them" : undefined)}>{runner ?? client ?? gang}</span>;
     },
   });
+  if (has(table, "tags")) columns.push({ id: "tags", by: "tags", label: "Tags", width: 18, least: 6, sorts: true, cell: (row) => { const tags = wordAt(table.column("tags"), row); return <span title={tags ?? ""}>{tags?.replaceAll(",", ", ")}</span>; } });
+  const parent = table.column("parent");
+  if (parent?.kind === "number" && origin?.kind === "words" && origin.words.includes("forked")) {
+    columns.push(
+      { id: "parent", by: "parent", label: "Parent", title: "The trial that a fork goes on from", width: 8, numeric: true, sorts: true, cell: (row) => { const n = numberAt(parent, row); return n === null ? "" : <a href={href(["sweeps", sweep.id, "trials", n])}>{n}</a>; } },
+      { id: "fork_step", by: "fork_step", label: "Fork step", title: "The step at which it goes on", width: 10, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("fork_step"), row) ?? "" },
+    );
+  }
   if (has(table, "rung")) columns.push({ id: "rung", by: "rung", label: "Rungs", title: "How many rungs it has reached", width: 7, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("rung"), row) ?? "" });
   for (const name of table.columns.keys()) if (name.startsWith("metric:") && !judged.includes(name.slice(7))) columns.push(metricColumn(table, sweep, name.slice(7), true));
   columns.push({ id: "attempt", by: "attempt", label: "Attempt", width: 8, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("attempt"), row) ?? "" }, timeColumn(table, "started_at", "Started"), timeColumn(table, "ended_at", "Ended"));
