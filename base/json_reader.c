@@ -371,7 +371,7 @@ bool json_reader_bool(struct json_reader *r, const char *what, bool *ret)
 
 bool json_reader_count(struct json_reader *r, const char *what, size_t *ret)
 {
-    double v;
+    double v = 0;
     if (!json_reader_number(r, what, &v))
         return false;
     if (!(v >= 0 && v <= 9007199254740992.0 && v == floor(v)))

@@ -100,9 +100,10 @@ static const struct opt *find_option(const struct opt *table, const char *arg, s
 static as_status fail_unknown(const struct opt *table, const char *arg, struct as_err *err)
 {
     const char *given = as_starts_with(arg, "--") ? arg + 2 : "";
-    AS_AUTO(as_freep) char *name = strndup(given, strcspn(given, "="));
+    char name[64]; /* what is longer is near to nothing */
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
     struct as_nearest near = {.given = name};
-    for (const struct opt *o = table; o->name && name; o++)
+    for (const struct opt *o = table; o->name; o++)
         as_nearest_offer(&near, o->name);
     if (near.name)
         return as_fail(err, AS_E_INVAL, "unknown option %.60s; did you mean --%s?", arg, near.name);

@@ -103,8 +103,8 @@ static int time_operation(struct lab *lab, struct coll *c)
 {
     int repeats = repeats_of(lab);
     double own[REPEATS_MAX], all[REPEATS_MAX];
-    AS_AUTO(as_freep) float *in = malloc(lab->bytes);
-    AS_AUTO(as_freep) float *out = malloc(lab->bytes);
+    AS_AUTO(as_freep) float *in = as_calloc(1, lab->bytes);
+    AS_AUTO(as_freep) float *out = as_calloc(1, lab->bytes);
     as_status st = in && out ? AS_OK : AS_E_NOMEM;
     for (size_t i = 0; st == AS_OK && i < lab->bytes / sizeof *in; i++)
         in[i] = (float)i, out[i] = 0;
@@ -181,8 +181,8 @@ static double middle(struct lab *lab, int32_t n, bool tcp, const struct operatio
 static double add_seconds(size_t n)
 {
     double v[ADDITIONS];
-    AS_AUTO(as_freep) float *a = calloc(n, sizeof *a);
-    AS_AUTO(as_freep) float *b = calloc(n, sizeof *b);
+    AS_AUTO(as_freep) float *a = as_calloc(n, sizeof *a);
+    AS_AUTO(as_freep) float *b = as_calloc(n, sizeof *b);
     if (!a || !b)
         return NAN;
     for (int k = 0; k < ADDITIONS; k++) {

@@ -170,7 +170,7 @@ static as_status suggest_next(struct study *s, json_t **ret, struct as_err *err)
 static as_status ask(struct study *s, json_t **ret, struct as_err *err)
 {
     struct stop_promotion p;
-    if (!stopping_promote(s->stopping, false, &p))
+    if (!s->trials || !stopping_promote(s->stopping, false, &p))
         return suggest_next(s, ret, err);
     stopping_promoted(s->stopping, p.number);
     s->trials[p.number].state = OBSERVED_PENDING;
@@ -186,6 +186,9 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
     as_status st = as_parse_i64(json_string_value(json_object_get(m, "id")), &number, err);
     if (st != AS_OK)
         return st;
+    if (!s->trials || number < 0 || (uint64_t)number >= s->n)
+        return as_fail(err, AS_E_INVAL, "id: found %lld, expected that of a trial",
+                       (long long)number);
     struct trial *t = &s->trials[number];
     struct rung_result now = {.number = (uint64_t)number,
                               .step = epoch,

@@ -6,6 +6,7 @@
  * interrupted fetch goes on where it was. Each file gets its name when its digest is right. Nothing
  * is written outside of DIR: a name that leads out, a link, and anything else that is not a regular
  * file are refused. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,6 +205,7 @@ static as_status fetch_one(struct files *f, const json_t *file, struct as_err *e
         st = artifact_path_prepare(f->output, below, &dest, err);
     if (st < 0)
         return st;
+    assert(dest);
     bool fetched = !is_there(dest, file);
     if (fetched)
         st = download(f, file, dest, err);

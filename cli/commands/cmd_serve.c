@@ -1,6 +1,7 @@
 /* assay serve MODEL…: starts assay-serve in the place of this process, with the same options. The
  * server and its token are found as every verb finds them; the token goes through the environment,
  * which other users cannot read, unlike the list of processes. */
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ static as_status use_server(struct session *s, struct as_err *err)
         st = session_token(s, &token, err);
     if (st < 0)
         return st;
+    assert(token);
     (void)unsetenv("ASSAY_TOKEN_FILE");
     if (setenv("ASSAY_TOKEN", token, 1) != 0 || setenv("ASSAY_SERVER", s->url, 1) != 0)
         return as_fail_nomem(err);

@@ -8,6 +8,7 @@
  * reported, whatever thread finds one first. */
 #include "cli/predict/predict_file.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,6 +167,7 @@ static as_status run_blocks(struct run *r, struct predict_summary *ret, struct a
     size_t filled = 0, written = 0;
     struct as_err read_err = {0};
     as_status read = AS_OK; /* how reading ended; it counts behind the blocks before it */
+    assert(r->n_places > 0);
     while (read == AS_OK || written < filled) {
         if (read == AS_OK && filled - written < r->n_places) {
             read = fill_place(r, &r->places[filled % r->n_places], &read_err);
