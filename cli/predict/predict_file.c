@@ -167,14 +167,15 @@ static as_status run_blocks(struct run *r, struct predict_summary *ret, struct a
     size_t filled = 0, written = 0;
     struct as_err read_err = {0};
     as_status read = AS_OK; /* how reading ended; it counts behind the blocks before it */
-    assert(r->n_places > 0);
+    const size_t n_places = r->n_places;
+    assert(n_places > 0);
     while (read == AS_OK || written < filled) {
-        if (read == AS_OK && filled - written < r->n_places) {
-            read = fill_place(r, &r->places[filled % r->n_places], &read_err);
+        if (read == AS_OK && filled - written < n_places) {
+            read = fill_place(r, &r->places[filled % n_places], &read_err);
             filled += read == AS_OK;
             continue;
         }
-        as_status st = write_place(r, &r->places[written++ % r->n_places], ret, err);
+        as_status st = write_place(r, &r->places[written++ % n_places], ret, err);
         if (st != AS_OK)
             return st;
     }
