@@ -244,7 +244,7 @@ as_status store_measurement_other_many(struct tx *t, const struct trial_points *
     int64_t before = 0; /* points of the sets before `at` */
     size_t at = 0;
     for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct set_other row; /* in the order of sets */
+        struct set_other row = {0}; /* in the order of sets */
         if ((st = read_other_row(&r, i, NULL, &row, err)) != AS_OK)
             return st;
         for (; at < (size_t)row.set; at++)
