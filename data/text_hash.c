@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BASIS UINT64_C(14695981039346656037)
-#define PRIME UINT64_C(1099511628211)
+#include "base/fnv.h"
 
 static uint64_t mix(uint64_t x)
 {
@@ -34,21 +33,21 @@ static unsigned char word_byte(char ch)
 
 void text_hash(const char *s, size_t len, size_t n, float *ret)
 {
-    uint64_t word = BASIS, pair = BASIS; /* `pair` began with the word before */
+    uint64_t word = FNV64_BASIS, pair = FNV64_BASIS; /* `pair` began with the word before */
     bool inside = false, paired = false;
     memset(ret, 0, n * sizeof *ret);
     for (size_t i = 0; i <= len; i++) {
         unsigned char c = i < len ? word_byte(s[i]) : 0;
         if (c) {
-            word = (word ^ c) * PRIME;
-            pair = (pair ^ c) * PRIME;
+            word = (word ^ c) * FNV64_PRIME;
+            pair = (pair ^ c) * FNV64_PRIME;
             inside = true;
         } else if (inside) {
             add_term(word, n, ret);
             if (paired)
                 add_term(pair, n, ret);
-            pair = (word ^ ' ') * PRIME;
-            word = BASIS;
+            pair = (word ^ ' ') * FNV64_PRIME;
+            word = FNV64_BASIS;
             inside = false;
             paired = true;
         }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/fnv.h"
+
 #define BUCKETS 4096
 #define NONE (-1)
 #define LISTS HTTP_SHARE_BUSY /* connections that are busy stand in no list */
@@ -87,10 +89,8 @@ static void make_key(const struct sockaddr *addr, uint8_t key[16])
 
 static int *bucket_of(struct http_shares *s, const uint8_t key[16])
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (int i = 0; i < 16; i++)
-        h = (h ^ key[i]) * 16777619u;
-    return &s->buckets[(h ^ h >> 16) % BUCKETS];
+    uint64_t h = fnv64(FNV64_BASIS, key, 16);
+    return &s->buckets[(h ^ h >> 32) % BUCKETS];
 }
 
 static int find_address(struct http_shares *s, const uint8_t key[16])

@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "base/hash.h"
 
 #define CACHE_SLOTS 256
@@ -127,10 +128,7 @@ bool auth_recall(struct auth *a, const char *token, struct principal *ret)
 /* The bucket of an address, with what has flowed out of it since it was last looked at. */
 static struct bucket *bucket_locked(struct auth *a, const char *peer)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (; *peer; peer++)
-        h = (h ^ (unsigned char)*peer) * 16777619u;
-    struct bucket *b = &a->buckets[h % BUCKETS];
+    struct bucket *b = &a->buckets[fnv64(FNV64_BASIS, peer, strlen(peer)) % BUCKETS];
     int64_t now = clock_mono_ns();
     double flowed = (double)(now - b->at_ns) / 60e9 * (double)a->bad_tokens;
     b->spent = b->spent > flowed ? b->spent - flowed : 0;

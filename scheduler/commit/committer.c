@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "scheduler/commit/claim_batch.h"
@@ -288,9 +289,7 @@ static void follow(struct commit_member *m, const struct commit_member *before)
 static bool see_subject(struct committer *c, struct commit_member *m)
 {
     const struct subject x = subject_of(m);
-    uint64_t h = (uint64_t)x.number * 0x9e3779b97f4a7c15u;
-    for (const char *s = x.name; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    uint64_t h = fnv64((uint64_t)x.number * 0x9e3779b97f4a7c15u, x.name, strlen(x.name));
     for (size_t i = (size_t)(h >> 20);; i++) {
         const struct commit_member **slot = &c->seen[i & (c->seen_size - 1)];
         if (!*slot) {

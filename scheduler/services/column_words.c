@@ -3,15 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "data/formats/columnar.h"
 
 static size_t hash_of(const char *s, size_t len)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)s[i]) * UINT64_C(1099511628211);
+    uint64_t h = fnv64(FNV64_BASIS, s, len);
     return (size_t)(h ^ (h >> 32));
 }
 

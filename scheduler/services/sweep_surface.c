@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -40,10 +41,7 @@ static as_status find_param(const struct space *space, const char *field, const 
 /* Above the subjects of importance and of the bound of regret. */
 static size_t subject_of(const char *text)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return (size_t)(h | UINT64_C(1) << 63);
+    return (size_t)(fnv64(FNV64_BASIS, text, strlen(text)) | UINT64_C(1) << 63);
 }
 
 static as_status complete_question(struct arena *a, const struct sweep_doc *doc, struct question *q,

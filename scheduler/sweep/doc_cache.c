@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -63,15 +64,6 @@ void doc_cache_free(struct doc_cache *c)
         entry_release(c->entries[i]);
     pthread_mutex_destroy(&c->mu);
     free(c);
-}
-
-/* FNV-1a. */
-static uint64_t text_hash(const char *text, size_t len)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return h;
 }
 
 static struct doc_entry *find_locked(struct doc_cache *c, const char *text, size_t len,
@@ -162,7 +154,7 @@ as_status doc_cache_read(struct doc_cache *c, const char *text, bool with_doc, s
                          struct as_err *err)
 {
     const size_t len = strlen(text);
-    const uint64_t hash = text_hash(text, len);
+    const uint64_t hash = fnv64(FNV64_BASIS, text, len);
     as_status st = AS_OK;
     pthread_mutex_lock(&c->mu);
     struct doc_entry *e = find_locked(c, text, len, hash);

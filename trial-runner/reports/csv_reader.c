@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/json.h"
 
 #define NO_COLUMN CSV_MAX_COLUMNS
@@ -148,18 +149,11 @@ static as_status take_cell(const struct csv_reader *r, size_t column, const stru
     return fns->on_note(fns->arg, name, note, err);
 }
 
-static uint64_t digest(uint64_t h, const char *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i++) /* FNV-1a */
-        h = (h ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* Was this row, at its place under its header, passed on before the file began again? Remembers
  * it. */
 static bool is_known(struct csv_reader *r, const char *row, size_t len)
 {
-    uint64_t h = digest(r->header, row, len);
+    uint64_t h = fnv64(r->header, row, len);
     if (r->at_known < r->n_known && r->known[r->at_known] == h) {
         r->at_known++;
         return true;
@@ -219,7 +213,7 @@ static as_status take_ended(struct csv_reader *r, const struct report_fns *fns, 
     }
     while (len && (row[len - 1] == '\r' || row[len - 1] == ' '))
         len--;
-    uint64_t h = digest(UINT64_C(0xcbf29ce484222325), row, len);
+    uint64_t h = fnv64(FNV64_BASIS, row, len);
     if (len == 0) {
         /* an empty line */
     } else if (memchr(row, '\0', len)) {
