@@ -164,8 +164,8 @@ AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct
 AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
 /* One command, a literal, whose answer is read with that of a later one. */
 AS_MUST_CHECK as_status conn_defer(struct conn *c, const char *command, struct as_err *err);
-/* One command, answered in one round trip with what was deferred; if some of that failed it does not
- * run. */
+/* One command, answered in one round trip with what was deferred; if some of that failed it does
+ * not run. */
 AS_MUST_CHECK as_status conn_end(struct conn *c, const char *command, struct as_err *err);
 /* Roll back, also when something that was deferred has failed. */
 void conn_rollback(struct conn *c);
