@@ -49,7 +49,8 @@ struct whole_log {
     bool has_first;
     struct part parts[PARTS_MAX]; /* behind it, by where they begin */
     size_t n;
-    int fd; /* of the last part; -1: none is open */
+    int dir; /* of the parts; -1: it is not open */
+    int fd;  /* of the last part; -1: none is open */
     bool said_failed;
 
     pthread_mutex_t lock; /* guards all below */
@@ -65,9 +66,9 @@ struct whole_log {
 
 /* ---- the thread ---- */
 
-static void part_path(const struct whole_log *w, int64_t begin, struct str *path)
+static void part_name(int64_t begin, char ret[NAME_DIGITS + 1])
 {
-    str_printf(path, "%s/" WHOLE_LOG_FOLDER "/%0*" PRId64, w->folder, NAME_DIGITS, begin);
+    (void)snprintf(ret, NAME_DIGITS + 1, "%0*" PRId64, NAME_DIGITS, begin);
 }
 
 static void say_failed(struct whole_log *w, const char *why)
@@ -80,18 +81,28 @@ static void say_failed(struct whole_log *w, const char *why)
     w->said_failed = true;
 }
 
+/* Open the folder of the parts. The trial may write to the folder above it: a link in its place
+ * would lead anywhere. */
+static bool open_folder(struct whole_log *w)
+{
+    AS_AUTO(str_done) struct str folder = {0};
+    str_printf(&folder, "%s/" WHOLE_LOG_FOLDER, w->folder);
+    if (w->dir >= 0 || folder.failed)
+        return w->dir >= 0;
+    if (mkdir(folder.s, 0700) == 0 || errno == EEXIST)
+        w->dir = open(folder.s, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return w->dir >= 0;
+}
+
 /* Open the file of a part that begins. The trial may have put anything in its place. */
 static bool open_part(struct whole_log *w, int64_t begin)
 {
-    AS_AUTO(str_done) struct str path = {0}, folder = {0};
-    part_path(w, begin, &path);
-    str_printf(&folder, "%s/" WHOLE_LOG_FOLDER, w->folder);
+    char name[NAME_DIGITS + 1];
+    part_name(begin, name);
     file_closep(&w->fd);
     w->fd = -1;
-    if (path.failed || folder.failed)
-        return false;
-    if (mkdir(folder.s, 0700) == 0 || errno == EEXIST)
-        w->fd = open(path.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (open_folder(w))
+        w->fd = openat(w->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (w->fd < 0)
         say_failed(w, strerror(errno));
     return w->fd >= 0;
@@ -99,10 +110,9 @@ static bool open_part(struct whole_log *w, int64_t begin)
 
 static void drop_oldest(struct whole_log *w)
 {
-    AS_AUTO(str_done) struct str path = {0};
-    part_path(w, w->parts[0].begin, &path);
-    if (!path.failed)
-        (void)unlink(path.s);
+    char name[NAME_DIGITS + 1];
+    part_name(w->parts[0].begin, name);
+    (void)unlinkat(w->dir, name, 0);
     memmove(w->parts, w->parts + 1, --w->n * sizeof *w->parts);
 }
 
@@ -218,7 +228,7 @@ as_status whole_log_create(const char *folder, int64_t max_bytes, struct whole_l
         return as_fail_nomem(err);
     }
     w->max_bytes = max_bytes;
-    w->fd = -1;
+    w->dir = w->fd = -1;
     pthread_mutex_init(&w->lock, NULL);
     clock_cond_init(&w->changed);
     *ret = w;
@@ -236,6 +246,7 @@ void whole_log_free(struct whole_log *w)
     if (w->has_thread)
         pthread_join(w->thread, NULL);
     file_closep(&w->fd);
+    file_closep(&w->dir);
     str_done(&w->waiting);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);

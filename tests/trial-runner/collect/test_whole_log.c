@@ -184,6 +184,20 @@ START_TEST(what_the_trial_puts_there_is_not_read)
 }
 END_TEST
 
+/* The runner may be root: through a link it would make files anywhere. */
+START_TEST(nothing_is_written_through_a_link)
+{
+    char path[200], elsewhere[TEMP_FOLDER_SIZE];
+    AS_AUTO(as_freep) char *piece = calloc(1, TAIL_BYTES + 1);
+    temp_folder_make(elsewhere);
+    snprintf(path, sizeof path, "%s/" WHOLE_LOG_FOLDER, dir);
+    ck_assert_int_eq(symlink(elsewhere, path), 0);
+    whole_log_add(w, piece, TAIL_BYTES + 1);
+    whole_log_flush(w);
+    ck_assert_int_eq(rmdir(elsewhere), 0); /* it is empty */
+}
+END_TEST
+
 /* A folder that cannot be written to costs the output and nothing else. */
 START_TEST(a_disk_that_refuses)
 {
@@ -209,6 +223,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, an_endless_line_is_bounded);
     tcase_add_test(tc, what_is_left_out_is_counted);
     tcase_add_test(tc, what_the_trial_puts_there_is_not_read);
+    tcase_add_test(tc, nothing_is_written_through_a_link);
     tcase_add_test(tc, a_disk_that_refuses);
     suite_add_tcase(s, tc);
     return s;
