@@ -13,6 +13,7 @@ examples/automl.yaml. Each candidate sees the same training rows:
     kinds, single  the best trial of the same sweep
     KIND           the same sweep over one kind alone, with as many trials, and what it recommends
     forest         RandomForest, 500 trees
+    extra          ExtraTrees, 500 trees
     boosting       HistGradientBoosting, the best of as many random configurations, fitted again on all rows
 
 Sweeps and boosting choose by the same cut: `--folds` folds of the training rows, 0: a held-out quarter. Scores on the
@@ -36,7 +37,7 @@ import yaml  # noqa: E402
 
 SETS = ("adult", "california", "digits", "breast_cancer", "diabetes", "wine")
 MORE = ("letter",)  # of 26 classes: scikit-learn's boosting alone takes more than an hour
-KINDS = ("boosted_trees", "random_forest", "mlp", "linear")
+KINDS = ("boosted_trees", "random_forest", "extra_trees", "mlp", "linear")
 TARGET = "target"
 LEAST = 1e-15  # a probability counts as at least that in a log loss, as in scikit-learn
 
@@ -142,7 +143,7 @@ def document(name, task, kinds, a):
     def known(v):
         if isinstance(v, list):
             return all(known(i) for i in v)
-        return not (isinstance(v, str) and v.startswith("${")) or v[2:-1] in doc["parameters"]
+        return not (isinstance(v, str) and v.startswith("${")) or ":-" in v or v[2:-1] in doc["parameters"]
 
     def prune(tree):
         return {n: prune(v) if isinstance(v, dict) else v for n, v in tree.items() if known(v)}
@@ -152,8 +153,7 @@ def document(name, task, kinds, a):
     train = prune(doc["trial"]["train"])
     train.update(dataset=name.split("-")[0], validation={"folds": a.folds, "seed": a.seed} if a.folds else {"fraction": 0.25, "seed": a.seed},
                  metrics=[metric] if task == "classification" else [])
-    if "n_estimators" in train["model"]:
-        train["model"]["n_estimators"] = a.rounds
+    train["model"]["n_estimators"] = "${rounds:-%d}" % a.trees if "rounds" in doc["parameters"] else a.trees
     doc["trial"]["train"] = train
     return doc
 
@@ -187,18 +187,22 @@ def predictions_of(model, x, task):
     return model.predict(x) if task == "regression" else ([str(c) for c in model.classes_], model.predict_proba(x))
 
 
-def forest(train, test, task, a):
+def forest(train, test, task, a, name="RandomForest"):
+    from sklearn import ensemble
     from sklearn.compose import ColumnTransformer
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
     texts, numbers = split_columns(train)
-    kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    kind = getattr(ensemble, name + ("Classifier" if task == "classification" else "Regressor"))
     encode = ColumnTransformer([("texts", OneHotEncoder(handle_unknown="ignore"), texts), ("numbers", SimpleImputer(strategy="median"), numbers)])
     model = make_pipeline(encode, kind(500, n_jobs=2, random_state=a.seed))
     model.fit(train.drop(columns=TARGET), train[TARGET])
     return predictions_of(model, test.drop(columns=TARGET), task)
+
+
+def extra(train, test, task, a):
+    return forest(train, test, task, a, "ExtraTrees")
 
 
 def boosting_of(train, task, params, seed, rounds=None, most=300):
@@ -264,7 +268,7 @@ def run_set(models, name, a):
     note("kinds, ensemble", both)
     worse = truth.losses(both) - truth.losses(single)
     half = 1.645 * float(numpy.std(worse)) / math.sqrt(len(worse))
-    for who, peer in (("forest", forest), ("boosting", boosting)):
+    for who, peer in (("forest", forest), ("extra", extra), ("boosting", boosting)):
         start = time.process_time()
         note(who, peer(train, test, task, a), processor=round(time.process_time() - start, 1))
     for kind in KINDS if a.single else ():
@@ -302,7 +306,8 @@ def main():
     p.add_argument("data")
     p.add_argument("--trials", type=int, default=60)
     p.add_argument("--rows", type=int, default=2000, help="of a training part and of a test part, at most")
-    p.add_argument("--rounds", type=int, default=300, help="of boosting at most, and trees of a forest")
+    p.add_argument("--rounds", type=int, default=300, help="of scikit-learn's boosting at most; ours has the example's limit")
+    p.add_argument("--trees", type=int, default=300, help="of our forests and extra trees")
     p.add_argument("--folds", type=int, default=5, help="by which sweeps and boosting choose; 0: a held-out quarter")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS + MORE)}")

@@ -38,8 +38,9 @@ typedef enum train_model_kind {
     TRAIN_LINEAR, /* "linear"; "logistic" is the same, for classes only */
     TRAIN_CNN,
     TRAIN_TRANSFORMER,
-    TRAIN_BOOSTED_TREES, /* these two are no networks: model/trees */
-    TRAIN_RANDOM_FOREST
+    TRAIN_BOOSTED_TREES, /* these three are no networks: model/trees */
+    TRAIN_RANDOM_FOREST,
+    TRAIN_EXTRA_TREES
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -104,10 +105,11 @@ struct train_block {
 };
 
 /* Trees. The names are those of XGBoost's interface for scikit-learn, and so are the defaults,
- * except that a forest's trees are deeper and see fewer columns at a split. */
+ * except that a forest's trees are deeper and see fewer columns at a split. Extra trees are full,
+ * see all rows, and use n_estimators, max_depth, min_child_weight, subsample, colsample_bynode. */
 struct train_trees_spec {
     int64_t n_estimators;      /* rounds; of a forest, trees (of each output); default 100 */
-    int64_t max_depth;         /* 0: no limit; default 6, of a forest 12 */
+    int64_t max_depth;         /* 0: no limit; default 6, of a forest 12, of extra trees 0 */
     int64_t max_leaves;        /* 0: no limit, the default */
     bool by_loss;              /* grow_policy lossguide: the split that gains most is next */
     int64_t max_bin;           /* of a histogram; default 256 */
@@ -146,7 +148,7 @@ struct train_model_spec {
                                            * divides width; tokens, default 64 */
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
                         * category column is an embedding of so many numbers */
-    struct train_trees_spec trees; /* boosted_trees, random_forest */
+    struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
 };
 
 struct train_optimizer_spec {
@@ -264,7 +266,7 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
 /* Is it a model of trees, and not a network? */
 bool train_model_is_trees(const struct train_model_spec *m);
 
-/* "mlp", …, "random_forest"; "logistic" where the document said so. */
+/* "mlp", …, "extra_trees"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 
 /* "auto", "cross_entropy", … */

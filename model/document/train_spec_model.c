@@ -12,13 +12,14 @@
 
 /* "logistic", which is a linear model, comes behind the last kind: -Woverride-init finds a kind
  * with the same place. */
-#define LOGISTIC (TRAIN_RANDOM_FOREST + 1)
+#define LOGISTIC (TRAIN_EXTRA_TREES + 1)
 static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_LINEAR] = "linear",
                                           [TRAIN_CNN] = "cnn",
                                           [TRAIN_TRANSFORMER] = "transformer",
                                           [TRAIN_BOOSTED_TREES] = "boosted_trees",
                                           [TRAIN_RANDOM_FOREST] = "random_forest",
+                                          [TRAIN_EXTRA_TREES] = "extra_trees",
                                           [LOGISTIC] = "logistic",
                                           [LOGISTIC + 1] = NULL};
 const char *const train_activation_words[] = {"relu", "tanh", "gelu", NULL};
@@ -28,6 +29,7 @@ bool train_model_is_trees(const struct train_model_spec *m)
     switch (m->kind) {
     case TRAIN_BOOSTED_TREES:
     case TRAIN_RANDOM_FOREST:
+    case TRAIN_EXTRA_TREES:
         return true;
     case TRAIN_MLP:
     case TRAIN_LINEAR:

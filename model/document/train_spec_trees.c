@@ -14,7 +14,7 @@ static const char *const method_words[] = {"hist", NULL};
 static const char *const policy_words[] = {"depthwise", "lossguide", NULL};
 
 /* XGBoost's, as of XGBClassifier and XGBRFClassifier. A forest is an average of trees that each
- * learn the data, so its trees are deeper here, and differ more. */
+ * learn the data, so its trees are deeper here, and differ more. Extra trees are scikit-learn's. */
 static const struct train_trees_spec boosted_defaults = {.n_estimators = 100,
                                                          .max_depth = 6,
                                                          .max_bin = 256,
@@ -30,6 +30,10 @@ static const struct train_trees_spec boosted_defaults = {.n_estimators = 100,
 static void set_defaults(struct train_model_spec *m)
 {
     m->trees = boosted_defaults;
+    if (m->kind == TRAIN_EXTRA_TREES) {
+        m->trees.max_depth = 0;
+        m->trees.colsample_bynode = 0;
+    }
     if (m->kind != TRAIN_RANDOM_FOREST)
         return;
     m->trees.max_depth = 12;

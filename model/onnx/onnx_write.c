@@ -97,6 +97,7 @@ static member_fn *const kinds[] = {
     [TRAIN_MLP] = export_network,         [TRAIN_LINEAR] = export_network,
     [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
     [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
+    [TRAIN_EXTRA_TREES] = export_trees,
 };
 
 static void export_member(struct exporter *e, size_t i)

@@ -1,4 +1,4 @@
-/* XGBoost's trees as TreeEnsembleRegressor.
+/* XGBoost's trees and extra trees as TreeEnsembleRegressor.
  *
  * A split of numbers is BRANCH_LT: the true branch is the left child. A split of categories has a
  * set, whose members go right (XGBoost's Decision()): a chain of BRANCH_EQ nodes, one for each
@@ -15,79 +15,10 @@
 
 #include "model/onnx/encode.h"
 #include "model/onnx/predictions.h"
+#include "model/onnx/regressor.h"
 #include "model/onnx/ubjson.h"
+#include "model/trees/extra_shape.h"
 #include "model/trees/tree_model.h"
-
-/* ---- the regressor's attributes ---- */
-
-struct ints {
-    int64_t *v;
-    size_t n, cap;
-};
-
-struct floats {
-    float *v;
-    size_t n, cap;
-};
-
-struct ensemble {
-    struct onnx_graph *g;
-    size_t inputs, outputs;
-    struct ints tree, node, feature, yes, no, missing_yes;
-    struct floats value;
-    const char **modes; /* as many as nodes */
-    size_t n_modes, cap_modes;
-    struct ints leaf_tree, leaf_node, leaf_output;
-    struct floats leaf_weight;
-};
-
-static void ensemble_done(struct ensemble *e)
-{
-    struct ints *ints[] = {&e->tree,        &e->node,      &e->feature,   &e->yes,        &e->no,
-                           &e->missing_yes, &e->leaf_tree, &e->leaf_node, &e->leaf_output};
-    for (size_t i = 0; i < AS_ARRAY_LEN(ints); i++)
-        free(ints[i]->v);
-    free(e->value.v);
-    free(e->leaf_weight.v);
-    free(e->modes);
-}
-
-static void put(struct onnx_graph *g, struct ints *l, int64_t v)
-{
-    if (as_reserve_one(&l->v, l->n, &l->cap, sizeof *l->v, NULL) != AS_OK)
-        onnx_graph_fail(g, AS_E_NOMEM, "out of memory for the trees");
-    else
-        l->v[l->n++] = v;
-}
-
-static void put_float(struct onnx_graph *g, struct floats *l, double v)
-{
-    if (as_reserve_one(&l->v, l->n, &l->cap, sizeof *l->v, NULL) != AS_OK)
-        onnx_graph_fail(g, AS_E_NOMEM, "out of memory for the trees");
-    else
-        l->v[l->n++] = (float)v;
-}
-
-struct branch {
-    int64_t tree, node, feature, yes, no;
-    double value;
-    bool missing_yes;
-};
-
-static void put_node(struct ensemble *e, const char *mode, const struct branch *b)
-{
-    put(e->g, &e->tree, b->tree);
-    put(e->g, &e->node, b->node);
-    put(e->g, &e->feature, b->feature);
-    put(e->g, &e->yes, b->yes);
-    put(e->g, &e->no, b->no);
-    put(e->g, &e->missing_yes, b->missing_yes);
-    put_float(e->g, &e->value, b->value);
-    if (as_reserve_one(&e->modes, e->n_modes, &e->cap_modes, sizeof *e->modes, NULL) != AS_OK)
-        onnx_graph_fail(e->g, AS_E_NOMEM, "out of memory for the trees");
-    else
-        e->modes[e->n_modes++] = mode;
-}
 
 /* ---- one tree ---- */
 
@@ -100,7 +31,7 @@ struct tree {
     int64_t next; /* the first number that no node of this tree has yet */
 };
 
-static bool tree_read(struct ensemble *e, const struct ubjson *v, struct tree *t)
+static bool tree_read(struct onnx_regressor *e, const struct ubjson *v, struct tree *t)
 {
     const struct {
         const char *name;
@@ -131,7 +62,7 @@ static bool tree_read(struct ensemble *e, const struct ubjson *v, struct tree *t
 }
 
 /* Where the members of a node's set begin, and how many they are; 0: none. */
-static size_t set_of(struct ensemble *e, const struct tree *t, size_t node, size_t *ret_begin)
+static size_t set_of(struct onnx_regressor *e, const struct tree *t, size_t node, size_t *ret_begin)
 {
     size_t low = 0, high = ubjson_count(t->set_node); /* sorted by node */
     while (low < high) {
@@ -153,10 +84,11 @@ static size_t set_of(struct ensemble *e, const struct tree *t, size_t node, size
     return (size_t)size;
 }
 
-static void put_set(struct ensemble *e, struct tree *t, const struct branch *split, size_t node)
+static void put_set(struct onnx_regressor *e, struct tree *t, const struct onnx_branch *split,
+                    size_t node)
 {
     size_t begin = 0, n = set_of(e, t, node, &begin);
-    struct branch b = *split;
+    struct onnx_branch b = *split;
     int64_t left = split->yes, right = split->no;
     b.yes = right;
     b.missing_yes = !split->missing_yes; /* the default is left: no */
@@ -165,23 +97,20 @@ static void put_set(struct ensemble *e, struct tree *t, const struct branch *spl
         if (n > 0)
             b.value = ubjson_number(t->members, begin + k);
         b.no = k + 1 < n ? t->next++ : left;
-        put_node(e, "BRANCH_EQ", &b);
+        onnx_regressor_node(e, "BRANCH_EQ", &b);
         b.node = b.no;
     }
 }
 
 /* Add a node; false if it is a leaf. */
-static bool put_tree_node(struct ensemble *e, struct tree *t, size_t node, double left,
+static bool put_tree_node(struct onnx_regressor *e, struct tree *t, size_t node, double left,
                           double right)
 {
     double feature = ubjson_number(t->feature, node), condition = ubjson_number(t->condition, node);
-    struct branch b = {.tree = t->id, .node = (int64_t)node};
+    struct onnx_branch b = {.tree = t->id, .node = (int64_t)node};
     if (left < 0) {
-        put_node(e, "LEAF", &b);
-        put(e->g, &e->leaf_tree, t->id);
-        put(e->g, &e->leaf_node, (int64_t)node);
-        put(e->g, &e->leaf_output, t->output);
-        put_float(e->g, &e->leaf_weight, condition);
+        onnx_regressor_node(e, "LEAF", &b);
+        onnx_regressor_leaf(e, t->id, (int64_t)node, t->output, condition);
         return false;
     }
     if (!(feature >= 0 && feature < (double)e->inputs && left < (double)t->n && right >= 0 &&
@@ -198,12 +127,12 @@ static bool put_tree_node(struct ensemble *e, struct tree *t, size_t node, doubl
     if (ubjson_number(t->kind, node) > 0)
         put_set(e, t, &b, node);
     else
-        put_node(e, "BRANCH_LT", &b);
+        onnx_regressor_node(e, "BRANCH_LT", &b);
     return true;
 }
 
 /* Nodes that cannot be reached from the root were pruned. */
-static void put_tree(struct ensemble *e, struct tree *t)
+static void put_tree(struct onnx_regressor *e, struct tree *t)
 {
     AS_AUTO(as_freep) size_t *stack = as_calloc(t->n + 1, sizeof *stack);
     AS_AUTO(as_freep) bool *seen = as_calloc(t->n, sizeof *seen);
@@ -226,7 +155,7 @@ static void put_tree(struct ensemble *e, struct tree *t)
 
 /* ---- the booster ---- */
 
-static void read_trees(struct ensemble *e, const struct ubjson *booster)
+static void read_trees(struct onnx_regressor *e, const struct ubjson *booster)
 {
     const struct ubjson *model =
         ubjson_get(ubjson_get(ubjson_get(booster, "learner"), "gradient_booster"), "model");
@@ -245,53 +174,6 @@ static void read_trees(struct ensemble *e, const struct ubjson *booster)
             put_tree(e, &t);
         }
     }
-}
-
-static struct onnx_attr text_attr(const char *name, const char *const *text)
-{
-    return (struct onnx_attr){.name = name, .kind = ONNX_ATTR_STRING, .strings = text};
-}
-
-static struct onnx_attr ints_attr(const char *name, const struct ints *l)
-{
-    return onnx_ints(name, l->v, l->n);
-}
-
-static struct onnx_attr floats_attr(const char *name, const float *v, size_t n)
-{
-    return (struct onnx_attr){.name = name, .kind = ONNX_ATTR_FLOATS, .floats = v, .n = n};
-}
-
-static const char *add_regressor(const struct ensemble *e, const char *x, float base)
-{
-    static const char *const sum[] = {"SUM"}, *const none[] = {"NONE"};
-    float *bases = onnx_graph_memory(e->g, e->outputs, sizeof *bases);
-    for (size_t i = 0; bases && i < e->outputs; i++)
-        bases[i] = base;
-    if (!bases)
-        return NULL;
-    return onnx_graph_add(
-        e->g,
-        &(struct onnx_node){
-            .op = "TreeEnsembleRegressor",
-            .ml = true,
-            ONNX_IN(x),
-            ONNX_ATTRS(
-                onnx_int("n_targets", (int64_t)e->outputs), text_attr("aggregate_function", sum),
-                text_attr("post_transform", none), floats_attr("base_values", bases, e->outputs),
-                ints_attr("nodes_treeids", &e->tree), ints_attr("nodes_nodeids", &e->node),
-                ints_attr("nodes_featureids", &e->feature), ints_attr("nodes_truenodeids", &e->yes),
-                ints_attr("nodes_falsenodeids", &e->no),
-                ints_attr("nodes_missing_value_tracks_true", &e->missing_yes),
-                floats_attr("nodes_values", e->value.v, e->value.n),
-                {.name = "nodes_modes",
-                 .kind = ONNX_ATTR_STRINGS,
-                 .strings = e->modes,
-                 .n = e->n_modes},
-                ints_attr("target_treeids", &e->leaf_tree),
-                ints_attr("target_nodeids", &e->leaf_node),
-                ints_attr("target_ids", &e->leaf_output),
-                floats_attr("target_weights", e->leaf_weight.v, e->leaf_weight.n))});
 }
 
 /* ---- inputs and outputs ---- */
@@ -327,13 +209,9 @@ static const char *share_out(struct onnx_graph *g, const char *p, size_t n)
     return onnx_graph_add(g, &(struct onnx_node){.op = "Where", ONNX_IN(any, p, even)});
 }
 
-static const char *tree_outputs(struct onnx_graph *g, const struct tree_outputs *o,
-                                const char *objective, const char *p)
+/* What model/trees makes of the outputs (tree_outputs_apply). */
+static const char *tree_outputs(struct onnx_graph *g, const struct tree_outputs *o, const char *p)
 {
-    if (strncmp(objective, "multi:", 6) == 0)
-        p = onnx_in_double(g, "Softmax", p);
-    else if (strstr(objective, ":logistic"))
-        p = onnx_in_double(g, "Sigmoid", p);
     if (o->forest && (o->classes || o->shares)) /* the cast: ONNX 1.12 infers no type of trees */
         p = clip(g, onnx_graph_cast(g, p, ONNX_FLOAT));
     if (o->raw < o->values)
@@ -365,7 +243,8 @@ static float base_of(struct onnx_graph *g, const struct ubjson *learner, const c
 static const char *add_booster(struct onnx_graph *g, const struct ubjson *booster,
                                const struct tree_outputs *o, const char *x, size_t inputs)
 {
-    AS_AUTO(ensemble_done) struct ensemble e = {.g = g, .inputs = inputs, .outputs = o->raw};
+    AS_AUTO(onnx_regressor_done)
+    struct onnx_regressor e = {.g = g, .inputs = inputs, .outputs = o->raw};
     const struct ubjson *learner = ubjson_get(booster, "learner");
     const struct ubjson *name = ubjson_get(ubjson_get(learner, "objective"), "name");
     const char *objective = name && name->kind == UBJSON_TEXT ? name->text : "(none)";
@@ -373,7 +252,12 @@ static const char *add_booster(struct onnx_graph *g, const struct ubjson *booste
     if (onnx_graph_status(g, NULL) != AS_OK)
         return NULL;
     read_trees(&e, booster);
-    return tree_outputs(g, o, objective, add_regressor(&e, x, base));
+    const char *p = onnx_regressor_add(&e, x, "SUM", base);
+    if (strncmp(objective, "multi:", 6) == 0)
+        p = onnx_in_double(g, "Softmax", p);
+    else if (strstr(objective, ":logistic"))
+        p = onnx_in_double(g, "Sigmoid", p);
+    return tree_outputs(g, o, p);
 }
 
 const char *onnx_booster_add(struct onnx_graph *g, const void *bytes, size_t len,
@@ -390,6 +274,100 @@ const char *onnx_booster_add(struct onnx_graph *g, const void *bytes, size_t len
     return add_booster(g, booster, o, x, inputs);
 }
 
+/* ---- extra trees ---- */
+
+/* A set of categories goes left: a chain of equality nodes whose true branches are the left child.
+ * The numbers of the chain's further nodes are those from `next` on. */
+static void put_extra_set(struct onnx_regressor *e, const struct extra_forest *f,
+                          const struct onnx_branch *split, uint32_t set, uint32_t codes,
+                          int64_t *next)
+{
+    struct onnx_branch b = *split;
+    uint32_t left = 0;
+    for (uint32_t c = 0; c < codes; c++)
+        left += f->words[set + c / 32] >> c % 32 & 1;
+    b.value = -1; /* of an empty set: no category */
+    for (uint32_t c = 0; c < codes && left > 0; c++) {
+        if (!(f->words[set + c / 32] >> c % 32 & 1))
+            continue;
+        b.value = (double)c;
+        b.no = --left > 0 ? (*next)++ : split->no;
+        onnx_regressor_node(e, "BRANCH_EQ", &b);
+        b.node = b.no;
+    }
+    if (b.value < 0)
+        onnx_regressor_node(e, "BRANCH_EQ", &b);
+}
+
+static void put_extra_leaf(struct onnx_regressor *e, const struct extra_forest *f, int64_t tree,
+                           int64_t node, uint32_t row)
+{
+    const float *v = f->values + (size_t)row * f->outputs;
+    bool any = false;
+    onnx_regressor_node(e, "LEAF", &(struct onnx_branch){.tree = tree, .node = node});
+    for (size_t o = 0; o < f->outputs; o++)
+        if (v[o] > 0 || v[o] < 0 || (o + 1 == f->outputs && !any)) {
+            onnx_regressor_leaf(e, tree, node, (int64_t)o, (double)v[o]);
+            any = true;
+        }
+}
+
+static void put_extra_tree(struct onnx_regressor *e, const struct extra_forest *f, size_t tree,
+                           const uint32_t *codes)
+{
+    size_t begin = f->roots[tree], end = tree + 1 < f->n_trees ? f->roots[tree + 1] : f->n_nodes;
+    int64_t next = (int64_t)(end - begin);
+    for (size_t i = begin; i < end && onnx_graph_status(e->g, NULL) == AS_OK; i++) {
+        const struct extra_node *n = &f->nodes[i];
+        uint32_t input = n->split & EXTRA_INPUT;
+        const struct onnx_branch b = {.tree = (int64_t)tree,
+                                      .node = (int64_t)(i - begin),
+                                      .feature = input,
+                                      .yes = (int64_t)(n->left - begin),
+                                      .no = (int64_t)(n->left - begin) + 1,
+                                      .value = (double)n->at.threshold,
+                                      .missing_yes = (n->split & EXTRA_MISSING_LEFT) != 0};
+        if (n->split & EXTRA_LEAF)
+            put_extra_leaf(e, f, (int64_t)tree, b.node, n->left);
+        else if (n->split & EXTRA_CATEGORY)
+            put_extra_set(e, f, &b, n->at.set, codes[input], &next);
+        else
+            onnx_regressor_node(e, "BRANCH_LT", &b);
+    }
+}
+
+const char *onnx_extra_add(struct onnx_graph *g, const void *bytes, size_t len,
+                           const struct extra_shape *shape, const struct tree_outputs *o,
+                           const char *x)
+{
+    AS_AUTO(extra_forest_done) struct extra_forest f = {0};
+    AS_AUTO(onnx_regressor_done)
+    struct onnx_regressor e = {.g = g, .inputs = shape->inputs, .outputs = shape->outputs};
+    struct as_err err = {0};
+    as_status st = extra_forest_read(bytes, len, shape, &f, &err);
+    if (st != AS_OK) {
+        onnx_graph_fail(g, st, "the tensor trees: %s", err.msg);
+        return NULL;
+    }
+    for (size_t t = 0; t < f.n_trees; t++)
+        put_extra_tree(&e, &f, t, shape->codes);
+    return tree_outputs(g, o, onnx_regressor_add(&e, x, "AVERAGE", 0));
+}
+
+static const char *add_extra(struct onnx_graph *g, const struct safetensors_tensor *trees,
+                             const struct model_member *m, const struct tree_outputs *o,
+                             const char *x)
+{
+    struct extra_shape shape;
+    AS_AUTO(as_freep) uint32_t *codes = NULL;
+    struct as_err err = {0};
+    as_status st = extra_shape_of(m->info, o->raw, &shape, &codes, &err);
+    if (st == AS_OK)
+        return onnx_extra_add(g, trees->data, trees->size_bytes, &shape, o, x);
+    onnx_graph_fail(g, st, "%s", err.msg);
+    return NULL;
+}
+
 const char *onnx_trees_add(struct onnx_graph *g, const struct model_file *f, size_t member,
                            const struct onnx_inputs *in)
 {
@@ -400,6 +378,8 @@ const char *onnx_trees_add(struct onnx_graph *g, const struct model_file *f, siz
         onnx_graph_fail(g, AS_E_INVAL, "member %zu: found no tensor trees of bytes", member);
         return NULL;
     }
-    return onnx_booster_add(g, trees->data, trees->size_bytes, &o, tree_inputs(g, in, m->fit),
-                            in->info->n_features);
+    const char *x = tree_inputs(g, in, m->fit);
+    if (m->spec->model.kind == TRAIN_EXTRA_TREES)
+        return add_extra(g, trees, m, &o, x);
+    return onnx_booster_add(g, trees->data, trees->size_bytes, &o, x, in->info->n_features);
 }

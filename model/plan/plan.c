@@ -166,6 +166,7 @@ static void add_layers(struct net_builder *b)
         break;
     case TRAIN_BOOSTED_TREES:
     case TRAIN_RANDOM_FOREST:
+    case TRAIN_EXTRA_TREES:
         net_refuse(b, "kind", "found %s, expected a network", train_model_name(m));
         break;
     }

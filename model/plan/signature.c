@@ -46,6 +46,7 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
         break;
     case TRAIN_BOOSTED_TREES:
     case TRAIN_RANDOM_FOREST:
+    case TRAIN_EXTRA_TREES:
         str_puts(out, "trees");
         break;
     case TRAIN_TRANSFORMER:

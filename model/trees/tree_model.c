@@ -1,4 +1,4 @@
-/* Stored models of trees.
+/* Stored models of trees. Extra trees are read and predict by extra-trees/, all others by XGBoost.
  *
  * Predictions go through XGBoost's prediction "in place": it reads the caller's array, keeps
  * nothing, and its results lie in memory of the calling thread, so one model serves any number of
@@ -13,12 +13,14 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "model/trees/extra_shape.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/xgboost.h"
 
 struct tree_model {
-    const struct xgboost *x;
-    xgb_booster booster; /* owned */
+    const struct xgboost *x; /* NULL: extra trees */
+    xgb_booster booster;     /* owned */
+    struct extra_forest extra;
     struct tree_outputs outputs;
     size_t inputs, rounds;
 };
@@ -27,7 +29,7 @@ struct tree_model {
 
 struct tree_outputs tree_outputs_of(const struct train_spec *spec, const struct dataset_info *info)
 {
-    struct tree_outputs o = {.forest = spec->model.kind == TRAIN_RANDOM_FOREST,
+    struct tree_outputs o = {.forest = spec->model.kind != TRAIN_BOOSTED_TREES,
                              .classes = info->task == DATASET_CLASSIFICATION,
                              .shares = train_spec_loss(spec, info->task) == TRAIN_BCE,
                              .values = info->n_outputs,
@@ -104,6 +106,7 @@ void tree_model_free(struct tree_model *m)
         return;
     if (m->booster)
         (void)m->x->booster_free(m->booster);
+    extra_forest_done(&m->extra);
     free(m);
 }
 
@@ -168,6 +171,29 @@ static as_status check_booster(struct tree_model *m, struct as_err *err)
     return tree_model_predict(m, row, 1, ret, err);
 }
 
+static as_status load_xgboost(struct tree_model *m, const void *bytes, size_t len, train_loss loss,
+                              size_t threads, struct as_err *err)
+{
+    as_status st = xgboost_open(&m->x, err);
+    if (st == AS_OK)
+        st = load_booster(m, bytes, len, threads, err);
+    if (st == AS_OK)
+        st = check_objective(m, loss, err);
+    return st == AS_OK ? check_booster(m, err) : st;
+}
+
+static as_status load_extra(struct tree_model *m, const void *bytes, size_t len,
+                            const struct dataset_info *info, struct as_err *err)
+{
+    struct extra_shape shape;
+    AS_AUTO(as_freep) uint32_t *codes = NULL;
+    as_status st = extra_shape_of(info, m->outputs.raw, &shape, &codes, err);
+    if (st == AS_OK)
+        st = extra_forest_read(bytes, len, &shape, &m->extra, err);
+    m->rounds = m->extra.n_trees;
+    return st;
+}
+
 as_status tree_model_load(const void *bytes, size_t len, const struct train_spec *spec,
                           const struct dataset_info *info, size_t threads, struct tree_model **ret,
                           struct as_err *err)
@@ -175,17 +201,12 @@ as_status tree_model_load(const void *bytes, size_t len, const struct train_spec
     AS_AUTO(tree_model_freep) struct tree_model *m = as_calloc(1, sizeof *m);
     if (!m)
         return as_fail_nomem(err);
-    as_status st = xgboost_open(&m->x, err);
-    if (st != AS_OK)
-        return st;
     m->outputs = tree_outputs_of(spec, info);
     m->inputs = tree_inputs_count(info);
-    st = load_booster(m, bytes, len, threads, err);
-    if (st != AS_OK)
-        return st;
-    st = check_objective(m, train_spec_loss(spec, info->task), err);
-    if (st == AS_OK)
-        st = check_booster(m, err);
+    as_status st =
+        spec->model.kind == TRAIN_EXTRA_TREES
+            ? load_extra(m, bytes, len, info, err)
+            : load_xgboost(m, bytes, len, train_spec_loss(spec, info->task), threads, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(m);
@@ -209,6 +230,17 @@ size_t tree_model_rounds(const struct tree_model *m)
 
 /* ---- predicting ---- */
 
+static as_status predict_extra(const struct tree_model *m, const float *inputs, size_t rows,
+                               float *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) float *raw = as_calloc(rows * m->outputs.raw, sizeof *raw);
+    as_status st =
+        raw ? extra_forest_predict(&m->extra, inputs, rows, raw, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        tree_outputs_apply(&m->outputs, raw, rows, 1, ret);
+    return st;
+}
+
 as_status tree_model_predict(const struct tree_model *m, const float *inputs, size_t rows,
                              float *ret, struct as_err *err)
 {
@@ -221,6 +253,8 @@ as_status tree_model_predict(const struct tree_model *m, const float *inputs, si
     const float *raw = NULL;
     if (rows == 0)
         return AS_OK;
+    if (!m->x)
+        return predict_extra(m, inputs, rows, ret, err);
     xgboost_array(inputs, rows, m->inputs, array);
     as_status st = xgboost_check(
         m->x, m->x->booster_predict_dense(m->booster, array, config, NULL, &shape, &dims, &raw),
@@ -288,6 +322,27 @@ static int by_gain(const void *a, const void *b)
     return l->input < r->input ? -1 : l->input > r->input;
 }
 
+static as_status read_all_scores(const struct tree_model *m, struct score *scores,
+                                 struct as_err *err)
+{
+    as_status st = read_scores(m, "gain", offsetof(struct score, gain), scores, err);
+    if (st == AS_OK)
+        st = read_scores(m, "cover", offsetof(struct score, cover), scores, err);
+    if (st == AS_OK)
+        st = read_scores(m, "weight", offsetof(struct score, weight), scores, err);
+    return st;
+}
+
+static void extra_scores(const struct extra_forest *f, struct score *scores)
+{
+    for (size_t i = 0; i < f->inputs; i++) {
+        double n = f->splits[i];
+        scores[i].weight = n;
+        scores[i].gain = n > 0 ? f->gain[i] / n : 0;
+        scores[i].cover = n > 0 ? f->cover[i] / n : 0;
+    }
+}
+
 as_status tree_model_importance(const struct tree_model *m, const struct dataset_info *info,
                                 json_t **ret, struct as_err *err)
 {
@@ -295,11 +350,11 @@ as_status tree_model_importance(const struct tree_model *m, const struct dataset
     JSON_AUTO list = json_array();
     if (!scores || !list)
         return as_fail_nomem(err);
-    as_status st = read_scores(m, "gain", offsetof(struct score, gain), scores, err);
-    if (st == AS_OK)
-        st = read_scores(m, "cover", offsetof(struct score, cover), scores, err);
-    if (st == AS_OK)
-        st = read_scores(m, "weight", offsetof(struct score, weight), scores, err);
+    as_status st = AS_OK;
+    if (m->x)
+        st = read_all_scores(m, scores, err);
+    else
+        extra_scores(&m->extra, scores);
     if (st != AS_OK)
         return st;
     double all = 0;

@@ -1,5 +1,5 @@
 /* Models of trees, as they are stored and predict: XGBoost's own format (UBJSON), so that any
- * program with XGBoost reads them too.
+ * program with XGBoost reads them too; extra trees in that of extra-trees/extra_forest.h.
  *
  * The outputs of the stored booster, and what tree_model_predict() makes of them:
  *   boosted, classes     probabilities (binary:logistic: of class 1; multi:softprob: of each class)
@@ -8,7 +8,8 @@
  *   forest, classes      means over the trees of "the row is of this class" (of two classes: of
  *                        class 1; else a tree for each class), from -rounding to 1: they are
  *                        limited to [0, 1], and of several classes divided by their sum
- *   forest, numbers      means over the trees of standardised targets, or of shares */
+ *   forest, numbers      means over the trees of standardised targets, or of shares
+ *   extra trees          as a forest; one tree has all classes or targets */
 #ifndef ASSAY_MODEL_TREES_TREE_MODEL_H
 #define ASSAY_MODEL_TREES_TREE_MODEL_H
 
@@ -22,14 +23,15 @@
 struct tree_model; /* immutable */
 
 /* Read a stored model.
- *   bytes    UBJSON or JSON of XGBoost; borrowed. Only bytes that a checksum vouches for: the
- *            library's reader is not made for hostile ones
+ *   bytes    of a model of this kind; they stay until tree_model_free(), because extra trees are
+ *            not copied. To XGBoost only bytes that a checksum vouches for: the library's reader is
+ *            not made for hostile ones
  *   spec     the document that it was trained with, for kind and loss; borrowed for the call
  *   info     the record of its data set; borrowed for the call
  *   threads  of one prediction, at least 1
  *   ret      owned by the caller
- * AS_E_UNSUPPORTED: without XGBoost's library. AS_E_INVAL: it is no model, or one of other inputs,
- * outputs or another objective. AS_E_NOMEM. */
+ * AS_E_UNSUPPORTED: without XGBoost's library, of the other kinds. AS_E_INVAL: it is no model, or
+ * one of other inputs, outputs or another objective. AS_E_NOMEM. */
 AS_MUST_CHECK as_status tree_model_load(const void *bytes, size_t len,
                                         const struct train_spec *spec,
                                         const struct dataset_info *info, size_t threads,
@@ -64,7 +66,7 @@ AS_MUST_CHECK as_status tree_model_importance(const struct tree_model *m,
 
 /* What a booster's outputs mean. */
 struct tree_outputs {
-    bool forest;
+    bool forest;   /* or extra trees */
     bool classes;  /* else numbers */
     bool shares;   /* numbers from 0 to 1 (loss bce) */
     size_t raw;    /* numbers of a row that the booster gives */

@@ -42,7 +42,8 @@ static void fill_train_steps(const json_t *train, struct stop_context *c)
     const char *name = json_string_value(kind);
     if (is_template(kind) || is_template(model))
         return;
-    bool trees = as_streq(name, "boosted_trees") || as_streq(name, "random_forest");
+    bool trees = as_streq(name, "boosted_trees") || as_streq(name, "random_forest") ||
+                 as_streq(name, "extra_trees");
     c->all_steps = trees ? fixed(model, "n_estimators", DEFAULT_TREES) : fixed(train, "epochs", 0);
     int64_t every = trees ? (c->all_steps + TREE_REPORTS - 1) / TREE_REPORTS : 1;
     every = fixed(train, "report_every", every);

@@ -53,7 +53,7 @@ def check_kinds(assay, s):
     items = assay.call("GET", f"/v1/sweeps/{s['id']}/trials?page_size=100")["items"]
     assert all(t["state"] == "completed" for t in items), [(t["number"], t["state"], t.get("error")) for t in items]
     kinds = {t["params"]["kind"] for t in items}
-    assert kinds == {"boosted_trees", "random_forest", "mlp", "logistic"}, kinds
+    assert kinds == {"boosted_trees", "random_forest", "extra_trees", "mlp", "logistic"}, kinds
     trees = next(t for t in items if t["params"]["kind"] == "boosted_trees")
     files = assay.call("GET", f"/v1/sweeps/{s['id']}/trials/{trees['number']}/artifacts")["items"]
     assert {"importance.json", "predictions.npy", "model.safetensors"} <= {f["path"] for f in files}, files

@@ -323,10 +323,10 @@ static double part_loss(const struct tree_trial *t, tree_part part)
     return tree_loss(t->setup, t->m, t->values, rows, n, t->weights[part]);
 }
 
-/* The learning rate that is reported: a forest has none. */
+/* The learning rate that is reported: forests have none. */
 static double rate_of(const struct member *m)
 {
-    return m->spec.model.kind == TRAIN_RANDOM_FOREST ? 1 : m->spec.model.trees.learning_rate;
+    return m->spec.model.kind == TRAIN_BOOSTED_TREES ? m->spec.model.trees.learning_rate : 1;
 }
 
 /* t->values are the predictions of the held-out rows. A loss that is not finite ends the member. */

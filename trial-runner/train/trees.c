@@ -16,8 +16,9 @@
 /* Load the data, as the first member's document asks. */
 static as_status open_trees(struct group *g, const struct member *m, struct as_err *err)
 {
-    struct xgboost_opening opening;
-    xgboost_opening_begin(&opening);
+    struct xgboost_opening opening = {0};
+    if (m->spec.model.kind != TRAIN_EXTRA_TREES)
+        xgboost_opening_begin(&opening);
     as_status st = group_load_data(g, &m->spec, err);
     xgboost_opening_wait(&opening);
     if (st != AS_OK)
@@ -32,7 +33,8 @@ static as_status open_trees(struct group *g, const struct member *m, struct as_e
         return as_fail_nomem(err);
     size_t inputs = tree_inputs_count(&g->roles.info);
     g->slots = 1;
-    g->bytes = (g->data.n_train + g->data.n_val) * inputs * 2 * sizeof(float); /* XGBoost's copy */
+    g->bytes = (g->data.n_train + g->data.n_val) * inputs * 2 *
+               sizeof(float); /* the copy that trees are grown from */
     struct control_event e = {.kind = CONTROL_READY,
                               .members = 1,
                               .bytes_per_member = (int64_t)g->bytes,

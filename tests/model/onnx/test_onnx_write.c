@@ -327,6 +327,15 @@ START_TEST(forests)
 }
 END_TEST
 
+START_TEST(extra_trees)
+{
+    table_case(3, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":20}");
+    table_case(2, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":20,\"max_depth\":4}");
+    table_case(0, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":20}");
+    picture_case(2, false, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":8}");
+}
+END_TEST
+
 START_TEST(trees_of_pictures)
 {
     picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
@@ -532,6 +541,7 @@ Suite *test_suite(void)
     add_test_if(t, boosted_trees_of_numbers, trees, why);
     add_test_if(t, forests, trees, why);
     add_test_if(t, trees_of_pictures, trees, why);
+    tcase_add_test(t, extra_trees);
     tcase_add_test(t, boosted_pictures);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -289,6 +289,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "transformer",
                                         "boosted_trees",
                                         "random_forest",
+                                        "extra_trees",
                                         "relu",
                                         "tanh",
                                         "gelu",
@@ -462,6 +463,13 @@ START_TEST(trees)
 }
 END_TEST
 
+START_TEST(extra_trees)
+{
+    train_table(0, 3, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":3}");
+    of_trial("extra trees");
+}
+END_TEST
+
 START_TEST(dates_and_texts)
 {
     static const struct dataset_options options = {.comment = '#'};
@@ -539,6 +547,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, predicted_setup, predicted_teardown);
     tcase_add_test(t, networks_of_tables);
     add_test_if(t, trees, has_trees, lacks);
+    tcase_add_test(t, extra_trees);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);

@@ -212,6 +212,17 @@ START_TEST(trees_of_two_classes)
 }
 END_TEST
 
+START_TEST(extra_trees)
+{
+    table_case(3, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":9}");
+    table_case(2, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":9,\"max_depth\":3}");
+    table_case(0, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":9}");
+    mixed_case(0,
+               "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":5},\"target\":{\"transform\":"
+               "\"log\"}");
+}
+END_TEST
+
 START_TEST(forest_of_numbers)
 {
     table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
@@ -301,6 +312,7 @@ Suite *test_suite(void)
     tcase_add_test(t, images_of_fractions);
     const struct xgboost *xgboost = NULL;
     bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
+    tcase_add_test(t, extra_trees);
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);

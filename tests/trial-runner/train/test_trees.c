@@ -78,6 +78,66 @@ START_TEST(categories_and_gaps)
 }
 END_TEST
 
+/* ---- extra trees, which need no library ---- */
+
+START_TEST(extra_trees_of_digits)
+{
+    digits_job("\"kind\":\"extra_trees\",\"n_estimators\":60",
+               ",\"report_every\":20,\"metrics\":[\"val_log_loss\",\"val_auc\"]");
+    ck_assert_int_eq(run_job(), 3);
+    ck_assert_double_lt(field(last, "val_error"), 0.04);
+    ck_assert_double_gt(field(last, "val_auc"), 0.99);
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "examples/digits.csv");
+    predicts_as_recorded(path);
+}
+END_TEST
+
+/* Numbers with gaps and a category; two classes with weights, shares and a draw of rows. */
+START_TEST(extra_trees_of_tables)
+{
+    AS_AUTO(as_freep)
+    char *path = table_job(false, "\"kind\":\"extra_trees\",\"n_estimators\":60", "");
+    (void)run_job();
+    ck_assert_msg(field(last, "val_rmse") < 3, "%s", last);
+    predicts_as_recorded(path);
+    free(as_steal(path));
+    teardown();
+    setup();
+    path =
+        table_job(true,
+                  "\"kind\":\"extra_trees\",\"n_estimators\":40,\"max_depth\":9,\"subsample\":0.7,"
+                  "\"min_child_weight\":2,\"colsample_bynode\":1",
+                  ",\"loss\":\"bce\",\"class_weights\":\"balanced\"");
+    (void)run_job();
+    ck_assert_double_lt(field(last, "val_error"), 0.05);
+    predicts_as_recorded(path);
+    AS_AUTO(as_freep) char *text = child_read(&child, "artifacts/importance.json", NULL);
+    ck_assert_ptr_nonnull(strstr(text, "colour"));
+}
+END_TEST
+
+/* Trees grow side by side, and are the same ones. */
+START_TEST(extra_trees_have_the_same_bits_with_any_threads)
+{
+    size_t n[2];
+    char *bits[2];
+    for (size_t i = 0; i < 2; i++) {
+        AS_AUTO(as_freep)
+        char *path = table_job(true, "\"kind\":\"extra_trees\",\"n_estimators\":23", "");
+        ck_assert_int_eq(setenv("ASSAY_THREADS", i ? "5" : "1", 1), 0);
+        child_start(&child, "11", NULL);
+        ck_assert_int_eq(child_wait(&child), 0);
+        bits[i] = child_read(&child, "artifacts/model.safetensors", &n[i]);
+        teardown();
+        setup();
+    }
+    ck_assert_uint_eq(n[0], n[1]);
+    ck_assert_mem_eq(bits[0], bits[1], n[0]);
+    free(bits[0]);
+    free(bits[1]);
+}
+END_TEST
+
 START_TEST(losses_and_weights)
 {
     AS_AUTO(as_freep)
@@ -220,6 +280,13 @@ START_TEST(a_forest_resumes)
 }
 END_TEST
 
+START_TEST(extra_trees_resume)
+{
+    resumes("\"kind\":\"extra_trees\",\"n_estimators\":60,\"colsample_bynode\":0.9",
+            ",\"report_every\":1");
+}
+END_TEST
+
 START_TEST(another_jobs_checkpoint)
 {
     char line[LINE];
@@ -289,6 +356,10 @@ START_TEST(without_the_library)
     setup();
     digits_job("\"kind\":\"linear\"", ",\"epochs\":1");
     ck_assert_int_eq(run_job(), 1);
+    teardown();
+    setup();
+    digits_job("\"kind\":\"extra_trees\",\"n_estimators\":2", "");
+    ck_assert_int_eq(run_job(), 2);
 }
 END_TEST
 
@@ -361,6 +432,10 @@ Suite *test_suite(void)
     add_test_if(t, another_jobs_checkpoint, here, lacks);
     add_test_if(t, members_of_a_group, here, lacks);
     add_test_if(t, models_that_do_not_fit, here, lacks);
+    tcase_add_test(t, extra_trees_of_digits);
+    tcase_add_test(t, extra_trees_of_tables);
+    tcase_add_test(t, extra_trees_have_the_same_bits_with_any_threads);
+    tcase_add_test(t, extra_trees_resume);
     tcase_add_test(t, without_the_library);
     tcase_add_test(t, another_library);
     tcase_add_test(t, as_a_rank);

@@ -500,7 +500,7 @@ export type TrainGossip = {
 export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | string;
 
 export type TrainModel = {
-  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | Template;
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | Template;
   activation?: "relu" | "tanh" | "gelu" | Template;
   /** mlp: widths; cnn: layers */
   layers?: (number | Template | TrainLayer)[];
