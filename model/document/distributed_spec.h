@@ -8,11 +8,11 @@
  *                                  {kind: powersgd, rank: 2, half: true},
  *                                  {kind: one_bit, warmup_steps: 500}
  *   error_feedback: true           what compressing has lost is added to the next value
- *   local_sgd: {steps: 16, moments: reset, block_momentum: 0.9}
- *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.9}
+ *   local_sgd: {steps: 16, moments: average, block_momentum: 0.5}
+ *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.3}
  *   server: {mode: sync, staleness: 3, shards: 0, backup: 0}
  *   groups: 0                      all-reduce inside a group, a server between groups
- *   gossip: {peers: 1}
+ *   gossip: {peers: 1, staleness: 4}
  *   shard_state: false             the optimizer's moments are divided among the ranks
  *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial
  *                                  from its checkpoint
@@ -57,8 +57,8 @@ typedef enum distributed_codec {
 } distributed_codec;
 
 typedef enum distributed_moments {
-    DISTRIBUTED_MOMENTS_RESET,  /* 0 at the start of each block, as CNTK does */
-    DISTRIBUTED_MOMENTS_AVERAGE /* their mean over the workers, as of the weights */
+    DISTRIBUTED_MOMENTS_AVERAGE, /* their mean over the workers, as of the weights; the default */
+    DISTRIBUTED_MOMENTS_RESET    /* 0 at the start of each block, as CNTK does */
 } distributed_moments;
 
 typedef enum distributed_mode {
@@ -67,10 +67,12 @@ typedef enum distributed_mode {
     DISTRIBUTED_SSP
 } distributed_mode;
 
-/* What is done with the mean change of a block. Plain averaging: momentum 0, lr 1. */
+/* What is done with the mean change of a block. Plain averaging: momentum 0, lr 1. A momentum m
+ * adds up to 1 / (1 - m) changes, so the rate that is not given is 1 - m: then the weights move as
+ * far as with plain averaging (decision 8014). */
 struct distributed_outer {
-    double lr;       /* (0, 100]; default 1; nesterov, sgd of `outer`: 0.7 */
-    double momentum; /* [0, 1); default 0; `outer`: 0.9 */
+    double lr;       /* (0, 100]; default 1 - momentum */
+    double momentum; /* [0, 1); default 0; `outer`: 0.3 */
     bool nesterov;   /* default false; `outer`: as its kind */
     bool block;      /* v = momentum v + lr change, w += v (block momentum, CNTK); else
                       * v = momentum v + change, w += lr v (DiLoCo) */
@@ -92,11 +94,13 @@ struct distributed_spec {
     distributed_mode mode; /* server: default sync */
     int64_t staleness;     /* ssp: how many clocks a rank may lead; 0 to 63; default 3 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
-    int64_t backup;   /* sync, ssp: the last so many gradients of a step do not count; default 0 */
-    int64_t groups;   /* of the strategy server; 0: no groups, or another word was chosen */
-    int64_t peers;    /* gossip: partners of a rank in each step; default 1 */
-    bool shard_state; /* allreduce: the moments are divided */
-    int64_t state_copies; /* 1 or 2: on how many ranks each moment is; default 2 */
+    int64_t backup; /* sync, ssp: the last so many gradients of a step do not count; default 0 */
+    int64_t groups; /* of the strategy server; 0: no groups, or another word was chosen */
+    int64_t peers;  /* gossip: partners of a rank in each step; default 1 */
+    int64_t gossip_staleness; /* by how many steps a rank may lead a peer to whom it gives; 1 to
+                               * 1,000,000; default 4 */
+    bool shard_state;         /* allreduce: the moments are divided */
+    int64_t state_copies;     /* 1 or 2: on how many ranks each moment is; default 2 */
 };
 
 /* "allreduce", "local_sgd", … for messages and logs. */

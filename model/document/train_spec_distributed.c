@@ -19,7 +19,7 @@ static const char *const strategy_words[] = {"allreduce", "local_sgd", "server",
 #define GROUPS_WORD (DISTRIBUTED_GOSSIP + 1)
 static const char *const sum_words[] = {"tree", "ring", "halving_doubling", "auto", NULL};
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
-static const char *const moments_words[] = {"reset", "average", NULL};
+static const char *const moments_words[] = {"average", "reset", NULL};
 static const char *const mode_words[] = {"sync", "async", "ssp", NULL};
 static const char *const outer_words[] = {"sgd", "nesterov", NULL};
 
@@ -87,6 +87,16 @@ static as_status parse_compress(struct json_fields *f, struct distributed_spec *
 
 /* ---- local_sgd ---- */
 
+/* Momentum, and the rate that goes with it. */
+static as_status parse_rate(struct json_fields *f, struct distributed_outer *o, struct as_err *err)
+{
+    const struct train_number momentum = {"momentum", 0, TRAIN_BELOW_ONE, &o->momentum};
+    const struct train_number lr = {"lr", FLT_MIN, LARGEST_OUTER_RATE, &o->lr};
+    as_status st = train_spec_numbers(f, &momentum, 1, err);
+    o->lr = 1 - o->momentum;
+    return st == AS_OK ? train_spec_numbers(f, &lr, 1, err) : st;
+}
+
 static as_status parse_outer(struct json_fields *parent, struct distributed_outer *o,
                              struct as_err *err)
 {
@@ -96,11 +106,9 @@ static as_status parse_outer(struct json_fields *parent, struct distributed_oute
     as_status st = train_spec_section(parent, "outer", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    *o = (struct distributed_outer){.lr = 0.7, .momentum = 0.9};
-    const struct train_number numbers[] = {{"lr", FLT_MIN, LARGEST_OUTER_RATE, &o->lr},
-                                           {"momentum", 0, TRAIN_BELOW_ONE, &o->momentum}};
+    *o = (struct distributed_outer){.momentum = 0.3};
     if ((st = json_fields_word(&f, "kind", JSON_OPTIONAL, outer_words, &kind, err)) != AS_OK ||
-        (st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK)
+        (st = parse_rate(&f, o, err)) != AS_OK)
         return st;
     o->nesterov = kind == 1;
     return json_fields_end(&f, err);
@@ -118,14 +126,15 @@ static as_status parse_block_momentum(struct json_fields *parent, struct distrib
     if (!is_given(parent, "block_momentum"))
         return train_spec_numbers(parent, &plain, 1, err);
     o->block = true;
-    if (!json_is_object(found))
-        return train_spec_numbers(parent, &plain, 1, err);
+    if (!json_is_object(found)) {
+        st = train_spec_numbers(parent, &plain, 1, err);
+        o->lr = 1 - o->momentum;
+        return st;
+    }
     st = train_spec_section(parent, "block_momentum", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    const struct train_number numbers[] = {{"lr", FLT_MIN, LARGEST_OUTER_RATE, &o->lr},
-                                           {"momentum", 0, TRAIN_BELOW_ONE, &o->momentum}};
-    if ((st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK ||
+    if ((st = parse_rate(&f, o, err)) != AS_OK ||
         (st = json_fields_bool(&f, "nesterov", JSON_OPTIONAL, &o->nesterov, err)) != AS_OK)
         return st;
     return json_fields_end(&f, err);
@@ -189,8 +198,10 @@ static as_status parse_gossip(struct json_fields *parent, struct distributed_spe
     as_status st = train_spec_section(parent, "gossip", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    const struct train_integer peers = {"peers", 1, DISTRIBUTED_MAX_RANKS - 1, &d->peers};
-    if ((st = train_spec_integers(&f, &peers, 1, err)) != AS_OK)
+    const struct train_integer numbers[] = {
+        {"peers", 1, DISTRIBUTED_MAX_RANKS - 1, &d->peers},
+        {"staleness", 1, DISTRIBUTED_MAX_STEPS, &d->gossip_staleness}};
+    if ((st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK)
         return st;
     return json_fields_end(&f, err);
 }
@@ -367,6 +378,7 @@ as_status train_spec_parse_distributed(struct json_fields *doc, struct train_spe
                                  .outer = {.lr = 1},
                                  .staleness = 3,
                                  .peers = 1,
+                                 .gossip_staleness = 4,
                                  .state_copies = 2};
     struct json_fields f;
     bool there;

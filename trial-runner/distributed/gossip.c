@@ -3,8 +3,13 @@
  *
  * A step of a rank is an optimizer step with the mean gradient of its own shards of the batch. Then
  * it gives half of its weight, with its model, to each of `peers` random peers, and takes in what
- * has come meanwhile. It waits for nobody. A model that a peer could not take (it is lost, or has
- * too much unread) is taken back, so the sum of weight x model stays.
+ * has come meanwhile. A model that a peer could not take (it is lost, or has too much unread) is
+ * taken back, so the sum of weight x model stays.
+ *
+ * A rank that gives waits until the peer is at most `staleness` steps behind it. Without that a
+ * rank that has the processor for a while gets far ahead of others, whose old models then undo its
+ * steps (decision 8014). It asks the peer, whose answer is held back until it has come so far; a
+ * peer that is lost is not waited for.
  *
  * At a common step all ranks come together: at the last step of an epoch, whose model is evaluated,
  * and at every COMMON_STEPS-th, where they can agree to stop. There every rank gets the mean of all
@@ -25,8 +30,13 @@
 
 #define COMMON_STEPS 256
 #define UNREAD_MAX 16 /* models that wait for this rank; beyond it says no */
+#define FACTOR_MAX 2  /* by which a step may be longer than the optimizer's */
 
-enum { GIVE = 1 };
+enum {
+    GIVE = 1,
+    ASK = 2,  /* the mail's step: answered, with the step of the rank, when it has come so far */
+    NUDGE = 3 /* of a rank to itself: it has come further */
+};
 enum { TAG_DRAINED = 1, TAG_MEAN, TAG_SUM, TAG_RECORDS, TAG_WEIGHT };
 enum { N_WISHES = 2 };
 
@@ -47,10 +57,12 @@ struct gossip {
     struct replica *replica;
     uint64_t seed;
     uint32_t peers;
+    int64_t staleness;
     size_t n_weights; /* parameters and statistics */
     double weight;
     struct slot_state state; /* room */
     float *model;            /* [n_weights] */
+    float *before;           /* [n_params]: the weights before a step */
     float **partials;        /* [max_shards] of n_numbers + N_WISHES */
     const void **own;
     float *sum;
@@ -63,10 +75,13 @@ struct gossip {
     int32_t rank, n_ranks;
     struct mailbox *box;
     struct parcel *out;
+    int64_t *known; /* [n_ranks]: steps that each rank has done at least */
 
     pthread_mutex_t lock; /* guards what follows */
     struct parcel *in;
     uint32_t unread;
+    int64_t reached;     /* steps that this rank has done */
+    struct mail **asked; /* [n_ranks]: who waits for this rank; NULL: not */
 };
 
 /* ---- life ---- */
@@ -106,7 +121,10 @@ static void gossip_free(void *self)
     free(g->own);
     free(g->sum);
     free(g->model);
+    free(g->before);
     free(g->runs);
+    free(g->known);
+    free(g->asked);
     (void)pthread_mutex_destroy(&g->lock);
     free(g);
 }
@@ -125,6 +143,7 @@ static as_status gossip_create(const struct strategy_setup *setup, void **ret, s
     *g = (struct gossip){.replica = r,
                          .seed = setup->seed,
                          .peers = (uint32_t)setup->spec->distributed.peers,
+                         .staleness = setup->spec->distributed.gossip_staleness,
                          .n_weights = r->n_params + r->n_state,
                          .weight = 1};
     (void)pthread_mutex_init(&g->lock, NULL);
@@ -135,8 +154,9 @@ static as_status gossip_create(const struct strategy_setup *setup, void **ret, s
     g->own = as_calloc(r->max_shards, sizeof *g->own);
     g->sum = as_calloc(r->n_numbers + N_WISHES, sizeof *g->sum);
     g->model = as_calloc(g->n_weights, sizeof *g->model);
+    g->before = as_calloc(r->n_params, sizeof *g->before);
     g->runs = as_calloc(WORLD_MAX_RANKS, sizeof *g->runs);
-    if (!g->partials || !g->own || !g->sum || !g->model || !g->runs)
+    if (!g->partials || !g->own || !g->sum || !g->model || !g->before || !g->runs)
         return as_fail_nomem(err);
     *ret = as_steal(g);
     return AS_OK;
@@ -144,11 +164,59 @@ static as_status gossip_create(const struct strategy_setup *setup, void **ret, s
 
 /* ---- the mailbox ---- */
 
-static void on_request(void *arg, struct mailbox *b, struct mail *m)
+/* Answers a rank that has asked; NULL: nobody. */
+static void answer_step(struct mailbox *b, struct mail *m, int64_t reached)
+{
+    struct mail_part part = {&reached, sizeof reached};
+    if (m)
+        mailbox_answer(b, m, AS_OK, &part, 1);
+}
+
+static void on_ask(struct gossip *g, struct mailbox *b, struct mail *m)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    int64_t reached = g->reached;
+    struct mail *before = g->asked[m->from]; /* it asks once at a time: an older one is void */
+    bool waits = (int64_t)m->step > reached;
+    g->asked[m->from] = waits ? m : NULL;
+    (void)pthread_mutex_unlock(&g->lock);
+    answer_step(b, before, reached);
+    if (!waits)
+        answer_step(b, m, reached);
+}
+
+static void on_nudge(struct gossip *g, struct mailbox *b, struct mail *m)
+{
+    for (int32_t r = 0; r < g->n_ranks; r++) {
+        struct mail *ready = NULL;
+        (void)pthread_mutex_lock(&g->lock);
+        int64_t reached = g->reached;
+        if (g->asked[r] && (int64_t)g->asked[r]->step <= reached) {
+            ready = g->asked[r];
+            g->asked[r] = NULL;
+        }
+        (void)pthread_mutex_unlock(&g->lock);
+        answer_step(b, ready, reached);
+    }
+    mailbox_answer(b, m, AS_OK, NULL, 0);
+}
+
+/* Who is lost waits no more. */
+static void on_lost(void *arg, struct mailbox *b, int32_t rank)
 {
     struct gossip *g = arg;
+    (void)pthread_mutex_lock(&g->lock);
+    struct mail *m = g->asked[rank];
+    g->asked[rank] = NULL;
+    (void)pthread_mutex_unlock(&g->lock);
+    if (m)
+        mailbox_answer(b, m, AS_E_UNAVAILABLE, NULL, 0);
+}
+
+static void on_give(struct gossip *g, struct mailbox *b, struct mail *m)
+{
     struct given head;
-    bool sound = m->kind == GIVE && m->n == sizeof head + g->n_weights * sizeof(float);
+    bool sound = m->n == sizeof head + g->n_weights * sizeof(float);
     if (sound) {
         memcpy(&head, m->bytes, sizeof head);
         sound = head.weight > 0 && head.weight < 1e9;
@@ -170,6 +238,51 @@ static void on_request(void *arg, struct mailbox *b, struct mail *m)
     if (st != AS_OK)
         free(p);
     mailbox_answer(b, m, st, NULL, 0);
+}
+
+static void on_request(void *arg, struct mailbox *b, struct mail *m)
+{
+    if (m->kind == GIVE)
+        on_give(arg, b, m);
+    else if (m->kind == ASK)
+        on_ask(arg, b, m);
+    else if (m->kind == NUDGE)
+        on_nudge(arg, b, m);
+    else
+        mailbox_answer(b, m, AS_E_INVAL, NULL, 0);
+}
+
+/* This rank has done so many steps: who waits for that hears of it. */
+static as_status set_reached(struct gossip *g, int64_t step, struct as_err *err)
+{
+    bool wanted = false;
+    (void)pthread_mutex_lock(&g->lock);
+    g->reached = step;
+    for (int32_t r = 0; r < g->n_ranks; r++)
+        wanted = wanted || (g->asked[r] && (int64_t)g->asked[r]->step <= step);
+    (void)pthread_mutex_unlock(&g->lock);
+    struct mail_call call = {.to = g->rank, .kind = NUDGE, .step = (uint64_t)step};
+    if (!wanted)
+        return AS_OK;
+    mailbox_begin(g->box, &call);
+    as_status st = mailbox_finish(g->box, &call, err);
+    free(call.answer);
+    return st;
+}
+
+/* Waits until the peer has done `step` steps, or is lost. AS_E_UNAVAILABLE: the epoch is over. */
+static as_status await_peer(struct gossip *g, struct coll *c, int32_t to, int64_t step,
+                            struct as_err *err)
+{
+    struct mail_call call = {.to = to, .kind = ASK, .step = (uint64_t)step};
+    if (g->known[to] >= step)
+        return AS_OK;
+    mailbox_begin(g->box, &call);
+    as_status st = mailbox_finish(g->box, &call, err);
+    if (st == AS_OK && call.answer_n == sizeof g->known[to])
+        memcpy(&g->known[to], call.answer, sizeof g->known[to]);
+    free(call.answer);
+    return st == AS_E_UNAVAILABLE && !coll_is_over(c) ? AS_OK : st;
 }
 
 /* ---- the model ---- */
@@ -237,9 +350,13 @@ static bool take_in(struct gossip *g)
 
 /* Gives a part of the weight to a random peer. To one that has not answered yet nothing is
  * given. */
-static as_status give(struct gossip *g, int64_t step, uint32_t index, struct as_err *err)
+static as_status give(struct gossip *g, struct coll *c, int64_t step, uint32_t index,
+                      struct as_err *err)
 {
     int32_t to = push_sum_peer(g->seed, (uint64_t)step, index, g->rank, g->n_ranks);
+    as_status st = await_peer(g, c, to, step + 1 - g->staleness, err);
+    if (st < 0)
+        return st;
     for (const struct parcel *p = g->out; p; p = p->next)
         if (p->call.to == to)
             return AS_OK;
@@ -284,12 +401,20 @@ static as_status join(struct gossip *g, struct coll *c, struct as_err *err)
 {
     struct mailbox_opts opts = {.max_bytes = sizeof(struct given) + g->n_weights * sizeof(float),
                                 .on_request = on_request,
+                                .on_lost = on_lost,
                                 .arg = g};
     as_status st = leave(g, err);
     if (st < 0)
         return st;
     g->rank = coll_rank(c);
     g->n_ranks = coll_size(c);
+    g->reached = g->replica->ops->step(g->replica->self);
+    free(g->known);
+    free(g->asked);
+    g->known = as_calloc((size_t)g->n_ranks, sizeof *g->known);
+    g->asked = as_calloc((size_t)g->n_ranks, sizeof *g->asked);
+    if (!g->known || !g->asked)
+        return as_fail_nomem(err);
     st = mailbox_create(c, &opts, &g->box, err);
     g->epoch = coll_world(c)->epoch;
     return st;
@@ -349,17 +474,37 @@ static as_status step_alone(struct gossip *g, struct backend *lane, struct as_er
     return st < 0 ? st : r->ops->update(r->self, lane, g->sum, err);
 }
 
-static as_status gossip_step(struct gossip *g, struct backend *lane, struct as_err *err)
+/* The weight that this rank has given away makes no step: it is on its way, or waits at a peer. So
+ * the step counts for it too, as in stochastic gradient push (Assran et al. 2019), whose gradients
+ * are added to w x. Bounded, because a rank may have little weight for a while. */
+static void step_for_weight(struct gossip *g)
+{
+    double factor = 1 / g->weight;
+    float f = (float)(factor > FACTOR_MAX ? FACTOR_MAX : factor);
+    for (size_t i = 0; i < g->replica->n_params; i++)
+        g->model[i] = g->before[i] + f * (g->model[i] - g->before[i]);
+}
+
+static as_status gossip_step(struct gossip *g, struct coll *c, struct backend *lane,
+                             struct as_err *err)
 {
     const struct replica *r = g->replica;
     int64_t step = r->ops->step(r->self);
-    as_status st = step_alone(g, lane, err);
-    if (st < 0 || g->n_ranks == 1 || (st = read_model(g, err)) < 0)
+    if (g->n_ranks == 1)
+        return step_alone(g, lane, err);
+    as_status st = read_model(g, err);
+    if (st < 0)
         return st;
-    bool back = settle_out(g, false), in = take_in(g);
+    memcpy(g->before, g->model, r->n_params * sizeof *g->before);
+    if ((st = step_alone(g, lane, err)) < 0 || (st = set_reached(g, step + 1, err)) < 0 ||
+        (st = read_model(g, err)) < 0)
+        return st;
+    step_for_weight(g);
+    (void)settle_out(g, false);
+    (void)take_in(g);
     for (uint32_t i = 0; st == AS_OK && i < g->peers && (int32_t)i < g->n_ranks - 1; i++)
-        st = give(g, step, i, err);
-    return st == AS_OK && (back || in) ? write_model(g, err) : st;
+        st = give(g, c, step, i, err);
+    return st == AS_OK ? write_model(g, err) : st;
 }
 
 /* ---- common steps ---- */
@@ -453,7 +598,7 @@ static as_status common_step(struct gossip *g, struct coll *c, struct backend *l
         return st;
     st = read_model(g, err);
     g->loss = g->state.loss_sum;
-    return st;
+    return st == AS_OK && g->n_ranks > 1 ? set_reached(g, r->ops->step(r->self), err) : st;
 }
 
 static bool is_common(const struct replica *r)
@@ -486,7 +631,7 @@ static as_status gossip_run(void *self, struct coll *c, struct backend *lane, un
         st = begin_epoch(g, err);
     if (st == AS_OK)
         st = is_common(g->replica) ? common_step(g, c, lane, wishes, ret, err)
-                                   : gossip_step(g, lane, err);
+                                   : gossip_step(g, c, lane, err);
     if (st == AS_E_UNAVAILABLE) {
         as_status left = leave(g, err);
         return left < 0 ? left : st;

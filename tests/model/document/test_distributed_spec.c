@@ -69,6 +69,8 @@ START_TEST(strategies)
     d = good("{\"gossip\":{\"peers\":2}}");
     ck_assert_int_eq(d.strategy, DISTRIBUTED_GOSSIP);
     ck_assert_int_eq(d.peers, 2);
+    ck_assert_int_eq(d.gossip_staleness, 4);
+    ck_assert_int_eq(good("{\"gossip\":{\"staleness\":9}}").gossip_staleness, 9);
     ck_assert(good("{\"shard_state\":true}").shard_state);
     ck_assert_int_eq(good("{\"groups\":0}").strategy, DISTRIBUTED_ALLREDUCE);
 }
@@ -79,13 +81,14 @@ START_TEST(local_sgd)
     struct distributed_spec d = good("{\"local_sgd\":{\"steps\":50}}");
     ck_assert_int_eq(d.strategy, DISTRIBUTED_LOCAL_SGD);
     ck_assert_int_eq(d.local_steps, 50);
-    ck_assert_int_eq(d.moments, DISTRIBUTED_MOMENTS_RESET);
+    ck_assert_int_eq(d.moments, DISTRIBUTED_MOMENTS_AVERAGE);
     ck_assert_double_eq(d.outer.lr, 1);
     ck_assert_double_eq(d.outer.momentum, 0);
-    d = good("{\"local_sgd\":{\"steps\":2,\"moments\":\"average\",\"block_momentum\":0.75}}");
-    ck_assert_int_eq(d.moments, DISTRIBUTED_MOMENTS_AVERAGE);
+    d = good("{\"local_sgd\":{\"steps\":2,\"moments\":\"reset\",\"block_momentum\":0.75}}");
+    ck_assert_int_eq(d.moments, DISTRIBUTED_MOMENTS_RESET);
     ck_assert(d.outer.block);
     ck_assert_double_eq(d.outer.momentum, 0.75);
+    ck_assert_double_eq(d.outer.lr, 0.25); /* the weights move as far as by plain averaging */
     d = good("{\"local_sgd\":{\"steps\":2,\"block_momentum\":{\"momentum\":0.5,\"lr\":2,"
              "\"nesterov\":true}}}");
     ck_assert_double_eq(d.outer.lr, 2);
@@ -93,7 +96,9 @@ START_TEST(local_sgd)
     d = good("{\"local_sgd\":{\"steps\":2,\"outer\":{}}}");
     ck_assert(!d.outer.block && d.outer.nesterov);
     ck_assert_double_eq(d.outer.lr, 0.7);
-    ck_assert_double_eq(d.outer.momentum, 0.9);
+    ck_assert_double_eq(d.outer.momentum, 0.3);
+    d = good("{\"local_sgd\":{\"steps\":2,\"outer\":{\"lr\":0.7,\"momentum\":0.9}}}");
+    ck_assert(d.outer.lr == 0.7 && d.outer.momentum == 0.9); /* as Douillard et al. */
     ck_assert(!good("{\"local_sgd\":{\"steps\":2,\"outer\":{\"kind\":\"sgd\"}}}").outer.nesterov);
 }
 END_TEST
@@ -175,6 +180,7 @@ static const struct {
     {"", "{\"server\":{\"mode\":\"lazy\"}}", "/server/mode"},
     {"", "{\"server\":{\"staleness\":-1}}", "/server/staleness"},
     {"", "{\"gossip\":{\"peers\":0}}", "/gossip/peers"},
+    {"", "{\"gossip\":{\"staleness\":0}}", "/gossip/staleness"},
     {"", "{\"groups\":-1}", "/groups"},
     {"", "{\"state_copies\":3}", "/state_copies"},
     /* what cannot work together */

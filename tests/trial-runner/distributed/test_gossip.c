@@ -18,6 +18,7 @@ struct plan {
     struct toy_board *board;
     void (*before)(struct toy *t, int64_t step, uint32_t shard);
     bool scattered; /* ranks begin at different places, and learn nothing */
+    float rate;     /* 0: the toy's */
 };
 
 static float start_of(int32_t rank, size_t i)
@@ -34,6 +35,8 @@ static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
     toy_init(&t, rank, r->n, p->board);
     t.spec.distributed = p->spec;
     t.before = p->before;
+    if (p->rate > 0)
+        t.rate = p->rate;
     if (p->scattered) {
         t.rate = 0;
         for (size_t i = 0; i < TOY_N; i++)
@@ -99,10 +102,11 @@ START_TEST(mass_is_kept_and_ranks_agree_geometrically)
 {
     bool agrees = false;
     for (int tries = 0; !agrees && tries < 10; tries++) {
-        struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1 + _i},
-                         .board = toy_board_create(),
-                         .before = look,
-                         .scattered = true};
+        struct plan p = {
+            .spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1 + _i, .gossip_staleness = 4},
+            .board = toy_board_create(),
+            .before = look,
+            .scattered = true};
         int32_t n = 4;
         ck_assert(ranks_run(n, toy_rank, &p));
         check_mass(p.board, n);
@@ -116,14 +120,71 @@ END_TEST
 START_TEST(gossip_learns)
 {
     for (int32_t n = 1; n <= 5; n += 2) {
-        struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1},
-                         .board = toy_board_create()};
+        struct plan p = {
+            .spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1, .gossip_staleness = 4},
+            .board = toy_board_create()};
         ck_assert(ranks_run(n, toy_rank, &p));
         for (int32_t r = 0; r < n; r++) {
             ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
             /* the start is at 5.9; the ranks' own optima are up to 1 from the common one */
             ck_assert(toy_distance(p.board->x[r]) < 1);
         }
+        toy_board_free(p.board);
+    }
+}
+END_TEST
+
+/* All ranks begin each step together. */
+static void keep_pace(struct toy *t, int64_t step, uint32_t shard)
+{
+    static int64_t last = -1;
+    (void)shard;
+    if (step != last)
+        toy_meet(t, (int32_t)step + 1);
+    last = step;
+}
+
+/* Half of the weight is on its way during a step, and makes none: the step counts for it too. Sixty
+ * steps at the rate 0.02 leave 30 % of the way, and of half their length 55 %. */
+START_TEST(steps_count_for_weight_that_was_given_away)
+{
+    struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1, .gossip_staleness = 4},
+                     .board = toy_board_create(),
+                     .before = keep_pace,
+                     .rate = 0.02F};
+    ck_assert(ranks_run(4, toy_rank, &p));
+    double begin = 0, left = 0;
+    for (size_t i = 0; i < TOY_N; i++) {
+        begin += fabs((double)toy_optimum(i));
+        left += fabs((double)p.board->x[0][i] - (double)toy_optimum(i));
+    }
+    ck_assert_double_le(left / begin, 0.42);
+    toy_board_free(p.board);
+}
+END_TEST
+
+/* Rank 1 waits, once, until rank 0 leads it by as much as it may, and then for a while in vain. */
+static void watch_lead(struct toy *t, int64_t step, uint32_t shard)
+{
+    struct toy_board *b = t->board;
+    (void)shard;
+    int32_t lead = (int32_t)step - b->done[1],
+            bound = (int32_t)t->spec.distributed.gossip_staleness;
+    if (t->rank == 0 && lead > b->widest)
+        b->widest = lead;
+    if (t->rank == 1 && step == 5)
+        (void)(toy_wait(&b->widest, bound, PATIENCE_MS) && toy_wait(&b->widest, bound + 1, 300));
+}
+
+START_TEST(a_rank_waits_for_the_peer_that_it_gives_to)
+{
+    for (int64_t s = 1; s <= 5; s += 4) {
+        struct plan p = {
+            .spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1, .gossip_staleness = s},
+            .board = toy_board_create(),
+            .before = watch_lead};
+        ck_assert(ranks_run(2, toy_rank, &p));
+        ck_assert_int_eq(p.board->widest, s);
         toy_board_free(p.board);
     }
 }
@@ -144,7 +205,7 @@ static void die(struct toy *t, int64_t step, uint32_t shard)
 /* No new world comes, and the others go on to the next common step. */
 START_TEST(death_does_not_stop_the_others)
 {
-    struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1},
+    struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1, .gossip_staleness = 4},
                      .board = toy_board_create(),
                      .before = die};
     struct ranks r;
@@ -167,6 +228,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("gossip");
     tcase_add_loop_test(t, mass_is_kept_and_ranks_agree_geometrically, 0, 2);
     tcase_add_test(t, gossip_learns);
+    tcase_add_test(t, steps_count_for_weight_that_was_given_away);
+    tcase_add_test(t, a_rank_waits_for_the_peer_that_it_gives_to);
     tcase_add_test(t, death_does_not_stop_the_others);
     suite_add_tcase(s, t);
     return s;

@@ -32,7 +32,7 @@ static void compose_rich(char ret[500], int epochs, const char *more)
     (void)snprintf(ret, 500, "%s\"epochs\":%d", head, epochs);
 }
 
-static const char *const moments[] = {"", ",\"moments\":\"average\""};
+static const char *const moments[] = {"", ",\"moments\":\"reset\""};
 
 START_TEST(any_number_of_ranks_gives_the_same_bits)
 {
@@ -76,7 +76,27 @@ START_TEST(blocks_of_one_plain_step_are_synchronous_training)
 }
 END_TEST
 
-/* AdamW, 8 epochs: the bar is 1 % above synchronous training at equal samples. */
+/* With averaged moments, blocks of one step of SGD with momentum are synchronous training; with
+ * moments that begin anew there is no momentum. */
+START_TEST(averaged_moments_are_those_of_synchronous_training)
+{
+    static const char *const how[] = {"\"allreduce\":\"tree\"", "\"local_sgd\":{\"steps\":1}",
+                                      "\"local_sgd\":{\"steps\":1,\"moments\":\"reset\"}"};
+    static const char *const tags[] = {"together", "averaged", "reset"};
+    double loss[3];
+    for (size_t i = 0; i < 3; i++) {
+        char train[500];
+        compose(train, "\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.01,\"momentum\":0.9}", 3, how[i]);
+        gang_train(&rig, tags[i], train, 2);
+        loss[i] = gang_last(&rig, tags[i], "val_loss");
+    }
+    ck_assert_double_le(fabs(loss[1] - loss[0]), 1e-4 * loss[0]);
+    ck_assert_double_gt(fabs(loss[2] - loss[0]), 0.02 * loss[0]);
+}
+END_TEST
+
+/* AdamW, 8 epochs: the bar is 1 % above synchronous training at equal samples. Moments begin each
+ * block with 0, as CNTK's do, and its momentum has the rate 1. */
 START_TEST(block_momentum_reaches_the_loss_that_averaging_does_not)
 {
     uint64_t bytes, exchanges, less, blocks;
@@ -84,10 +104,11 @@ START_TEST(block_momentum_reaches_the_loss_that_averaging_does_not)
     compose(train, "\"optimizer\":{\"kind\":\"adamw\",\"lr\":0.001}", 8, "\"allreduce\":\"ring\"");
     gang_train(&rig, "together", train, 4);
     compose(train, "\"optimizer\":{\"kind\":\"adamw\",\"lr\":0.001}", 8,
-            "\"local_sgd\":{\"steps\":50,\"block_momentum\":0.5}");
+            "\"local_sgd\":{\"steps\":50,\"moments\":\"reset\",\"block_momentum\":{"
+            "\"momentum\":0.5,\"lr\":1}}");
     gang_train(&rig, "momentum", train, 4);
     compose(train, "\"optimizer\":{\"kind\":\"adamw\",\"lr\":0.001}", 8,
-            "\"local_sgd\":{\"steps\":50}");
+            "\"local_sgd\":{\"steps\":50,\"moments\":\"reset\"}");
     gang_train(&rig, "averaged", train, 4);
     double bar = 1.01 * gang_last(&rig, "together", "val_loss");
     ck_assert_double_le(gang_last(&rig, "momentum", "val_loss"), bar);
@@ -126,6 +147,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, blocks_of_one_plain_step_are_synchronous_training);
+    tcase_add_test(t, averaged_moments_are_those_of_synchronous_training);
     tcase_add_test(t, block_momentum_reaches_the_loss_that_averaging_does_not);
     tcase_add_test(t, changes_can_be_compressed);
     suite_add_tcase(s, t);

@@ -463,7 +463,7 @@ export type TrainCodec = {
 export type TrainLocalSgd = {
   /** Local steps between two exchanges; required if the strategy is local_sgd */
   steps?: number | Template;
-  /** What the optimizer's moments are at the start of a block; default reset */
+  /** What the optimizer's moments are at the start of a block; default average */
   moments?: "reset" | "average" | Template;
   block_momentum?: number | Template | TrainBlockMomentum;
   outer?: TrainOuter;
@@ -494,6 +494,8 @@ export type TrainServer = {
 export type TrainGossip = {
   /** Partners of a rank in each step; default 1 */
   peers?: number | Template;
+  /** By how many steps a rank may lead a peer to whom it gives its model; default 4 */
+  staleness?: number | Template;
 };
 
 /** val_pinball_Q: the pinball loss at the quantile of Q per cent */
