@@ -94,6 +94,7 @@ static as_status start_http(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
+    http.tls = s->opts.tls;
     http.max_connections = (unsigned)s->opts.max_connections;
     http.max_per_address = (unsigned)s->opts.max_per_address;
     s->opts.listen_fd = -1; /* http_start takes it */

@@ -11,6 +11,7 @@
 #include "scheduler/store/store.h"
 
 struct server_options {
+    struct http_tls *tls;   /* borrowed; NULL: plain HTTP */
     int listen_fd;          /* server_start() takes it */
     struct store *store;    /* borrowed for the life of the server */
     size_t workers;         /* threads for calls; 0: 4 */
