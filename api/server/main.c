@@ -47,7 +47,7 @@ struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
     const char *blob_store, *s3_endpoint, *disk, *commit, *certificate, *key;
-    int64_t max_connections, max_per_address, bad_tokens;
+    int64_t max_connections, max_per_address, bad_tokens, requests;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
 };
@@ -105,6 +105,9 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
         {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", "ASSAY_BAD_TOKENS_PER_MINUTE",
          "tokens that are not valid from one client address, before it is refused; 0: no limit "
          "(60)"},
+        {"requests-per-second", 0, OPT_I64, &c->requests, "N", "ASSAY_REQUESTS_PER_SECOND",
+         "of one token, ten times as many of a runner's, a fiftieth of a trial's; 0: no limit "
+         "(5000)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
          "the largest upload (2147483648)"},
         {"blob-store", 0, OPT_STRING, &c->blob_store, "DIR|s3://BUCKET/PREFIX", "ASSAY_BLOB_STORE",
@@ -183,6 +186,7 @@ static as_status check_config(const struct config *c, struct as_err *err)
         {"max-connections", c->max_connections, 1, 65536},
         {"max-connections-per-address", c->max_per_address, 0, 65536},
         {"bad-tokens-per-minute", c->bad_tokens, 0, 1000000},
+        {"requests-per-second", c->requests, 0, 1000000000},
         {"max-blob", c->max_blob_bytes, 1, INT64_MAX},
     };
     log_level level = LOG_INFO;
@@ -323,6 +327,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .max_connections = (size_t)d->config.max_connections,
         .max_per_address = (size_t)d->config.max_per_address,
         .bad_tokens = (size_t)d->config.bad_tokens,
+        .requests_per_second = d->config.requests,
         .max_blob_bytes = d->config.max_blob_bytes,
         .commits_single = as_streq(d->config.commit, "single"),
         .disk = d->config.disk,
@@ -485,6 +490,7 @@ int main(int argc, char **argv)
                                   .max_connections = 4096,
                                   .max_per_address = 1024,
                                   .bad_tokens = 60,
+                                  .requests = 5000,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
