@@ -4,7 +4,7 @@
  * The socket is bound first, so that a wrong address fails at once; then the files that were named
  * are loaded, and a damaged one fails the start. Models of a server may come later: the program
  * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread that
- * we start, and read by sigwait() in the main thread.
+ * we start, and read by sigwait() in the main thread; with TLS, SIGHUP reads the certificate again.
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 66 a model file cannot be read; 70 a bug in
  * assay-serve; 73 a file cannot be written, or the port is taken; 77 not allowed; 78
@@ -16,8 +16,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "api/http/http_tls.h"
 #include "api/http/listen.h"
 #include "api/http/notify.h"
+#include "api/client/client.h"
 #include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -35,7 +37,7 @@
 
 struct config {
     struct serve_options options;
-    const char *server, *token_file;
+    const char *server, *token_file, *ca_file;
     const char *models[SERVE_MODELS_MAX]; /* views of argv */
     size_t n_models;
     bool die_with_parent, version, help;
@@ -43,6 +45,7 @@ struct config {
 
 struct daemon {
     struct config config;
+    struct http_tls *tls; /* NULL: plain HTTP */
     int listen_fd;
     struct listener_address address;
     struct host_names hosts;
@@ -76,6 +79,8 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "take the models from this server's registry"},
         {"token-file", 0, OPT_STRING, &c->token_file, "PATH", "ASSAY_TOKEN_FILE",
          "a file with a token of the server"},
+        {"ca-file", 0, OPT_STRING, &c->ca_file, "PATH", "ASSAY_CA_FILE",
+         "trust these authorities for the server's https, and no others"},
         SERVE_OPTS(&c->options),
         {"die-with-parent", 0, OPT_FLAG, &c->die_with_parent, NULL, NULL,
          "end when the program that started this one ends"},
@@ -175,6 +180,8 @@ static as_status add_models_of_server(struct daemon *d, struct as_err *err)
     AS_AUTO(as_freep) char *token = NULL;
     as_status st = read_token(&d->config, &token, err);
     if (st == AS_OK)
+        st = client_trust(d->config.ca_file, err);
+    if (st == AS_OK)
         st = source_server_create(d->cache, d->config.server, token, &d->server, err);
     for (size_t i = 0; i < d->config.n_models && st == AS_OK; i++) {
         const char *reference;
@@ -215,6 +222,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
     const struct serve_options *c = &d->config.options;
     const struct service_options opts = {
         .listen_fd = d->listen_fd,
+        .tls = d->tls,
         .io_threads = (unsigned)c->io_threads,
         .max_connections = (unsigned)c->max_connections,
         .max_per_address = (unsigned)c->max_per_address,
@@ -233,12 +241,24 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
     return st;
 }
 
+static as_status open_listener(struct daemon *d, struct as_err *err)
+{
+    const struct serve_options *c = &d->config.options;
+    as_status st = c->certificate ? http_tls_create(c->certificate, c->key, &d->tls, err) : AS_OK;
+    if (st < 0)
+        return st == AS_E_NOT_FOUND ? as_err_prefix(err, AS_E_INVAL, "TLS") : st;
+    st = listen_open(c->listen, d->tls || c->insecure_http, &d->listen_fd, &d->address, err);
+    if (st == AS_OK && d->tls)
+        listener_address_secure(&d->address);
+    return st;
+}
+
 static as_status start_daemon(struct daemon *d, struct as_err *err)
 {
     const struct serve_options *c = &d->config.options;
     const struct served_options served = {(size_t)(c->workers + c->io_threads),
                                           (size_t)c->batch_rows};
-    as_status st = listen_open(c->listen, c->insecure_http, &d->listen_fd, &d->address, err);
+    as_status st = open_listener(d, err);
     if (st == AS_OK)
         st = host_names_init(&d->address, c->public_host, &d->hosts, err);
     if (st == AS_OK)
@@ -262,16 +282,31 @@ static void stop_daemon(struct daemon *d)
     source_files_free(d->files);
     batcher_free(d->batcher);
     model_cache_free(d->cache);
+    http_tls_free(d->tls);
+}
+
+/* Wait for a signal that ends the program. */
+static int await_stop(const struct daemon *d)
+{
+    for (int sig = 0;;) {
+        struct as_err err = {0};
+        if (sigwait(&d->signals, &sig) != 0)
+            continue;
+        if (sig != SIGHUP || !d->tls)
+            return sig;
+        if (http_tls_reload(d->tls, &err) < 0)
+            log_write(LOG_ERROR, "the old certificate stays", "detail=\"%s\"", err.msg);
+        else
+            log_write(LOG_INFO, "certificate read", "path=%s", d->config.options.certificate);
+    }
 }
 
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
-    int sig = 0;
     as_status st = start_daemon(d, err);
     if (st == AS_OK) {
         notify_send("READY=1");
-        while (sigwait(&d->signals, &sig) != 0)
-            ;
+        int sig = await_stop(d);
         log_write(LOG_INFO, "stopping", "signal=%d", sig);
         notify_send("STOPPING=1");
     }

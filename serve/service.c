@@ -449,6 +449,7 @@ as_status service_start(const struct service_options *opts, struct model_cache *
     struct http_options http = http_options_default();
     struct service *s = as_calloc(1, sizeof *s);
     http.listen_fd = opts->listen_fd;
+    http.tls = opts->tls;
     http.threads = opts->io_threads;
     http.max_connections = opts->max_connections;
     http.max_per_address = opts->max_per_address;

@@ -16,7 +16,8 @@
 struct service;
 
 struct service_options {
-    int listen_fd; /* taken by service_start() */
+    struct http_tls *tls; /* borrowed; NULL: plain HTTP */
+    int listen_fd;        /* taken by service_start() */
     unsigned io_threads;
     unsigned max_connections, max_per_address; /* see struct http_options */
     size_t max_rows;                           /* of one request */

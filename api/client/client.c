@@ -15,10 +15,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 5000
+
+char *client_ca_file; /* set before threads make clients, and never freed */
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_ready = CURLE_FAILED_INIT;
@@ -88,6 +91,18 @@ as_status client_create(const char *base_url, const char *token, const char *pro
         c->base_url[n - 1] = '\0';
     *ret = as_steal(c);
     return AS_OK;
+}
+
+as_status client_trust(const char *ca_file, struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = -1;
+    if (!ca_file)
+        return AS_OK;
+    as_status st = file_open_regular(ca_file, &fd, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "--ca-file");
+    client_ca_file = as_strdup(ca_file);
+    return client_ca_file ? AS_OK : as_fail_nomem(err);
 }
 
 as_status client_show_secret(struct client *c, const char *secret, struct as_err *err)

@@ -45,6 +45,11 @@ AS_MUST_CHECK as_status client_create(const char *base_url, const char *token, c
 void client_free(struct client *c);
 AS_DEFINE_FREEP(struct client, client_free)
 
+/* Trust the certificates that lead to an authority of this file (PEM), and to no other. For all
+ * clients of this process, before the first of them is made; NULL changes nothing. AS_E_NOT_FOUND,
+ * AS_E_INVAL: it is no file. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status client_trust(const char *ca_file, struct as_err *err);
+
 /* From now on show the secret of a runner with each request. `secret` is copied. AS_E_INVAL,
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status client_show_secret(struct client *c, const char *secret,

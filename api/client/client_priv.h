@@ -85,4 +85,7 @@ bool backoff_pause(struct backoff *b, struct client *c, int64_t at_least_ms);
 AS_MUST_CHECK as_status http_retry(struct client *c, const struct http_request *q, int64_t retry_ms,
                                    struct http_response *r, struct as_err *err);
 
+/* What client_trust() was given; NULL: the authorities of the system. */
+extern char *client_ca_file;
+
 #endif

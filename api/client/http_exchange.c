@@ -182,6 +182,11 @@ static void set_options(struct transfer *t, const char *url, struct curl_slist *
     curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (client_ca_file) {
+        curl_easy_setopt(e, CURLOPT_CAINFO, client_ca_file);
+        curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    }
     curl_easy_setopt(e, CURLOPT_USERAGENT, t->c->user_agent);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CLIENT_CONNECT_TIMEOUT_MS);

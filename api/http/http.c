@@ -160,7 +160,7 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
     (void)socket_context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         http_table_opened(s->table, fd, address_of(conn));
-        if (!http_guard_open(fd, &hooks))
+        if (!http_guard_open(fd, &hooks, s->opts.tls))
             (void)shutdown(fd, SHUT_RDWR);
     } else {
         http_guard_close(fd);

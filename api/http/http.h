@@ -26,6 +26,7 @@
 
 struct http_server;
 struct http_stream;
+struct http_tls;
 
 /* The answer. Pointers live as long as the exchange (its arena), or for ever. */
 struct http_answer {
@@ -89,6 +90,7 @@ struct http_app {
 struct http_options {
     int listen_fd; /* bound and listening; http_start() takes it */
     unsigned threads;
+    struct http_tls *tls; /* borrowed; NULL: plain HTTP */
     /* Open at one time, of all addresses and of one (0: no limit for one). Past a limit the oldest
      * connection that never sent a whole head is closed for a new one, else the one that has waited
      * longest for its next request; if there is none, the new one. */

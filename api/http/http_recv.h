@@ -2,7 +2,8 @@
  * followed.
  *
  * The library offers no hook there, so http_recv.c defines recv(), and the dynamic linker lets the
- * library call it. For a descriptor that is not guarded it is the recv() of libc. A connection
+ * library call it; the same holds for send() and sendmsg(), because of TLS (http_tls.h). For a
+ * descriptor that is not guarded they are those of libc. A connection
  * whose message is refused gets one answer, then its end of data; what the peer still sends is read
  * and dropped, so that the answer is not lost to a reset. Decision 6002. */
 #ifndef ASSAY_API_HTTP_HTTP_RECV_H
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 
 #include "api/http/http_framing.h"
+#include "api/http/http_tls.h"
 #include "base/str.h"
 
 struct http_guard_hooks {
@@ -21,9 +23,9 @@ struct http_guard_hooks {
     void (*on_refused)(void *ctx, int fd, const char *problem, http_refusal kind, struct str *ret);
 };
 
-/* Guard a connection from its first byte. Returns false when memory is out, or fd is too large:
- * then it must not be served. */
-bool http_guard_open(int fd, const struct http_guard_hooks *hooks);
+/* Guard a connection from its first byte. tls: it speaks TLS; NULL: plain HTTP. Returns false when
+ * memory is out, or fd is too large: then it must not be served. */
+bool http_guard_open(int fd, const struct http_guard_hooks *hooks, struct http_tls *tls);
 /* Before fd is closed. */
 void http_guard_close(int fd);
 

@@ -90,7 +90,7 @@ static as_status check_local(const struct addrinfo *list, const char *host, stru
     return as_fail(
         err, AS_E_DENIED,
         "%.80s is not a loopback address, and there is no TLS: tokens and data would be sent "
-        "unencrypted. Put a TLS proxy in front, or use --insecure-http",
+        "unencrypted. Use --tls-certificate and --tls-key, or --insecure-http",
         host);
 }
 
@@ -123,6 +123,13 @@ as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
     format_url(*ret_fd, a.host, a.url, sizeof a.url);
     *ret = a;
     return AS_OK;
+}
+
+void listener_address_secure(struct listener_address *a)
+{
+    char rest[sizeof a->url];
+    (void)snprintf(rest, sizeof rest, "%s", a->url + strlen("http"));
+    (void)snprintf(a->url, sizeof a->url, "https%.*s", (int)(sizeof a->url - sizeof "https"), rest);
 }
 
 as_status listener_address_write(const struct listener_address *a, const char *path,

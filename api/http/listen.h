@@ -9,14 +9,18 @@
 
 struct listener_address {
     char host[80]; /* as it was given, without brackets */
-    char url[128]; /* of the bound socket: "http://127.0.0.1:40123" */
+    char url[128]; /* of the bound socket: "http://127.0.0.1:40123", or https */
 };
 
-/* Bind and listen. Without `allow_remote` only loopback addresses are accepted, because there is no
- * TLS. *ret_fd is owned by the caller. AS_E_INVAL: a malformed text or an unknown host.
- * AS_E_DENIED: not a loopback address. AS_E_CONFLICT: the port is taken. AS_E_IO. */
+/* Bind and listen. Without `allow_remote` only loopback addresses are accepted: others need TLS,
+ * or somebody who says that the network is trusted. *ret_fd is owned by the caller. AS_E_INVAL:
+ * a malformed text or an unknown host. AS_E_DENIED: not a loopback address. AS_E_CONFLICT: the
+ * port is taken. AS_E_IO. */
 AS_MUST_CHECK as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
                                     struct listener_address *ret, struct as_err *err);
+
+/* The socket speaks TLS: its URL is https://… */
+void listener_address_secure(struct listener_address *a);
 
 /* Write the URL as a line to this file, by the rules of file_write_output(); path NULL: nowhere.
  * AS_E_IO. */

@@ -23,6 +23,7 @@
 #include "api/server/pool.h"
 #include "api/server/problem_document.h"
 #include "api/server/route_find.h"
+#include "api/server/token_rates.h"
 #include "api/server/web_files.h"
 #include "base/clock.h"
 #include "base/disk_room.h"
@@ -186,10 +187,41 @@ static bool is_of_own_attempt(const struct call *c)
            is_number_of_path(c, "attempt", c->who.attempt);
 }
 
+static void add_figure(struct call *c, const char *name, int64_t v)
+{
+    const char *text = arena_printf(c->arena, "%lld", (long long)v);
+    if (text)
+        http_answer_header(c->x, name, text);
+}
+
+/* Is there room for one more request of this token? Its figures stand in the answer from the half
+ * of its bucket on, so that the answers to all others cost nothing. */
+static bool check_rate(struct call *c)
+{
+    struct token_rate rate = {0};
+    if (!c->route->roles || !c->dispatch->rates)
+        return true;
+    bool has_room = token_rates_take(c->dispatch->rates, &c->who, clock_mono_ns(), &rate) ||
+                    (c->route->flags & ROUTE_BEAT);
+    if (!has_room) {
+        fail_call_with(c, PROBLEM_OVER_RATE, AS_E_UNAVAILABLE,
+                       "this token makes requests faster than --requests-per-second allows");
+        add_figure(c, "Retry-After", (rate.wait_ms + 999) / 1000);
+    }
+    if (rate.limit > 0 && rate.left < rate.limit / 2) {
+        add_figure(c, "RateLimit-Limit", rate.limit);
+        add_figure(c, "RateLimit-Remaining", rate.left);
+        add_figure(c, "RateLimit-Reset", (rate.wait_ms + 999) / 1000);
+    }
+    return has_room;
+}
+
 /* The token is valid. Check its role and the rest of the head, then prepare for the body. */
 static void check_rest_of_head(struct call *c)
 {
     struct as_err err = {0};
+    if (!check_rate(c))
+        return;
     if (c->route->roles && !auth_allows(c->route->roles, &c->who)) {
         fail_call_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
                        "the role of this token does not allow this");

@@ -26,6 +26,7 @@ struct server;
 struct store;
 struct suggester;
 struct table_cache;
+struct token_rates;
 struct trial_orders;
 struct web_files;
 
@@ -41,6 +42,7 @@ struct dispatch {
     struct trial_orders *orders;
     struct attempt_key *attempts; /* makes the tokens of attempts */
     struct auth *auth;
+    struct token_rates *rates; /* NULL: no limit */
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
     struct pool *slow_pool, *view_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;

@@ -147,6 +147,11 @@ static void write_process(struct server *s, struct str *out)
                "assay_client_lease_expirations_total %ld\n",
                ASSAY_VERSION, event_streams_count(s->streams), event_streams_queries(s->streams),
                atomic_load(&s->lease_expirations), atomic_load(&s->client_expirations));
+    str_printf(out,
+               "# HELP assay_requests_over_rate_total Requests of tokens that made too many.\n"
+               "# TYPE assay_requests_over_rate_total counter\n"
+               "assay_requests_over_rate_total %lld\n",
+               (long long)token_rates_refused(s->rates));
     write_waiting(s, out);
     write_search(s, out);
     write_commits(s, out);

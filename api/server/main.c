@@ -1,6 +1,6 @@
 /* assayd: the server. It opens the listening socket and the database (and waits for it), brings the
  * schema up to date, writes the token files, serves, and runs the reaper, until SIGTERM, SIGINT or
- * SIGHUP.
+ * SIGHUP. With TLS, SIGHUP reads the certificate again.
  *
  * The socket is bound before the database is opened, so that a wrong address fails at once. Signals
  * are blocked in every thread and read by sigwait() in the main thread: there is no signal handler.
@@ -19,6 +19,7 @@
 
 #include "api/server/gc_loop.h"
 #include "api/http/listen.h"
+#include "api/http/http_tls.h"
 #include "api/http/notify.h"
 #include "api/server/reaper_loop.h"
 #include "api/server/regret_loop.h"
@@ -45,8 +46,8 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
-    const char *blob_store, *s3_endpoint, *disk, *commit;
-    int64_t max_connections, max_per_address, bad_tokens;
+    const char *blob_store, *s3_endpoint, *disk, *commit, *certificate, *key;
+    int64_t max_connections, max_per_address, bad_tokens, requests;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
 };
@@ -56,6 +57,7 @@ struct daemon {
     struct piece_store *pieces; /* NULL: content is in the database */
     struct store *store;
     struct server *server;
+    struct http_tls *tls; /* NULL: plain HTTP */
     int listen_fd;
     struct listener_address address;
     struct host_names hosts;
@@ -103,6 +105,9 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
         {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", "ASSAY_BAD_TOKENS_PER_MINUTE",
          "tokens that are not valid from one client address, before it is refused; 0: no limit "
          "(60)"},
+        {"requests-per-second", 0, OPT_I64, &c->requests, "N", "ASSAY_REQUESTS_PER_SECOND",
+         "of one token, ten times as many of a runner's, a fiftieth of a trial's; 0: no limit "
+         "(5000)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
          "the largest upload (2147483648)"},
         {"blob-store", 0, OPT_STRING, &c->blob_store, "DIR|s3://BUCKET/PREFIX", "ASSAY_BLOB_STORE",
@@ -114,6 +119,10 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "the built dashboard (default: beside the program, or where it was installed)"},
         {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
          "further names in Host headers to answer to, with commas between them"},
+        {"tls-certificate", 0, OPT_STRING, &c->certificate, "PATH", "ASSAY_TLS_CERTIFICATE",
+         "speak TLS with this certificate and those that lead to its authority (PEM); SIGHUP reads "
+         "it again"},
+        {"tls-key", 0, OPT_STRING, &c->key, "PATH", "ASSAY_TLS_KEY", "its key (PEM)"},
         {"insecure-http", 0, OPT_FLAG, &c->insecure_http, NULL, NULL,
          "listen on an address that is not loopback, without TLS"},
         {"admin-token-file", 0, OPT_STRING, &c->admin_token_file, "PATH", NULL,
@@ -177,6 +186,7 @@ static as_status check_config(const struct config *c, struct as_err *err)
         {"max-connections", c->max_connections, 1, 65536},
         {"max-connections-per-address", c->max_per_address, 0, 65536},
         {"bad-tokens-per-minute", c->bad_tokens, 0, 1000000},
+        {"requests-per-second", c->requests, 0, 1000000000},
         {"max-blob", c->max_blob_bytes, 1, INT64_MAX},
     };
     log_level level = LOG_INFO;
@@ -190,6 +200,8 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (!as_streq(c->commit, "batch") && !as_streq(c->commit, "single"))
         return as_fail(err, AS_E_INVAL, "--commit: found '%.40s', expected batch or single",
                        c->commit);
+    if (!c->certificate != !c->key)
+        return as_fail(err, AS_E_INVAL, "--tls-certificate and --tls-key are given together");
     if (c->s3_endpoint && !c->blob_store)
         return as_fail(err, AS_E_INVAL,
                        "--s3-endpoint is given without --blob-store s3://BUCKET/PREFIX");
@@ -315,11 +327,13 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .max_connections = (size_t)d->config.max_connections,
         .max_per_address = (size_t)d->config.max_per_address,
         .bad_tokens = (size_t)d->config.bad_tokens,
+        .requests_per_second = d->config.requests,
         .max_blob_bytes = d->config.max_blob_bytes,
         .commits_single = as_streq(d->config.commit, "single"),
         .disk = d->config.disk,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->hosts.names,
+        .tls = d->tls,
     };
     d->listen_fd = -1; /* the server takes it */
     as_status st = server_start(&opts, &d->server, err);
@@ -341,10 +355,24 @@ static void leave_behind(const char *what)
     _exit(0);
 }
 
+static as_status open_listener(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    if (c->certificate) {
+        as_status st = http_tls_create(c->certificate, c->key, &d->tls, err);
+        if (st < 0)
+            return st == AS_E_NOT_FOUND ? as_err_prefix(err, AS_E_INVAL, "TLS") : st;
+    }
+    as_status st =
+        listen_open(c->listen, d->tls || c->insecure_http, &d->listen_fd, &d->address, err);
+    if (st == AS_OK && d->tls)
+        listener_address_secure(&d->address);
+    return st;
+}
+
 static as_status prepare_daemon(struct daemon *d, struct as_err *err)
 {
-    as_status st =
-        listen_open(d->config.listen, d->config.insecure_http, &d->listen_fd, &d->address, err);
+    as_status st = open_listener(d, err);
     if (st < 0)
         return st;
     st = host_names_init(&d->address, d->config.public_host, &d->hosts, err);
@@ -386,6 +414,22 @@ static as_status start_daemon(struct daemon *d, struct loops *ret, struct as_err
     return reaper_loop_start(d->store, d->server, &ret->reaper, err);
 }
 
+/* Wait for a signal that ends the program. */
+static int await_stop(const struct daemon *d)
+{
+    for (int sig = 0;;) {
+        struct as_err err = {0};
+        if (sigwait(&d->signals, &sig) != 0)
+            continue;
+        if (sig != SIGHUP || !d->tls)
+            return sig;
+        if (http_tls_reload(d->tls, &err) < 0)
+            log_write(LOG_ERROR, "the old certificate stays", "detail=\"%s\"", err.msg);
+        else
+            log_write(LOG_INFO, "certificate read", "path=%s", d->config.certificate);
+    }
+}
+
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     struct loops loops = {0};
@@ -401,9 +445,7 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
         return st;
     }
     notify_send("READY=1");
-    int sig = 0;
-    while (sigwait(&d->signals, &sig) != 0)
-        ;
+    int sig = await_stop(d);
     log_write(LOG_INFO, "stopping", "signal=%d", sig);
     notify_send("STOPPING=1");
     reaper_loop_request_stop(loops.reaper);
@@ -448,6 +490,7 @@ int main(int argc, char **argv)
                                   .max_connections = 4096,
                                   .max_per_address = 1024,
                                   .bad_tokens = 60,
+                                  .requests = 5000,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
@@ -468,6 +511,7 @@ int main(int argc, char **argv)
         log_write(LOG_ERROR, "cannot continue", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
     file_closep(&d.listen_fd);
+    http_tls_free(d.tls);
     store_close(d.store);
     piece_store_close(d.pieces);
     host_names_done(&d.hosts);

@@ -76,6 +76,8 @@ static struct row row_of(problem_kind kind, as_status st, bool has_pointer)
         return (struct row){431, "too_large", "The head of the request is too large"};
     case PROBLEM_TOO_MANY:
         return (struct row){429, "too_many_requests", "Too many requests"};
+    case PROBLEM_OVER_RATE:
+        return (struct row){429, "over_rate", "Too many requests"};
     case PROBLEM_UNPROCESSABLE:
         return (struct row){422, "unprocessable", "The request does not match what it refers to"};
     case PROBLEM_STATUS:
@@ -187,7 +189,7 @@ void problem_answer(struct http_exchange *x, problem_kind kind, const char *requ
     http_answer_header(x, "X-Request-Id", request_id);
     if (row.http == 503)
         http_answer_header(x, "Retry-After", "2");
-    if (row.http == 429)
+    if (kind == PROBLEM_TOO_MANY)
         http_answer_header(x, "Retry-After", "60");
     if (row.http == 401)
         http_answer_header(x, "WWW-Authenticate", "Bearer");

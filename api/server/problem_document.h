@@ -23,6 +23,7 @@ typedef enum problem_kind {
     PROBLEM_TARGET,        /* the request target is too long */
     PROBLEM_HEAD,          /* the head of the request is too large */
     PROBLEM_TOO_MANY,      /* too many requests with tokens that are not valid */
+    PROBLEM_OVER_RATE,     /* the token makes requests faster than it may */
     PROBLEM_UNPROCESSABLE, /* the body refers to missing content; a key with another body */
 } problem_kind;
 

@@ -71,6 +71,7 @@ static void lend_parts(struct server *s)
     d->committer = s->committer;
     d->attempts = s->attempts;
     d->auth = s->auth;
+    d->rates = s->rates;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
     d->view_pool = s->view_pool;
@@ -94,6 +95,7 @@ static as_status start_http(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
+    http.tls = s->opts.tls;
     http.max_connections = (unsigned)s->opts.max_connections;
     http.max_per_address = (unsigned)s->opts.max_per_address;
     s->opts.listen_fd = -1; /* http_start takes it */
@@ -110,7 +112,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     s->readiness = readiness_create(s->store, s->opts.disk);
     s->tables = table_cache_create(TABLE_CACHE_BYTES);
     s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
-    if (!s->metrics || !s->readiness || !s->tables || !s->orders)
+    s->rates = token_rates_create(s->opts.requests_per_second);
+    if (!s->metrics || !s->readiness || !s->tables || !s->orders || !s->rates)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = attempt_key_create(s->store, &s->attempts, err)) < 0)
         return st;
@@ -158,6 +161,7 @@ static void free_parts(struct server *s)
     http_metrics_free(s->metrics);
     readiness_free(s->readiness);
     auth_free(s->auth);
+    token_rates_free(s->rates);
     attempt_key_free(s->attempts);
     result_cache_done(&s->results);
     table_cache_free(s->tables);

@@ -11,15 +11,17 @@
 #include "scheduler/store/store.h"
 
 struct server_options {
-    int listen_fd;          /* server_start() takes it */
-    struct store *store;    /* borrowed for the life of the server */
-    size_t workers;         /* threads for calls; 0: 4 */
-    size_t slow_workers;    /* threads for routes with ROUTE_SLOW; 0: 2 */
-    size_t urgent_workers;  /* threads for routes with ROUTE_URGENT; 0: 2 */
-    size_t beat_workers;    /* threads for routes with ROUTE_BEAT; 0: 2 */
-    size_t search_threads;  /* threads that compute suggestions; 0: 2 */
-    size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
-    size_t max_per_address; /* of one client address; 0: no other limit than the above */
+    struct http_tls *tls;        /* borrowed; NULL: plain HTTP */
+    int listen_fd;               /* server_start() takes it */
+    struct store *store;         /* borrowed for the life of the server */
+    size_t workers;              /* threads for calls; 0: 4 */
+    size_t slow_workers;         /* threads for routes with ROUTE_SLOW; 0: 2 */
+    size_t urgent_workers;       /* threads for routes with ROUTE_URGENT; 0: 2 */
+    size_t beat_workers;         /* threads for routes with ROUTE_BEAT; 0: 2 */
+    size_t search_threads;       /* threads that compute suggestions; 0: 2 */
+    size_t max_connections;      /* open at one time, of all addresses; 0: 4096 */
+    size_t max_per_address;      /* of one client address; 0: no other limit than the above */
+    int64_t requests_per_second; /* of one token (token_rates.h); 0: any */
     size_t bad_tokens;      /* of one address in a minute, before they are answered 429; 0: any */
     int64_t max_blob_bytes; /* 0: 2 GiB */
     bool commits_single;    /* each operation is committed alone (scheduler/commit/) */

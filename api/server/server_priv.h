@@ -13,6 +13,7 @@
 #include "api/server/pool.h"
 #include "api/server/readiness.h"
 #include "api/server/server.h"
+#include "api/server/token_rates.h"
 #include "api/server/waiting.h"
 #include "api/server/web_files.h"
 #include "scheduler/commit/committer.h"
@@ -31,6 +32,7 @@ struct server {
     struct trial_orders *orders;  /* of lists that somebody sorts */
     struct attempt_key *attempts; /* of the tokens of attempts */
     struct auth *auth;
+    struct token_rates *rates;
     struct pool *pool, *slow_pool, *view_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;

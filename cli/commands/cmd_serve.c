@@ -66,6 +66,8 @@ static as_status serve(struct session *s, struct serve_options *o, char **models
         st = use_server(s, err);
     if (!needs_server)
         (void)unsetenv("ASSAY_SERVER"); /* all are files */
+    if (s->ca_file)
+        (void)setenv("ASSAY_CA_FILE", s->ca_file, 1);
     if (st == AS_OK)
         st = add_argument(&l, program, err);
     if (st == AS_OK)

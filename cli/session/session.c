@@ -195,6 +195,8 @@ as_status session_verb_first(int argc, char **argv, struct as_err *err)
 as_status session_connect(struct session *s, struct as_err *err)
 {
     as_status st = find_server(s, err);
+    if (st == AS_OK)
+        st = client_trust(s->ca_file, err);
     if (st < 0)
         return st;
     st = session_client(s, &s->client, err);

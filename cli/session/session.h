@@ -26,6 +26,7 @@ struct session {
     const char *profile;
     const char *token;
     const char *token_file;
+    const char *ca_file;
     bool json;
     bool wide;
     bool help;
@@ -61,6 +62,13 @@ struct session {
          "PATH",                                                                                   \
          NULL,                                                                                     \
          "a file with the token (ASSAY_TOKEN_FILE)"},                                              \
+        {"ca-file",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(s)->ca_file,                                                                            \
+         "PATH",                                                                                   \
+         "ASSAY_CA_FILE",                                                                          \
+         "trust these authorities for https, and no others"},                                      \
         {"json", 0, OPT_FLAG, &(s)->json, NULL, NULL, "print JSON"},                               \
         {"wide", 0, OPT_FLAG, &(s)->wide, NULL, NULL, "do not cut tables to the terminal"},        \
         {"help", 'h', OPT_FLAG, &(s)->help, NULL, NULL, "show this help"},                         \

@@ -41,6 +41,8 @@ as_status serve_options_check(const struct serve_options *o, size_t n_models, st
         st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
     if (st < 0)
         return st;
+    if (!o->certificate != !o->key)
+        return as_fail(err, AS_E_INVAL, "--tls-certificate and --tls-key are given together");
     if (o->poll_ms < 10 || o->deadline_ms < 1)
         return as_fail(err, AS_E_INVAL, "--poll must be 10ms or more, and --deadline 1ms or more");
     if (n_models > SERVE_MODELS_MAX)

@@ -14,6 +14,7 @@
 
 struct serve_options {
     const char *listen, *public_host, *address_file, *log_level; /* views of argv */
+    const char *certificate, *key;                               /* the same; NULL: plain HTTP */
     struct opt_list dirs;
     int64_t workers, io_threads, batch_rows, max_rows, max_bytes, queue, deadline_ms, poll_ms;
     int64_t max_connections, max_per_address;
@@ -49,6 +50,9 @@ void serve_options_init(struct serve_options *o);
      "the same for one client address; 0: no limit, for a server behind a proxy (1024)"}, \
     {"public-host", 0, OPT_STRING, &(o)->public_host, "NAMES", NULL, \
      "further names in Host headers to answer to, with commas between them"}, \
+    {"tls-certificate", 0, OPT_STRING, &(o)->certificate, "PATH", "ASSAY_SERVE_TLS_CERTIFICATE", \
+     "speak TLS with this certificate and those that lead to its authority (PEM); SIGHUP reads it again"}, \
+    {"tls-key", 0, OPT_STRING, &(o)->key, "PATH", "ASSAY_SERVE_TLS_KEY", "its key (PEM)"}, \
     {"insecure-http", 0, OPT_FLAG, &(o)->insecure_http, NULL, NULL, \
      "listen on an address that is not loopback, without TLS; any Host is answered"}, \
     {"address-file", 0, OPT_STRING, &(o)->address_file, "PATH", NULL, \

@@ -170,7 +170,10 @@ static as_status run_runner(struct options *o, struct as_err *err)
             return as_fail(err, AS_E_CONFLICT, "the parent process has ended already");
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of trials become our children */
-    as_status st = lock_work(o->work, signal_fd, &lock_fd, err);
+    as_status st = client_trust(o->ca_file, err);
+    if (st < 0)
+        return st;
+    st = lock_work(o->work, signal_fd, &lock_fd, err);
     if (st < 0 || lock_fd < 0)
         return st;
     st = identity_load(o->work, &o->secret, err);

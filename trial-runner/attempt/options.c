@@ -32,7 +32,7 @@
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
-        *rank_address, *memory, *until, *job, *fleet, *trial_memory, *trial_file_size;
+        *rank_address, *memory, *until, *job, *fleet, *trial_memory, *trial_file_size, *ca_file;
     struct confinement_limits limits;
     int64_t slots, cpus, group, group_mib, cache_mib, log_mib, idle_exit_ms;
     bool no_affinity, die_with_parent, help, version;
@@ -84,6 +84,13 @@ struct words {
              NULL,                                                                                 \
              NULL,                                                                                 \
              "do not bind trials with resources.cpus to cores of their own"},                      \
+            {"ca-file",                                                                            \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->ca_file,                                                                        \
+             "PATH",                                                                               \
+             "ASSAY_CA_FILE",                                                                      \
+             "trust these authorities for https, and no others"},                                  \
             {"trial-files",                                                                        \
              0,                                                                                    \
              OPT_I64,                                                                              \
@@ -235,6 +242,7 @@ struct words {
 void options_done(struct options *o)
 {
     free(o->rank_address);
+    free(o->ca_file);
     free(o->server);
     free(o->token);
     free(o->secret);
@@ -504,6 +512,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     o->name = str_take(&name);
     if (!o->server || !o->name)
         return as_fail_nomem(err);
+    if (w->ca_file && !(o->ca_file = realpath(w->ca_file, NULL)))
+        return as_fail(err, AS_E_NOT_FOUND, "--ca-file %.200s: %s", w->ca_file, strerror(errno));
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
         (st = read_token(w, &o->token, err)) < 0 || (st = read_job(o, w, &job, err)) < 0 ||
         (st = read_machine(o, w, &job, err)) < 0 || (st = read_trial_limits(o, w, err)) < 0 ||

@@ -16,6 +16,7 @@
 #define OPTIONS_MAX_GROUP 64
 
 struct options {
+    char *ca_file;      /* owned; absolute; NULL: the authorities of the system */
     char *rank_address; /* owned; numeric; NULL: the address of the way to the server */
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
     char *secret; /* owned; of the work folder (identity.h); NULL until it was read */

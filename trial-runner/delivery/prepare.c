@@ -401,6 +401,8 @@ static as_status set_api(struct attempt *a, struct as_err *err)
     if (!a->claimed.token || !json_is_array(json_object_get(a->claimed.trial, "command")))
         return AS_OK;
     as_status st = child_env_set(e, "ASSAY_SERVER", a->options->server, err);
+    if (st == AS_OK && a->options->ca_file)
+        st = child_env_set(e, "ASSAY_CA_FILE", a->options->ca_file, err);
     return st < 0 ? st : child_env_set(e, "ASSAY_TOKEN", a->claimed.token, err);
 }
 

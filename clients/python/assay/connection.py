@@ -31,6 +31,17 @@ class _Tls(http.client.HTTPSConnection):
             self.close()
 
 
+def _trusted() -> ssl.SSLContext:
+    """The authorities of the system, or those of ASSAY_CA_FILE alone."""
+    path = os.environ.get("ASSAY_CA_FILE") or None
+    try:
+        context = ssl.create_default_context(cafile=path)
+    except (OSError, ssl.SSLError) as e:
+        raise AssayError(f"ASSAY_CA_FILE: {path} has no certificates of authorities: {e}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
 class _Http:
     """Requests to one server, from any thread. A request that fails in a way that may pass is repeated: at once on a
     connection that the server had closed, and for up to `patience` seconds when the server had answered before."""
@@ -38,7 +49,7 @@ class _Http:
     def __init__(self, address: _Address) -> None:
         self.address = address
         self._parts = urllib.parse.urlsplit(address.url)
-        self._tls = ssl.create_default_context() if self._parts.scheme == "https" else None
+        self._tls = _trusted() if self._parts.scheme == "https" else None
         self._own = threading.local()
         self._reached = False
         self.patience = PATIENCE_S

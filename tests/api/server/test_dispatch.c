@@ -13,6 +13,7 @@
 #include "api/server/http_metrics.h"
 #include "api/http/listen.h"
 #include "api/server/pool.h"
+#include "api/server/token_rates.h"
 #include "api/server/web_files.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "tests/api/server/rest.h"
@@ -501,6 +502,38 @@ START_TEST(test_heartbeat_beside_all_others)
 END_TEST
 
 /* Requests are counted under the rows of the table. */
+/* Past its rate a token is refused before its handler runs, and told how long to wait. Others are
+ * not, nor are its heartbeats. */
+START_TEST(test_rate_of_a_token)
+{
+    char buf[40];
+    AS_AUTO(token_rates_freep) struct token_rates *rates = token_rates_create(1);
+    d.rates = rates;
+    for (int i = 0; i < RATE_BURST_S; i++) {
+        REPLY_AUTO r = send_bytes(ROLE_USER, "POST", "/v1/t/plain", NULL, JSON, "{}", 2);
+        ck_assert_int_lt(r.status, 400);
+        bool has_figures = *reply_header(&r, "RateLimit-Remaining", buf, sizeof buf) != '\0';
+        ck_assert_msg(has_figures == (i >= RATE_BURST_S / 2), "%d: %s", i, buf);
+    }
+    int ran = atomic_load(&runs);
+    REPLY_AUTO over = send_bytes(ROLE_USER, "POST", "/v1/t/plain", NULL, JSON, "{}", 2);
+    check_problem(&over, 429, "over_rate", "/v1/t/plain");
+    ck_assert_int_eq(atomic_load(&runs), ran);
+    ck_assert_str_eq(reply_header(&over, "Retry-After", buf, sizeof buf), "1");
+    ck_assert_str_eq(reply_header(&over, "RateLimit-Limit", buf, sizeof buf), "10");
+    ck_assert_str_eq(reply_header(&over, "RateLimit-Remaining", buf, sizeof buf), "0");
+    REPLY_AUTO beat = send_request(ROLE_USER, "POST", "/v1/t/beat");
+    ck_assert_int_lt(beat.status, 400);
+    REPLY_AUTO other = send_bytes(ROLE_ADMIN, "POST", "/v1/t/plain", NULL, JSON, "{}", 2);
+    ck_assert_int_ne(other.status, 429);
+    REPLY_AUTO open = send_request(NOBODY, "GET", "/v1/t/open");
+    ck_assert_int_lt(open.status, 400);
+    stop_http(); /* nobody looks at the rates any more */
+    d.rates = NULL;
+    start_http();
+}
+END_TEST
+
 START_TEST(test_counts)
 {
     static const char *const lines[] = {
@@ -541,6 +574,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_draining);
     tcase_add_test(tc, test_slow_route);
     tcase_add_test(tc, test_heartbeat_beside_all_others);
+    tcase_add_test(tc, test_rate_of_a_token);
     tcase_add_test(tc, test_counts);
     suite_add_tcase(s, tc);
     return s;

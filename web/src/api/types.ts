@@ -1256,6 +1256,7 @@ export type TrialDetail = Trial & {
     exit_code?: number | null;
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
+    walls?: Walls;
   })[];
 };
 
@@ -1434,6 +1435,9 @@ export type Series = {
 export type TrialUsage = {
   items: AttemptUsage[];
 };
+
+/** What stands around the processes of a trial: `no_new_privileges`, `no_capabilities`, `private_tmp`, `cgroup` (a control group of its own, which is killed as a whole), `processes`, `memory`, `cpu`, `files`, `file_size` (they are limited). A container has its engine's instead of the first two. Null: its runner did not say, or it has none */
+export type Walls = string[] | null;
 
 export type AttemptUsage = {
   attempt: number;
@@ -1882,6 +1886,8 @@ export type RunnerRegister = {
   job?: string;
   /** The fleet that it belongs to */
   fleet?: string;
+  /** What stands around the processes of its trials; see Walls */
+  walls?: string[];
   host?: string;
   version?: string;
   /** Attempts that this runner still holds (after a lost connection) */
@@ -1957,6 +1963,7 @@ export type Runner = {
   job?: string | null;
   /** The fleet that it belongs to; null: none */
   fleet?: string | null;
+  walls?: Walls;
   /** It is to leave (drainRunner), and hears it with its next heartbeat */
   draining?: boolean;
   /** Attempts that the runner holds */
@@ -2072,6 +2079,8 @@ export type ClaimedTrial = {
   gang?: null | ClaimedRank;
   /** Null: nothing is kept for forks */
   forks?: null | KeptForForks;
+  /** What the trial's process may show to this API: good for this attempt alone, while it runs */
+  token?: string | null;
 };
 
 /** Before a runner sends a measurement at a multiple of `every` steps below `until`, it stores what the checkpoint folder holds then (putFiles, kind kept): forks of the trial begin from it */
