@@ -180,7 +180,8 @@ class Fuzz:
             return self.rng.choice(["loss", "odd", "_a.b-c", "Z9"])
         if "[0-9a-f]{64}" in s.get("pattern", ""):
             return self.rng.choice([self.digest, f"{self.rng.getrandbits(256):064x}"])
-        letters = "abcdefgh0123" if "pattern" in s else "abc \u00e9\u6f22\U0001f4a5\"\\\n"
+        pattern = s.get("pattern", "0-9")
+        letters = "abcdefgh_" if "0-9" not in pattern else "abcdefgh0123" if "pattern" in s else "abc \u00e9\u6f22\U0001f4a5\"\\\n"
         first = "a" if s.get("minLength", 0) or "pattern" in s else ""
         return first + "".join(self.rng.choice(letters) for _ in range(self.rng.randrange(min(s.get("maxLength", 20), 20))))
 

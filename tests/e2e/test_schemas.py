@@ -102,7 +102,7 @@ WRONG = [
     (TRAIN, "trial/train/epochs", 0), (TRAIN, "trial/train/epochs", "many"), (TRAIN, "trial/train/epoch", 1),
     (TRAIN, "trial/train/loss", "hinge"), (TRAIN, "trial/train/class_weights", [1]), (TRAIN, "trial/train/metrics", ["val_acc"]),
     (TRAIN, "trial/train/model/kind", "rnn"), (TRAIN, "trial/train/model/layers", [0]), (TRAIN, "trial/train/model/widht", 3),
-    (TRAIN, "trial/train/optimizer/kind", "adagrad"), (TRAIN, "trial/train/optimizer/lr", 0),
+    (TRAIN, "trial/train/optimizer/kind", "adamax"), (TRAIN, "trial/train/optimizer/lr", 0),
     (TRAIN, "trial/train/optimizer/momentum", 2), (TRAIN, "trial/train/schedule/kind", "linear"),
     (TRAIN, "trial/train/validation/fraction", 0), (TRAIN, "trial/train/augment", {"pad": -1}),
     (CNN, "trial/train/model/layers/0/kernel", 0), (CNN, "trial/train/model/layers/0/pool", "max"),

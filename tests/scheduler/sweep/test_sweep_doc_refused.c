@@ -283,8 +283,8 @@ static const struct edit {
     {"train", "trial/train/epochs", "-3", AS_E_INVAL, "/trial/train/epochs", "-3"},
     {"train", "trial/train/colour", "red", AS_E_INVAL, "/trial/train/colour", "not a known field"},
     /* wrong only for one value of a parameter */
-    {"train", "parameters/opt/values", "[sgd, adagrad]", AS_E_INVAL, "/trial/train/optimizer/kind",
-     "when opt is \"adagrad\""},
+    {"train", "parameters/opt/values", "[sgd, adamax]", AS_E_INVAL, "/trial/train/optimizer/kind",
+     "when opt is \"adamax\""},
     {"train", "parameters/momentum/max", "1.5", AS_E_INVAL, "/trial/train/optimizer/momentum",
      "when momentum is 1.5"},
     {"train", "parameters/width/min", "0", AS_E_INVAL, "/parameters/width/min", "log scale"},
@@ -455,7 +455,7 @@ static const struct {
     {"name: a\n"
      "metric: {name: val_error, goal: minimize}\n"
      "parameters:\n"
-     "  kind: {type: categorical, values: [sgd, adagrad]}\n"
+     "  kind: {type: categorical, values: [sgd, adamax]}\n"
      "  rate: {type: float, min: 0, max: 1.5}\n"
      "limits: {max_trials: 3}\n"
      "trial:\n"
