@@ -36,8 +36,8 @@ bool ensemble_metric_parse(const char *name, score_metric *ret);
  *     nothing: a program may report any quantity under any name;
  *   - else, because the sweep's metric cannot be computed from predictions: error for classes, rmse
  *     for numbers (of the trainer's val_loss: log_loss, mse).
- * ret->reason says which of them, in words. AS_E_INVAL: a class out of range; what is asked for is no
- * metric, or one of classes where predictions are numbers, or the reverse. AS_E_NOMEM. */
+ * ret->reason says which of them, in words. AS_E_INVAL: a class out of range; what is asked for is
+ * no metric, or one of classes where predictions are numbers, or the reverse. AS_E_NOMEM. */
 AS_MUST_CHECK as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
                                                struct ensemble_metric *ret, struct as_err *err);
 
