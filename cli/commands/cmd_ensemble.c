@@ -25,6 +25,7 @@ struct wish {
     const char *method; /* NULL: not given */
     const char *by;     /* likewise */
     int64_t size;       /* 0: not given */
+    const char *metric;
     bool non_negative, list;
 };
 
@@ -103,6 +104,8 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
         bad |= json_object_set_new(body, "non_negative", json_true());
     if (w->by)
         bad |= json_object_set_new(body, "by", json_string(w->by));
+    if (w->metric)
+        bad |= json_object_set_new(body, "metric", json_string(w->metric));
     for (int i = 2; i <= n; i++) {
         struct trial_ref ref;
         as_status st = request_parse_sweep(argv[i], &ref, err);
@@ -192,12 +195,12 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
-    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative;
+    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative || w->metric;
     if (w->list && asks)
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
     if (follow_up_find(w->method)) {
-        if (n > 1 || w->non_negative || w->by)
+        if (n > 1 || w->non_negative || w->by || w->metric)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
         return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
@@ -222,6 +225,8 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
          "stacking: no coefficient below 0"},
         {"by", 0, OPT_STRING, &w.by, "COLUMN", NULL,
          "bucketing: a trial for each value of this column of the data set"},
+        {"metric", 0, OPT_STRING, &w.metric, "METRIC", NULL,
+         "choose by this metric of predictions (auc, log_loss, rmse, …), not by the sweep's"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},
         SESSION_OPTS(&s),
     };

@@ -175,7 +175,8 @@ static const struct verb table[] = {
      "ask. Exit code 2: the answer was not yes.",
      cmd_delete},
     {"ensemble",
-     "ensemble SWEEP… [--method METHOD] [--size N] [--non-negative] [--by COLUMN] | ensemble SWEEP "
+     "ensemble SWEEP… [--method METHOD] [--size N] [--non-negative] [--by COLUMN] [--metric "
+     "METRIC] | ensemble SWEEP "
      "--list",
      "the ensemble of the best trials, with its held-out metric",
      "Without options: the one that was made when the sweep ended. With --method, --size or "

@@ -52,6 +52,16 @@ static bool metric_of(const char *name, score_metric *ret)
     return false;
 }
 
+bool ensemble_metric_parse(const char *name, score_metric *ret)
+{
+    for (int m = 0; m <= SCORE_METRICS + SCORE_PINBALL_MAX; m++)
+        if (m != SCORE_METRICS && as_streq(score_format((score_metric)m), name)) {
+            *ret = (score_metric)m;
+            return true;
+        }
+    return false;
+}
+
 static bool fits(const struct ensemble_metric_input *in, score_metric m)
 {
     return score_is_of_classes(m) == (in->truth.classes != NULL) &&
@@ -118,8 +128,8 @@ static score_metric substitute(const struct ensemble_metric_input *in)
     return in->truth.classes ? SCORE_ERROR : SCORE_RMSE;
 }
 
-as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
-                                 struct ensemble_metric *ret, struct as_err *err)
+static as_status choose_sweeps(const struct ensemble_metric_input *in, struct ensemble_metric *ret,
+                               struct as_err *err)
 {
     struct ensemble_metric chosen = {.is_sweeps = true};
     bool found = find_by_name(in, &chosen.metric);
@@ -144,5 +154,24 @@ as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
                        in->name, score_format(chosen.metric));
     }
     *ret = chosen;
+    return AS_OK;
+}
+
+as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
+                                 struct ensemble_metric *ret, struct as_err *err)
+{
+    score_metric asked;
+    bool classes = in->truth.classes != NULL;
+    as_status st = choose_sweeps(in, ret, err);
+    if (st != AS_OK || !in->asked)
+        return st;
+    if (!ensemble_metric_parse(in->asked, &asked) || score_is_of_classes(asked) != classes)
+        return as_fail(err, AS_E_INVAL, "/metric: found %.60s, expected a metric of %s", in->asked,
+                       classes ? "classes" : "numbers");
+    if (asked == ret->metric)
+        return AS_OK;
+    *ret = (struct ensemble_metric){.metric = asked};
+    (void)snprintf(ret->reason, sizeof ret->reason,
+                   "it was asked for; the metric of the sweep is '%.100s'", in->name);
     return AS_OK;
 }

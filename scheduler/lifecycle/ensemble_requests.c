@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "scheduler/lifecycle/ensemble_column.h"
+#include "scheduler/lifecycle/ensemble_metric.h"
 #include "scheduler/lifecycle/ensemble_result.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -24,6 +25,7 @@
 struct request {
     struct ensemble_options options;
     const char *by;                          /* bucketing: a column; NULL: none is named */
+    const char *metric;                      /* to choose by; NULL: that of the sweeps */
     const char *sweeps[ENSEMBLE_SWEEPS_MAX]; /* views of the document, or of the caller's id */
     size_t n;
 };
@@ -72,6 +74,18 @@ static as_status parse_by(struct json_fields *f, struct request *q, struct as_er
                       ensemble_method_names[q->options.method]);
 }
 
+static as_status parse_metric(struct json_fields *f, struct request *q, struct as_err *err)
+{
+    score_metric metric;
+    as_status st = json_fields_str(f, "metric", JSON_OPTIONAL, &q->metric, err);
+    if (st != AS_OK || !q->metric || ensemble_metric_parse(q->metric, &metric))
+        return st;
+    return as_fail_at(err, AS_E_INVAL, "/metric",
+                      "/metric: found '%.60s', expected a metric of predictions: error, accuracy, "
+                      "log_loss, auc, f1, rmse, mae, …",
+                      q->metric);
+}
+
 /* `sweep` NULL: all sweeps are in the document. */
 static as_status parse_request(const json_t *body, const char *sweep, struct request *ret,
                                struct as_err *err)
@@ -84,6 +98,8 @@ static as_status parse_request(const json_t *body, const char *sweep, struct req
         st = ensemble_options_parse(&f, &ret->options, err);
     if (st == AS_OK)
         st = parse_by(&f, ret, err);
+    if (st == AS_OK)
+        st = parse_metric(&f, ret, err);
     if (st == AS_OK)
         st = json_fields_array(&f, "sweeps", JSON_OPTIONAL, &list, err);
     if (st == AS_OK)
@@ -100,6 +116,8 @@ static char *format_request(const struct request *q)
     int bad = !j || json_object_set_new(j, "sweeps", list) != 0;
     if (!bad && q->by)
         bad = json_object_set_new(j, "by", json_string(q->by)) != 0;
+    if (!bad && q->metric)
+        bad = json_object_set_new(j, "metric", json_string(q->metric)) != 0;
     for (size_t i = 0; !bad && i < q->n; i++)
         bad = json_array_append_new(list, json_string(q->sweeps[i])) != 0;
     return bad ? NULL : json_format(j);
@@ -293,6 +311,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
         is_trainers = is_trainers && s[i].is_trainers;
     const struct ensemble_job job = {.sweep = s[0].id,
                                      .metric = s[0].metric,
+                                     .asked = w->q.metric,
                                      .is_trainers = is_trainers,
                                      .maximize = s[0].maximize,
                                      .seed = (uint64_t)s[0].seed,

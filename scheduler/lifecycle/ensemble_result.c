@@ -198,6 +198,7 @@ static as_status choose_metric(struct work *w, struct as_err *err)
     for (size_t i = 0; i < d->n_taken; i++)
         values[i] = candidate_of(w, i)->value;
     const struct ensemble_metric_input in = {.name = w->job->metric,
+                                             .asked = w->job->asked,
                                              .is_trainers = w->job->is_trainers,
                                              .maximize = w->job->maximize,
                                              .truth = ensemble_data_truth(d),

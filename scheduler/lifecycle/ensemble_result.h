@@ -18,6 +18,7 @@
 struct ensemble_job {
     const char *sweep;  /* for the log */
     const char *metric; /* of the sweeps, which have the same one */
+    const char *asked;  /* the metric to choose by instead (ensemble_metric.h); NULL: none */
     bool is_trainers;   /* the built-in trainer reports it */
     bool maximize;
     uint64_t seed; /* of the first sweep */

@@ -199,6 +199,8 @@ class Fuzz:
         elif op.name == "askEnsemble":
             body["sweeps"] = []  # no other sweep has its rows
             body.pop("by", None)  # a column of its data set, and of one method
+            if "metric" in body:
+                body["metric"] = self.rng.choice(["auc", "log_loss", "pinball_90"])
             if body.get("method") != "stacking":
                 body.pop("non_negative", None)
         elif op.name == "tagTrials":

@@ -115,8 +115,19 @@ def asked(assay):
     assert again == a
     said = assay.cli("ensemble", "auc", "--method", "bucketing")
     assert "bucketing, 1 model of 8" in said.stderr and "cut into 5 folds" in said.stderr, said.stderr
+    other = json.loads(assay.cli("ensemble", "auc", "--metric", "log_loss", "--json").stdout)
+    e = other["ensemble"]
+    assert other["request"]["metric"] == e["metric"] == "log_loss" and not e["is_sweep_metric"], other
+    assert e["goal"] == "minimize" and "val_auc" in e["metric_reason"], e
+    assert (e["recommended"] == "ensemble") == (len(e["members"]) > 1 and e["gain"]["value"] > 0), e
+    same = json.loads(assay.cli("ensemble", "auc", "--metric", "auc", "--json").stdout)["ensemble"]
+    assert same["is_sweep_metric"] and same["value"] == assay.call("GET", "/v1/sweeps/auc/ensemble")["value"], same
+    wrong = assay.cli("ensemble", "auc", "--metric", "rmse", check=False)
+    assert "There is no ensemble" in wrong.stderr and "expected a metric of classes" in wrong.stderr, wrong
+    wrong = assay.cli("ensemble", "auc", "--metric", "val_auc", check=False)
+    assert wrong.returncode != 0 and "/metric" in wrong.stderr, wrong
     table = assay.cli("ensemble", "auc", "--list").stdout.splitlines()
-    assert len(table) == 3 and "stacking" in table[2] and "bucketing" in table[1], table
+    assert len(table) == 6 and "stacking" in table[5] and "bucketing" in table[4], table
     wrong = assay.cli("ensemble", "auc", "--method", "voting", check=False)
     assert wrong.returncode != 0 and "bucketing" in wrong.stderr, wrong
 

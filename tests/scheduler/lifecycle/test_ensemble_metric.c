@@ -63,6 +63,36 @@ START_TEST(names_of_the_trainer)
 }
 END_TEST
 
+START_TEST(what_is_asked_for)
+{
+    struct ensemble_metric m;
+    struct ensemble_metric_input in = {.name = "val_auc",
+                                       .asked = "log_loss",
+                                       .is_trainers = true,
+                                       .maximize = true,
+                                       .truth = {ROWS, 2, classes, NULL},
+                                       .n = 2,
+                                       .predictions = both,
+                                       .values = unknown};
+    ck_ok(ensemble_metric_choose(&in, &m, &err), err);
+    ck_assert(m.metric == SCORE_LOG_LOSS && !m.is_sweeps);
+    ck_assert_ptr_nonnull(strstr(m.reason, "asked for"));
+    in.asked = "auc";
+    ck_ok(ensemble_metric_choose(&in, &m, &err), err);
+    ck_assert(m.metric == SCORE_AUC && m.is_sweeps && !m.reason[0]);
+    in.asked = "rmse";
+    ck_fails(ensemble_metric_choose(&in, &m, &err), AS_E_INVAL, err, "a metric of classes");
+    for (int k = 0; k <= SCORE_METRICS + SCORE_PINBALL_MAX; k++) {
+        score_metric found = SCORE_ERROR;
+        if (k == SCORE_METRICS)
+            continue;
+        ck_assert(ensemble_metric_parse(score_format((score_metric)k), &found));
+        ck_assert_int_eq(found, k);
+    }
+    ck_assert(!ensemble_metric_parse("val_auc", &(score_metric){0}));
+}
+END_TEST
+
 START_TEST(values_of_a_program)
 {
     const struct score_truth truth = {ROWS, 2, classes, NULL};
@@ -140,6 +170,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("ensemble_metric");
     TCase *t = tcase_create("ensemble_metric");
     tcase_add_test(t, names_of_the_trainer);
+    tcase_add_test(t, what_is_asked_for);
     tcase_add_test(t, values_of_a_program);
     tcase_add_test(t, quantiles);
     tcase_add_test(t, refuses_a_class_without_an_output);

@@ -281,6 +281,46 @@ START_TEST(opposites_complete_each_other)
 }
 END_TEST
 
+/* One candidate ranks without a fault and is sure of nothing; the others are sure and rank with
+ * faults. A mean has the better log loss and the worse AUC: it is recommended for the one metric
+ * and not for the other. */
+START_TEST(the_metric_that_is_asked_for_decides)
+{
+    enum { ROWS = 200 };
+    static float ranks[ROWS * 2], sure[2][ROWS * 2];
+    static int64_t classes[ROWS];
+    struct rng r;
+    rng_init(&r, 4, 4);
+    for (size_t i = 0; i < ROWS; i++) {
+        classes[i] = (int64_t)(i % 2);
+        ranks[2 * i + 1] =
+            0.5f + (float)(classes[i] ? 1 : -1) * (float)(0.001 + 0.001 * (double)i / ROWS);
+        for (size_t m = 0; m < 2; m++) {
+            bool wrong = rng_below(&r, 10) == 0;
+            sure[m][2 * i + 1] = (classes[i] == 1) != wrong ? 0.9f : 0.1f;
+            sure[m][2 * i] = 1 - sure[m][2 * i + 1];
+        }
+        ranks[2 * i] = 1 - ranks[2 * i + 1];
+    }
+    const float *predictions[3] = {ranks, sure[0], sure[1]};
+    struct ensemble_input in = {.candidates = 3,
+                                .truth = {ROWS, 2, classes, NULL},
+                                .predictions = predictions,
+                                .metric = SCORE_LOG_LOSS,
+                                .size = 20,
+                                .seed = 3};
+    AS_AUTO(ensemble_freep) struct ensemble *loss = NULL, *auc = NULL;
+    struct as_err err = {0};
+    ck_ok(ensemble_select(&in, &loss, &err), err);
+    ck_assert(loss->recommended && loss->members > 1 && loss->best_single != 0);
+    in.metric = SCORE_AUC;
+    ck_ok(ensemble_select(&in, &auc, &err), err);
+    ck_assert_uint_eq(auc->best_single, 0);
+    ck_assert_double_eq(auc->single_value, 1);
+    ck_assert(!auc->recommended && auc->gain <= 0);
+}
+END_TEST
+
 START_TEST(a_candidate_that_is_not_finite_is_never_taken)
 {
     struct problem p;
@@ -550,6 +590,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, agrees_with_plain_selection, 0, SCORE_METRICS);
     tcase_add_test(t, ties_go_to_the_first_and_the_shortest);
     tcase_add_test(t, opposites_complete_each_other);
+    tcase_add_test(t, the_metric_that_is_asked_for_decides);
     tcase_add_test(t, a_candidate_that_is_not_finite_is_never_taken);
     tcase_add_test(t, a_single_row_serves_twice);
     tcase_add_test(t, folds_are_even_and_follow_the_seed);

@@ -292,12 +292,17 @@ export type EnsembleOptions = {
 /** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation, or one for each value of a column */
 export type EnsembleMethod = "greedy" | "stacking" | "average" | "bucketing";
 
+/** What predictions of held-out rows are worth. Of classes: error, accuracy, log_loss, top5, auc, f1, balanced_accuracy, average_precision, brier; of numbers the others. pinball_90 is the loss of the quantile 0.9 */
+export type PredictionMetric = string;
+
 export type EnsembleRequest = {
   method?: EnsembleMethod;
   size?: number;
   non_negative?: boolean;
   /** bucketing: the column of the data set whose values have a trial each. It is an input, and no cell of it is missing, in the data set of each sweep. The trials may have run without it: its values in the held-out rows are then read from the data set. When absent: trial.train.buckets of the trials, if they have it */
   by?: string;
+  /** The ensemble is chosen and measured by this metric, and recommended if it is better by it than the best trial. When absent: the sweep's. The candidates are the best trials by the sweep's metric */
+  metric?: PredictionMetric;
   /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
   sweeps?: string[];
 };
@@ -311,6 +316,7 @@ export type AskedEnsemble = {
     size: number;
     non_negative?: boolean;
     by?: string;
+    metric?: PredictionMetric;
     /** All of them */
     sweeps: string[];
   };
@@ -1520,12 +1526,12 @@ export type Ensemble = {
   /** As it was asked for */
   size?: number;
   non_negative?: boolean;
-  /** The metric of predictions by which the ensemble is chosen and reported: the sweep's metric, if it can be computed from predictions and targets */
-  metric?: "error" | "accuracy" | "log_loss" | "top5" | "auc" | "f1" | "mse" | "rmse" | "mae" | "r2";
+  /** The metric of predictions by which the ensemble is chosen and reported: what was asked for, else the sweep's metric, if it can be computed from predictions and targets */
+  metric?: PredictionMetric;
   goal?: "minimize" | "maximize";
   /** It is the sweep's metric */
   is_sweep_metric?: boolean;
-  /** Why this metric, unless the sweep's metric is one of the built-in trainer's */
+  /** Why this metric, unless it is the sweep's and one of the built-in trainer's */
   metric_reason?: string;
   /** Held-out rows */
   rows?: number;
