@@ -10,7 +10,7 @@
  *   error_feedback: true           what compressing has lost is added to the next value
  *   local_sgd: {steps: 16, moments: average, block_momentum: 0.5}
  *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.3}
- *   server: {mode: sync, staleness: 3, shards: 0, backup: 0}
+ *   server: {mode: sync, staleness: 3, shards: 0, backup: 0, warm_start: 0}
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1, staleness: 4}
  *   shard_state: false             the optimizer's moments are divided among the ranks
@@ -95,8 +95,9 @@ struct distributed_spec {
     int64_t staleness;     /* ssp: how many clocks a rank may lead; 0 to 63; default 3 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
     int64_t backup; /* sync, ssp: the last so many gradients of a step do not count; default 0 */
-    int64_t groups; /* of the strategy server; 0: no groups, or another word was chosen */
-    int64_t peers;  /* gossip: partners of a rank in each step; default 1 */
+    int64_t warm_start;       /* async, groups: so many steps are one worker's alone; default 0 */
+    int64_t groups;           /* of the strategy server; 0: no groups, or another word was chosen */
+    int64_t peers;            /* gossip: partners of a rank in each step; default 1 */
     int64_t gossip_staleness; /* by how many steps a rank may lead a peer to whom it gives; 1 to
                                * 1,000,000; default 4 */
     bool shard_state;         /* allreduce: the moments are divided */

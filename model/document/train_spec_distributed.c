@@ -182,6 +182,7 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
         {"staleness", 0, DISTRIBUTED_MAX_STALENESS, &d->staleness},
         {"shards", 0, DISTRIBUTED_MAX_RANKS, &d->server_shards},
         {"backup", 0, DISTRIBUTED_MAX_RANKS, &d->backup},
+        {"warm_start", 0, DISTRIBUTED_MAX_WARMUP, &d->warm_start},
     };
     if ((st = json_fields_word(&f, "mode", JSON_OPTIONAL, mode_words, &mode, err)) != AS_OK ||
         (st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK)
@@ -295,7 +296,12 @@ static as_status check_server(const struct json_fields *f, const struct distribu
     if (d->groups > 0 && d->mode == DISTRIBUTED_SSP)
         return refuse(f, "groups", "found with server.mode ssp, expected sync or async", err);
     if (d->groups == 0 && d->mode != DISTRIBUTED_ASYNC)
-        return AS_OK;
+        return d->warm_start > 0
+                   ? refuse(f, "server/warm_start",
+                            "found with a common step, expected mode async, or groups: elsewhere "
+                            "no gradient is of older weights than the mode allows",
+                            err)
+                   : AS_OK;
     /* Slices are updated one by one: what needs the whole vector in one step cannot be done. */
     const char *what = spec->optimizer.kind == TRAIN_LAMB ? "the optimizer lamb"
                        : spec->optimizer.clip_norm > 0    ? "optimizer.clip_norm"

@@ -11,6 +11,10 @@
  * Then all slices are gathered, so that every rank has the whole state at the same position:
  * between phases a checkpoint needs nothing else.
  *
+ * The first `warm_start` steps are phases of the first worker alone: the weights change most at
+ * the beginning, where gradients of older ones are worst (Dean et al. 2012). The others get the
+ * state at the end of these phases.
+ *
  * With `compress` a worker encodes its gradients, and keeps what the messages lose. Batches come in
  * no order of shards, so a worker has one residual: the sum of those of a run of shards, which are
  * the worker's as long as the world lasts, and move like those of other strategies (residuals.h).
@@ -90,6 +94,7 @@ static as_status async_create(const struct strategy_setup *setup, void **ret, st
     *a = (struct async){.replica = r,
                         .slices_wanted = d->server_shards,
                         .groups_wanted = d->groups,
+                        .warm_start = d->warm_start,
                         .of_group = {.n = n},
                         .n_weights = r->n_params + r->n_state};
     as_status st = r->ops->state_new(r->self, &a->state, err);
@@ -389,7 +394,8 @@ static as_status begin_phase(struct async *a, struct coll *c, struct as_err *err
     as_status st = resumes ? async_write_state(a, false, err) : async_read_state(a, err);
     if (st < 0)
         return st;
-    while (r->ops->shards(r->self, n) > 0)
+    bool sole = at < a->warm_start;
+    while (r->ops->shards(r->self, n) > 0 && !(sole && at + n == a->warm_start))
         n++;
     close_phase(a);
     a->own = as_calloc((size_t)n, sizeof *a->own);
@@ -408,7 +414,8 @@ static as_status begin_phase(struct async *a, struct coll *c, struct as_err *err
                                 .steps_done = a->state.steps,
                                 .n = n,
                                 .losses = a->losses,
-                                .most_ms = PHASE_MS};
+                                .most_ms = PHASE_MS,
+                                .sole = sole};
     if ((st = slice_service_begin(a->slices, &phase, &a->values, err)) < 0)
         return st;
     a->at = at;
@@ -445,7 +452,11 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
 {
     const struct replica *r = a->replica;
     struct coll_id id = {.step = (uint64_t)a->at, .tag = TAG_END, .what = "phase"};
-    as_status st = coll_broadcast(c, id, 0, taken, sizeof *taken, err);
+    struct coll_id over = {.step = (uint64_t)a->at, .tag = TAG_OVER, .what = "phase"};
+    /* A slow rank may not have asked for its first batch: rank 0 answers it before it goes on. */
+    as_status st = coll_barrier(c, over, err);
+    if (st == AS_OK)
+        st = coll_broadcast(c, id, 0, taken, sizeof *taken, err);
     if (st == AS_OK && a->kept.n) /* others may end the phase, and this rank not */
         residuals_begin(&a->kept, a->at, a->at + taken->count, a->kept.shards);
     if (st == AS_OK && taken->count > 0)

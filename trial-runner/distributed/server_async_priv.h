@@ -10,13 +10,13 @@
 #include "trial-runner/distributed/sum_service.h"
 
 /* Tags of the operations, and the numbers behind a vector that a group's first rank sends. */
-enum { TAG_BEGIN = 1, TAG_END, TAG_RECORDS, TAG_PULLED, TAG_VALUES, TAG_DONE };
+enum { TAG_BEGIN = 1, TAG_END, TAG_RECORDS, TAG_PULLED, TAG_VALUES, TAG_DONE, TAG_OVER };
 enum { WORK_HIGH, WORK_LOW, N_WORK };
 
 struct async {
     struct replica *replica;
     struct slice_updater *updater; /* created when first needed */
-    int64_t slices_wanted, groups_wanted;
+    int64_t slices_wanted, groups_wanted, warm_start;
     size_t n_weights;        /* parameters and statistics */
     struct slot_state state; /* of the phase's begin; its moments are those of `values` */
     struct slice_values values;

@@ -21,6 +21,7 @@ struct list {
     int64_t end_ns;        /* 0: without limit */
     uint32_t agreed;
     bool closing;
+    bool sole; /* for rank 0 alone */
 };
 
 struct slice_service {
@@ -109,7 +110,11 @@ as_status slice_service_begin(struct slice_service *s, const struct slice_phase 
     struct list *l = &s->list;
     free(l->losses);
     free(l->owner);
-    *l = (struct list){.n = phase->n, .losses = losses, .owner = owner, .waiting = l->waiting};
+    *l = (struct list){.n = phase->n,
+                       .losses = losses,
+                       .owner = owner,
+                       .waiting = l->waiting,
+                       .sole = phase->sole};
     int32_t before = 0;
     for (size_t i = 0; i < n; i++) {
         losses[i] = phase->losses[i];
@@ -238,11 +243,12 @@ static void answer_end(struct list *l, struct mailbox *b, struct mail *m)
     free(losses);
 }
 
-/* Answers who waits: with a batch, or with the end when nobody has one any more. */
+/* Answers who waits: with a batch, or with the end when nobody has one any more, and none is left
+ * for a rank that may not have asked yet. */
 static void serve(struct slice_service *s, struct mailbox *b)
 {
     struct list *l = &s->list;
-    for (int32_t r = 0; r < s->n_ranks; r++) {
+    for (int32_t r = 0; r < (l->sole ? 1 : s->n_ranks); r++) {
         int64_t i = l->waiting[r] ? next_batch(l) : -1;
         if (i < 0)
             continue;
@@ -255,7 +261,8 @@ static void serve(struct slice_service *s, struct mailbox *b)
         l->highest = i >= l->highest ? i + 1 : l->highest;
         mailbox_answer(b, m, AS_OK, &part, 1);
     }
-    for (int32_t r = 0; l->out == 0 && r < s->n_ranks; r++) {
+    bool over = l->out == 0 && !(l->sole && next_batch(l) >= 0);
+    for (int32_t r = 0; over && r < s->n_ranks; r++) {
         struct mail *m = l->waiting[r];
         l->waiting[r] = NULL;
         if (m)

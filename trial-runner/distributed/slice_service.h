@@ -69,6 +69,7 @@ struct slice_phase {
     int64_t n;
     const double *losses; /* [n]: of the batches that are done already, else -INFINITY; borrowed */
     int64_t most_ms;      /* so long are batches handed out; 0: without limit */
+    bool sole;            /* rank 0 alone gets batches */
 };
 
 /* Begins a phase with these values, of which this rank keeps its slices. AS_E_NOMEM. */

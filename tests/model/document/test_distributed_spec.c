@@ -202,6 +202,7 @@ static const struct {
     {",\"optimizer\":{\"ema\":0.9}", "{\"groups\":1}", "/groups"},
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
+    {"", "{\"server\":{\"mode\":\"ssp\",\"warm_start\":9}}", "/server/warm_start"},
     {"", "{\"server\":{\"staleness\":64}}", "/server/staleness"},
     {"", "{\"server\":{\"mode\":\"async\"},\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"compress\":\"powersgd\"}", "/compress"},

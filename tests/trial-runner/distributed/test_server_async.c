@@ -67,6 +67,43 @@ START_TEST(server_messages_are_one_for_each_group_and_step)
 }
 END_TEST
 
+/* Counts gradients of the warm start (after) and of later steps (flags) that other ranks than the
+ * first compute. */
+static void watch_others(struct toy *t, int64_t step, uint32_t shard)
+{
+    (void)shard;
+    clock_sleep_ms(step >= t->spec.distributed.warm_start ? 1 : 0); /* all get a batch then */
+    if (t->rank > 0 && step < t->spec.distributed.warm_start)
+        t->board->after++;
+    if (t->rank > 0 && step >= t->spec.distributed.warm_start)
+        t->board->flags++;
+}
+
+/* One worker begins, and the others join: in the middle of an epoch, or after the training, which
+ * is then a serial one. */
+START_TEST(one_worker_makes_the_warm_start)
+{
+    static const int64_t steps[] = {TOY_STEPS * TOY_EPOCHS, TOY_STEPS + 7, 0};
+    struct distributed_spec plain = {.strategy = DISTRIBUTED_ALLREDUCE};
+    struct toy_board *serial = train(1, plain);
+    for (size_t i = 0; i < AS_ARRAY_LEN(steps); i++) {
+        struct plan p = {.spec = {.strategy = DISTRIBUTED_SERVER,
+                                  .mode = DISTRIBUTED_ASYNC,
+                                  .warm_start = steps[i]},
+                         .board = toy_board_create(),
+                         .before = watch_others};
+        ck_assert(ranks_run(3, toy_rank, &p));
+        bool serial_bits = memcmp(p.board->x[1], serial->x[0], sizeof p.board->x[1]) == 0;
+        ck_assert_int_eq(serial_bits, i == 0);
+        ck_assert_int_eq(p.board->after, 0);
+        ck_assert_int_eq(p.board->flags > 0, i > 0);
+        ck_assert(toy_distance(p.board->x[0]) < 2); /* of 5.9 at first: a gradient may come late */
+        toy_board_free(p.board);
+    }
+    toy_board_free(serial);
+}
+END_TEST
+
 /* The victim dies in its first epoch; the others count the batches that they compute afterwards. */
 static void die(struct toy *t, int64_t step, uint32_t shard)
 {
@@ -107,6 +144,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("asynchronous server");
     TCase *t = tcase_create("async");
     tcase_add_test(t, server_messages_are_one_for_each_group_and_step);
+    tcase_add_test(t, one_worker_makes_the_warm_start);
     tcase_add_loop_test(t, death_does_not_pause_the_others, 0, 2);
     suite_add_tcase(s, t);
     return s;

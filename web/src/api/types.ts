@@ -493,6 +493,8 @@ export type TrainServer = {
   staleness?: number | Template;
   /** Slices of the parameters; 0 (default): as many as ranks */
   shards?: number | Template;
+  /** async, groups: so many steps are made by one worker alone; default 0 */
+  warm_start?: number | Template;
   /** sync, ssp: the last so many gradients of a step do not count; default 0 */
   backup?: number | Template;
 };
