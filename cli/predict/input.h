@@ -21,8 +21,8 @@ void predict_block_done(struct predict_block *b);
 struct predict_input;
 
 /* Open the data and match its columns. The first block is read. `written`: how a table is written;
- * where it says 0, as the model's data set was, but for the decimal sign of another separator, which
- * the first records show. Errors as predict_file(). */
+ * where it says 0, as the model's data set was, but for the decimal sign of another separator,
+ * which the first records show. Errors as predict_file(). */
 AS_MUST_CHECK as_status predict_input_open(const struct model_file *f, const char *path,
                                            const struct csv_dialect *written,
                                            struct predict_input **ret, struct as_err *err);
