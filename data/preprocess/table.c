@@ -34,7 +34,8 @@ as_status preprocess_table_alloc(const struct dataset_info *info, struct preproc
 /* ---- fitting ---- */
 
 /* Order v so that v[k] is the k-th value and what is before it is not larger (C. A. R. Hoare,
- * "Find", CACM 4, 1961). Sorting would cost a large table more than the first round of its trees. */
+ * "Find", CACM 4, 1961). Sorting would cost a large table more than the first round of its
+ * trees. */
 static void select_value(float *v, size_t n, size_t k)
 {
     size_t low = 0, high = n - 1;

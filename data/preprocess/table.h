@@ -31,8 +31,8 @@ AS_MUST_CHECK as_status preprocess_table_fit(const struct dataset *set,
                                              const struct preprocess_rows *rows,
                                              struct preprocess *p, struct as_err *err);
 
-/* A column of numbers or dates that lacks none: a number that is missing in a row to predict becomes
- * its median. The parts of a date but the days are 0 where it is missing, and need none. */
+/* A column of numbers or dates that lacks none: a number that is missing in a row to predict
+ * becomes its median. The parts of a date but the days are 0 where it is missing, and need none. */
 static inline bool preprocess_column_is_complete(const struct dataset_column *c)
 {
     return !c->categorical && c->n_missing == 0 &&
