@@ -205,6 +205,16 @@ static as_status write_document(struct fit *f, struct as_err *err)
 
 /* ---- the server ---- */
 
+/* Does the server answer, and has it runners? Asked before anything is sent. */
+static as_status look_at_server(const struct fit *f, struct as_err *err)
+{
+    JSON_AUTO runners = NULL;
+    as_status st = request_list(f->session.client, "/v1/runners", NULL, 0, &runners, err);
+    if (st == AS_OK && json_array_size(runners) == 0)
+        say("%s has no runners yet: trials wait until one comes", f->session.url);
+    return st;
+}
+
 /* Connect; where no server is known and none was named, start one, which goes on afterwards. */
 static as_status find_server(struct fit *f, struct as_err *err)
 {
@@ -476,6 +486,8 @@ static as_status prepare(struct fit *f, struct as_err *err)
     if (st != AS_OK || f->print)
         return st;
     st = find_server(f, err);
+    if (st == AS_OK)
+        st = look_at_server(f, err);
     if (st == AS_OK)
         st = add_data(f, err);
     return st == AS_OK ? start_sweep(f, err) : st;

@@ -63,6 +63,24 @@ static bool writes_file(const struct predict_run *run)
     return run->output && !as_streq(run->output, "-");
 }
 
+/* A line for each column whose missing numbers the model has not seen before. */
+static void say_imputed(const struct predict_summary *s, const struct dataset_info *info)
+{
+    char buf[32];
+    for (size_t c = 0; c < s->n_columns; c++)
+        if (s->imputed[c] > 0 && info->columns[c].part == DATASET_CELL)
+            say("column '%.80s': %zu number%s missing, as in no row of the training data; %s, the "
+                "column's median, stands for %s",
+                info->columns[c].name, s->imputed[c], s->imputed[c] == 1 ? " is" : "s are",
+                as_format_double((double)s->medians[c], buf, sizeof buf),
+                s->imputed[c] == 1 ? "it" : "them");
+        else if (s->imputed[c] > 0)
+            say("column '%.80s': %zu date%s missing, as in no row of the training data; the median "
+                "day stands for %s",
+                info->columns[c].name, s->imputed[c], s->imputed[c] == 1 ? " is" : "s are",
+                s->imputed[c] == 1 ? "it" : "them");
+}
+
 static as_status print_summary(const struct predict_run *run, const struct predict_summary *s,
                                struct as_err *err)
 {
@@ -102,7 +120,10 @@ static as_status predict_and_tell(struct predict_run *run, const struct model_fi
                 size_of(run->data));
     as_status st = predict_file(f, &opts, say_ignored, &summary, err);
     meter_end(&run->meter);
-    return st == AS_OK ? print_summary(run, &summary, err) : st;
+    if (st != AS_OK)
+        return st;
+    say_imputed(&summary, model_file_data(f));
+    return print_summary(run, &summary, err);
 }
 
 /* Read the version that the server stores under a name. */

@@ -59,6 +59,8 @@ struct thread_arg {
 void predict_summary_done(struct predict_summary *s)
 {
     free(s->ignored);
+    free(s->imputed);
+    free(s->medians);
     s->ignored = NULL;
 }
 
@@ -143,6 +145,8 @@ static as_status write_place(struct run *r, struct place *p, struct predict_summ
     if (ret->unknown == 0 && d->unknown > 0)
         memcpy(ret->first, d->first, sizeof ret->first);
     ret->unknown += d->unknown;
+    for (size_t c = 0; c < ret->n_columns; c++)
+        ret->imputed[c] += d->imputed[c];
     ret->rows += d->rows;
     return predict_output_write(&r->output, &d->text, d->rows, err);
 }
@@ -212,6 +216,7 @@ static void run_done(struct run *r)
     for (size_t i = 0; r->places && i < r->n_places; i++) {
         predict_block_done(&r->places[i].block);
         str_done(&r->places[i].done.text);
+        free(r->places[i].done.imputed);
     }
     free(r->workers);
     free(r->places);
@@ -221,10 +226,31 @@ static void run_done(struct run *r)
     (void)pthread_cond_destroy(&r->changed);
 }
 
+/* Room to count the numbers that are missing where training lacked none. */
+static as_status prepare_counts(struct run *r, struct predict_summary *ret, struct as_err *err)
+{
+    const struct dataset_info *info = model_file_data(r->file);
+    if (!info->columns)
+        return AS_OK;
+    ret->imputed = as_calloc(info->n_features, sizeof *ret->imputed);
+    ret->medians = as_calloc(info->n_features, sizeof *ret->medians);
+    if (!ret->imputed || !ret->medians)
+        return as_fail_nomem(err);
+    ret->n_columns = info->n_features;
+    for (size_t c = 0; c < info->n_features; c++)
+        ret->medians[c] = predictor_median(r->workers[0].predictor, c);
+    for (size_t i = 0; i < r->n_places; i++)
+        if (!(r->places[i].done.imputed = as_calloc(info->n_features, sizeof *ret->imputed)))
+            return as_fail_nomem(err);
+    return AS_OK;
+}
+
 static as_status predict_all(struct run *r, struct predict_summary *ret, struct as_err *err)
 {
     struct thread_arg args[MOST_THREADS];
     as_status st = prepare(r, err);
+    if (st == AS_OK)
+        st = prepare_counts(r, ret, err);
     if (st == AS_OK)
         st = predict_output_open(&r->output, model_file_data(r->file),
                                  r->opts->output ? r->opts->output : "-", r->opts->proba,

@@ -20,9 +20,10 @@ struct predict_opts {
     const char *output;         /* NULL or "-": standard output; .npy: an array; else CSV */
     struct csv_dialect written; /* of a CSV table: 0 where it is as the model's data set was */
     bool proba;                 /* CSV of classes: a column for each class, too */
-    bool strict;                /* a category that training did not see is an error */
-    size_t threads;             /* that compute, at least 1 */
-    bool (*stop)(void);         /* true: end with AS_E_CONFLICT; NULL: never */
+    bool strict; /* an error: a category that training did not see, or a number that is missing in a
+                  * column which lacked none */
+    size_t threads;                                /* that compute, at least 1 */
+    bool (*stop)(void);                            /* true: end with AS_E_CONFLICT; NULL: never */
     void (*on_progress)(void *arg, int64_t bytes); /* of the data, so far; NULL: not called */
     void *arg;
 };
@@ -31,7 +32,11 @@ struct predict_opts {
 struct predict_summary {
     size_t rows, unknown; /* cells whose category training did not see */
     char first[240];      /* the first of them: "line 3, column 'colour': 'pink'" */
-    char *ignored;        /* the columns that are not the model's, "a, b"; NULL: none. Owned */
+    /* Of each feature of the model: how many numbers were missing where no row of the training data
+     * lacks one, and what stood for them. [n_columns]; 0 without named columns. Owned. */
+    size_t n_columns, *imputed;
+    float *medians;
+    char *ignored; /* the columns that are not the model's, "a, b"; NULL: none. Owned */
 };
 
 void predict_summary_done(struct predict_summary *s);

@@ -73,6 +73,22 @@ static as_status note_unknown(const struct predict_worker *w, size_t column, siz
                    predict_input_name(w->input), line, name, cell->s, str_cstr(&list));
 }
 
+/* A missing number in a column that had none. */
+static as_status note_imputed(const struct predict_worker *w, size_t column, size_t line,
+                              struct predict_done *ret)
+{
+    char buf[24];
+    ret->imputed[column]++;
+    if (!w->strict)
+        return AS_OK;
+    return as_fail(
+        &ret->err, AS_E_INVAL,
+        "%.150s: line %zu: column '%.80s': the value is missing, expected one: no row of "
+        "the training data lacks it",
+        predict_input_name(w->input), line,
+        predictor_column(w->predictor, column, buf, sizeof buf));
+}
+
 static as_status convert_row(struct predict_worker *w, const struct csv_row *row, float *raw,
                              struct predict_done *ret)
 {
@@ -86,6 +102,11 @@ static as_status convert_row(struct predict_worker *w, const struct csv_row *row
         if (st != AS_OK)
             return as_err_prefix(&ret->err, st, "%.150s: line %zu", predict_input_name(w->input),
                                  row->line);
+        if (predictor_is_imputed(w->predictor, k, raw[k])) {
+            st = note_imputed(w, k, row->line, ret);
+            if (st != AS_OK)
+                return st;
+        }
         if (w->categorical[k] && predictor_is_unknown(w->predictor, k, raw[k])) {
             st = note_unknown(w, k, row->line, cell, ret);
             if (st != AS_OK)
@@ -150,6 +171,8 @@ static as_status run_array(struct predict_worker *w, const struct predict_block 
             if (st != AS_OK)
                 return as_err_prefix(&ret->err, st, "%.150s: row %zu", predict_input_name(w->input),
                                      block->first + at + i / width);
+            if (predictor_is_imputed(w->predictor, i % width, raw[i]))
+                ret->imputed[i % width]++;
         }
         as_status st = predict_rows(w, raw, NULL, n, ret);
         if (st != AS_OK)
@@ -182,6 +205,8 @@ void predict_worker_run(struct predict_worker *w, struct predict_block *block,
 {
     str_clear(&ret->text);
     ret->rows = ret->unknown = 0;
+    if (ret->imputed)
+        memset(ret->imputed, 0, w->output->info->n_features * sizeof *ret->imputed);
     ret->err = (struct as_err){0};
     ret->st = predict_input_has_images(w->input) ? run_images(w, block, ret)
               : predict_input_table(w->input)    ? run_table(w, block, ret)

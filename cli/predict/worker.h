@@ -11,6 +11,9 @@
 struct predict_done {
     struct str text; /* formatted rows; keeps its memory */
     size_t rows, unknown;
+    /* [columns of the model] missing numbers in columns that had none. From the caller, owned;
+     * NULL: the model has no named columns. */
+    size_t *imputed;
     char first[240]; /* the first unknown category of the block, as in struct predict_summary */
     as_status st;
     struct as_err err;

@@ -3,6 +3,7 @@
  * the sums then see the values that a model will see. */
 #include "data/preprocess/preprocess.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,6 +19,7 @@ void preprocess_done(struct preprocess *p)
     free(p->target_scale);
     free(p->quantiles);
     free(p->fill);
+    free(p->median);
     free(p->seen);
     *p = (struct preprocess){0};
 }
@@ -180,6 +182,11 @@ static as_status fit_rows(struct preprocess *p, const struct dataset *set,
         if (st != AS_OK)
             return st;
     }
+    if (info->input == DATASET_TABLE && info->columns) {
+        st = preprocess_table_medians(set, info, rows, p, err);
+        if (st != AS_OK)
+            return st;
+    }
     st = fit_features(p, set, info, rows, err);
     if (st != AS_OK)
         return st;
@@ -210,6 +217,15 @@ as_status preprocess_fit(const struct dataset *set, const struct dataset_info *i
 }
 
 /* ---- applying ---- */
+
+void preprocess_complete(const struct preprocess *p, const struct dataset_info *info, float *x,
+                         size_t rows)
+{
+    for (size_t r = 0; p->median && r < rows; r++, x += info->n_features)
+        for (size_t c = 0; c < info->n_features; c++)
+            if (isnan(x[c]) && !isnan(p->median[c]))
+                x[c] = p->median[c];
+}
 
 static void standardize_row(float *x, const float *mean, const float *scale, size_t n)
 {

@@ -68,7 +68,11 @@ struct preprocess {
                                          * targets' own unit and back: target_unit.h */
     float *fill; /* tables: [columns of the file] the value for a missing number; NULL when nothing
                   * is to be filled or encoded */
-    char *seen;  /* tables: [all categories] 1 if the value is in a training row; NULL as `fill` */
+    /* Tables whose columns have names: [columns of the file] of a column of numbers that lacks none
+     * the median of its training rows, which stands for a number that is missing in a row to
+     * predict. NaN: of other columns, and in records from before 2026-11-28. NULL: of no column. */
+    float *median;
+    char *seen; /* tables: [all categories] 1 if the value is in a training row; NULL as `fill` */
 };
 
 void preprocess_done(struct preprocess *p);
@@ -100,6 +104,11 @@ AS_MUST_CHECK as_status preprocess_fit(const struct dataset *set, const struct d
 AS_MUST_CHECK as_status preprocess_apply(const struct preprocess *p,
                                          const struct dataset_info *info, struct dataset *set,
                                          int32_t **ret_codes, struct as_err *err);
+
+/* Put the medians of complete columns in the place of the missing numbers of `rows` rows as
+ * dataset_load() gives them; other missing numbers stay. */
+void preprocess_complete(const struct preprocess *p, const struct dataset_info *info, float *x,
+                         size_t rows);
 
 /* The numeric inputs of an encoded row: dataset_inputs(); if categories become codes, only
  * dataset_numeric_inputs(), which may be 0. */

@@ -13,6 +13,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -49,7 +50,8 @@ static void name_feature(const struct dataset_column *c, size_t i, struct featur
     ret->part = date ? dataset_part_names[c->part] : NULL;
 }
 
-/* A numeric feature: its input, mean and scale; its fill and indicator if values are missing. */
+/* A numeric feature: its input, mean and scale; its fill and indicator if values are missing, else
+ * its median if it is known. */
 static json_t *numeric_column(const struct preprocess *p, const struct feature_name *name,
                               bool missing, size_t column, size_t at)
 {
@@ -58,6 +60,10 @@ static json_t *numeric_column(const struct preprocess *p, const struct feature_n
                   (json_int_t)at, "mean", json_number_new((double)p->mean[at]), "scale",
                   json_number_new((double)p->scale[at]));
     if (name->part && (!obj || json_object_set_new(obj, "part", json_string(name->part)) != 0))
+        return NULL;
+    bool known = p->median && !isnan(p->median[column]);
+    if (known && (!obj || json_object_set_new(obj, "median",
+                                              json_number_new((double)p->median[column])) != 0))
         return NULL;
     if (missing &&
         (!obj ||
@@ -248,9 +254,16 @@ static as_status begin_column(struct json_fields *f, const json_t *obj, const ch
     return st != AS_OK ? st : expect_text(f, "kind", kind, err);
 }
 
+/* Where what was learnt of a numeric feature goes. */
+struct learnt {
+    float *mean, *scale;
+    float *fill;   /* NULL: no value is missing */
+    float *median; /* NULL: the column has none */
+};
+
 static as_status read_numeric(const json_t *obj, const char *pointer,
-                              const struct feature_name *name, bool missing, size_t at, float *mean,
-                              float *scale, float *fill, struct as_err *err)
+                              const struct feature_name *name, bool missing, size_t at,
+                              const struct learnt *ret, struct as_err *err)
 {
     struct json_fields f;
     as_status st = begin_column(&f, obj, pointer, name->column, name->kind, err);
@@ -263,14 +276,19 @@ static as_status read_numeric(const json_t *obj, const char *pointer,
     st = expect_size(&f, "input", at, err);
     if (st != AS_OK)
         return st;
-    st = read_float(&f, "mean", false, mean, err);
+    st = read_float(&f, "mean", false, ret->mean, err);
     if (st != AS_OK)
         return st;
-    st = read_float(&f, "scale", true, scale, err);
+    st = read_float(&f, "scale", true, ret->scale, err);
     if (st != AS_OK)
         return st;
+    if (ret->median && json_object_get(obj, "median")) {
+        st = read_float(&f, "median", false, ret->median, err);
+        if (st != AS_OK)
+            return st;
+    }
     if (missing) {
-        st = read_float(&f, "missing", false, fill, err);
+        st = read_float(&f, "missing", false, ret->fill, err);
         if (st != AS_OK)
             return st;
         st = expect_size(&f, "indicator", at + 1, err);
@@ -357,9 +375,10 @@ static as_status read_numeric_columns(const json_t *list, const char *pointer,
         json_pointer_index(pointer, next, item);
         bool text = c && c->part == DATASET_HASHED, missing = c && c->n_missing;
         const json_t *obj = json_array_get(list, next);
+        const struct learnt ret = {&p->mean[at], &p->scale[at], missing ? &p->fill[i] : NULL,
+                                   c && preprocess_column_is_complete(c) ? &p->median[i] : NULL};
         as_status st = text ? read_text_column(obj, item, c, at, err)
-                            : read_numeric(obj, item, &name, missing, at, &p->mean[at],
-                                           &p->scale[at], missing ? &p->fill[i] : NULL, err);
+                            : read_numeric(obj, item, &name, missing, at, &ret, err);
         if (st != AS_OK)
             return st;
         at += text ? c->n_parts : 1 + (size_t)missing;
@@ -437,6 +456,11 @@ static as_status read_columns(struct json_fields *f, const struct dataset_info *
         return st;
     if (!preprocess_table_is_plain(info)) {
         st = preprocess_table_alloc(info, p, err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (info->columns) {
+        st = preprocess_table_alloc_medians(info, p, err);
         if (st != AS_OK)
             return st;
     }

@@ -1,6 +1,6 @@
 /* What preprocessing learnt from the training rows, as JSON. It is stored with a model.
  *   {input, standardize, training_rows, validation_rows,
- *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?} or
+ *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?, median?} or
  *               {column, kind: "date", part, and the rest as for "numeric"} or
  *               {column, kind: "text", input, buckets} or
  *               {column, kind: "categorical", input or code, values, other, missing?}],
@@ -9,7 +9,8 @@
  * Numeric columns, dates (an item for each part) and texts come first, then categorical columns,
  * each in the order of the file. The inputs of a text begin at `input`, and mean 0 and scale 1 are
  * theirs. `input` and `indicator` are indices of inputs. For a categorical column, `other` and
- * `missing` are slots; for a numeric column, `missing` is the fill. A value that no training row
+ * `missing` are slots; for a numeric column, `missing` is the fill, and `median` that of one that
+ * lacks no value (absent in records from before 2026-11-28). A value that no training row
  * has is null. */
 #ifndef ASSAY_DATA_PREPROCESS_RECORD_H
 #define ASSAY_DATA_PREPROCESS_RECORD_H

@@ -33,10 +33,44 @@ as_status preprocess_table_alloc(const struct dataset_info *info, struct preproc
 
 /* ---- fitting ---- */
 
-static int compare_floats(const void *a, const void *b)
+/* Order v so that v[k] is the k-th value and what is before it is not larger (C. A. R. Hoare,
+ * "Find", CACM 4, 1961). Sorting would cost a large table more than the first round of its
+ * trees. */
+static void select_value(float *v, size_t n, size_t k)
 {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        float pivot = v[low + (high - low) / 2];
+        size_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i > j)
+                break;
+            float swapped = v[i];
+            v[i++] = v[j];
+            v[j] = swapped;
+            if (j == 0)
+                break;
+            j--;
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+static float largest(const float *v, size_t n)
+{
+    float most = v[0];
+    for (size_t i = 1; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    return most;
 }
 
 /* The median of the column's values in the training rows that are not missing; for an even number
@@ -52,8 +86,8 @@ static float median_of_column(const struct dataset *set, const struct preprocess
     }
     if (n == 0)
         return 0;
-    qsort(work, n, sizeof *work, compare_floats);
-    return n % 2 ? work[n / 2] : (float)(((double)work[n / 2 - 1] + (double)work[n / 2]) / 2);
+    select_value(work, n, n / 2);
+    return n % 2 ? work[n / 2] : (float)(((double)largest(work, n / 2) + (double)work[n / 2]) / 2);
 }
 
 /* Set seen[v] for each of the column's values that a training row has. */
@@ -86,6 +120,31 @@ as_status preprocess_table_fit(const struct dataset *set, const struct dataset_i
         seen += column->n_values;
     }
     return AS_OK;
+}
+
+as_status preprocess_table_alloc_medians(const struct dataset_info *info, struct preprocess *p,
+                                         struct as_err *err)
+{
+    p->median = as_calloc(info->n_features, sizeof *p->median);
+    if (!p->median)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the medians");
+    for (size_t c = 0; c < info->n_features; c++)
+        p->median[c] = NAN;
+    return AS_OK;
+}
+
+as_status preprocess_table_medians(const struct dataset *set, const struct dataset_info *info,
+                                   const struct preprocess_rows *rows, struct preprocess *p,
+                                   struct as_err *err)
+{
+    AS_AUTO(as_freep) float *work = as_calloc(rows->n_train, sizeof *work);
+    if (!work)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the medians");
+    as_status st = preprocess_table_alloc_medians(info, p, err);
+    for (size_t c = 0; st == AS_OK && c < info->n_features; c++)
+        if (preprocess_column_is_complete(&info->columns[c]))
+            p->median[c] = median_of_column(set, rows, c, work);
+    return st;
 }
 
 /* ---- encoding a row ---- */

@@ -31,6 +31,24 @@ AS_MUST_CHECK as_status preprocess_table_fit(const struct dataset *set,
                                              const struct preprocess_rows *rows,
                                              struct preprocess *p, struct as_err *err);
 
+/* A column of numbers or dates that lacks none: a number that is missing in a row to predict
+ * becomes its median. The parts of a date but the days are 0 where it is missing, and need none. */
+static inline bool preprocess_column_is_complete(const struct dataset_column *c)
+{
+    return !c->categorical && c->n_missing == 0 &&
+           (c->part == DATASET_CELL || c->part == DATASET_DAYS);
+}
+
+/* Set p->median of a table whose columns have names. AS_E_NOMEM; p->median may then be set. */
+AS_MUST_CHECK as_status preprocess_table_medians(const struct dataset *set,
+                                                 const struct dataset_info *info,
+                                                 const struct preprocess_rows *rows,
+                                                 struct preprocess *p, struct as_err *err);
+
+/* p->median with no column known. AS_E_NOMEM. */
+AS_MUST_CHECK as_status preprocess_table_alloc_medians(const struct dataset_info *info,
+                                                       struct preprocess *p, struct as_err *err);
+
 /* Write the numeric inputs of a row to x [dataset_numeric_inputs()]: values, with missing ones
  * filled, and indicators. They are not standardised. */
 void preprocess_table_numbers(const struct preprocess_table *t, const float *row, float *x);

@@ -16,8 +16,8 @@ struct onnx_inputs {
     const char *pixels;   /* images: float [rows, height, width, channels] */
     const char *tokens;   /* text: int64 [rows, context] */
     const char *check;    /* float [rows, 1]: 0, or NaN if the row has a number that predicting
-                          * refuses: infinite, or missing in a column that had no missing number in
-                          * the data set. NULL: no row can have one */
+                          * refuses or fills: infinite, or missing in a column that had no missing
+                          * number in the data set. NULL: no row can have one */
 };
 
 /* Declare the inputs, before anything else of the graph.

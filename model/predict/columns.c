@@ -4,6 +4,7 @@
 
 #include "data/column.h"
 #include "data/csv_table.h"
+#include "data/preprocess/table.h"
 #include "data/target.h"
 #include "model/predict/predictor_priv.h"
 
@@ -28,10 +29,30 @@ static as_status fail_missing(const struct dataset_column *c, struct as_err *err
                    c && c->part != DATASET_CELL ? "date" : "number");
 }
 
-/* May a cell of the column be missing? A missing text has no words. */
-static bool may_miss(const struct dataset_column *c)
+float predictor_median(const struct predictor *p, size_t column)
 {
-    return c && (c->categorical || c->n_missing > 0 || c->part == DATASET_HASHED);
+    float median = NAN; /* that of the first members stands for all */
+    for (size_t e = p->n_encodings; e-- > 0;) {
+        const float *known = p->encodings[e].fit->median;
+        if (!known || isnan(known[column]))
+            return NAN;
+        median = known[column];
+    }
+    return median;
+}
+
+/* May a cell of the column be missing? A missing text has no words. */
+static bool may_miss(const struct predictor *p, size_t column)
+{
+    const struct dataset_column *c = column_of(p, column);
+    return c && (c->categorical || c->n_missing > 0 || c->part == DATASET_HASHED ||
+                 !isnan(predictor_median(p, column)));
+}
+
+bool predictor_is_imputed(const struct predictor *p, size_t column, float value)
+{
+    const struct dataset_column *c = column_of(p, column);
+    return isnan(value) && c && preprocess_column_is_complete(c);
 }
 
 /* Put the column's name before an error. */
@@ -56,8 +77,8 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
     if (numeric && c && cell.kind != CSV_NUMBER &&
         dataset_names_match(&p->info->options.numeric, c->name))
         column_cell_as_number(&cell);
-    as_status st =
-        cell.missing && !may_miss(c) ? fail_missing(c, err) : column_values_of(c, &cell, ret, err);
+    as_status st = cell.missing && !may_miss(p, column) ? fail_missing(c, err)
+                                                        : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);
 }
 
@@ -113,7 +134,7 @@ as_status predictor_check(const struct predictor *p, size_t column, float value,
     if (c && c->categorical)
         st = check_category(c, value, err);
     else if (isnan(value))
-        st = c && c->n_missing > 0 ? AS_OK : fail_missing(c, err);
+        st = may_miss(p, column) ? AS_OK : fail_missing(c, err);
     else
         st = target_check_float((double)value, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

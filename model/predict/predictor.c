@@ -208,6 +208,8 @@ static as_status encode(const struct predictor *p, struct predict_encoding *e, c
     if (!e->set.x)
         return as_fail_nomem(err);
     memcpy(e->set.x, raw, n * sizeof *raw);
+    if (p->has_gaps)
+        preprocess_complete(e->fit, p->info, e->set.x, rows);
     return preprocess_apply(e->fit, p->info, &e->set, &e->codes, err);
 }
 
@@ -262,10 +264,11 @@ static as_status run_pass(struct predictor *p, const float *raw, size_t rows, fl
     return AS_OK;
 }
 
-static as_status check_rows(const struct predictor *p, const float *raw, size_t rows,
-                            struct as_err *err)
+/* Sets has_gaps. */
+static as_status check_rows(struct predictor *p, const float *raw, size_t rows, struct as_err *err)
 {
     size_t n = p->info->n_features;
+    p->has_gaps = false;
     for (size_t r = 0; r < rows; r++, raw += n)
         for (size_t c = 0; c < n; c++) {
             if (isfinite(raw[c]) && !p->categorical[c]) /* most values: nothing to look up */
@@ -273,6 +276,7 @@ static as_status check_rows(const struct predictor *p, const float *raw, size_t 
             as_status st = predictor_check(p, c, raw[c], err);
             if (st != AS_OK)
                 return as_err_prefix(err, st, "row %zu", r);
+            p->has_gaps = p->has_gaps || isnan(raw[c]);
         }
     return AS_OK;
 }

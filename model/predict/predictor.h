@@ -60,14 +60,21 @@ const char *predictor_column(const struct predictor *p, size_t column, char *buf
  *   column  the first feature of a column of the file
  *   ret     [dataset_column_width()]: one number, of dates and texts several
  * AS_E_INVAL: no number or one that is not finite in a column of numbers, no date in one of dates;
- * a missing number or date in a column that had none in the data set. The message has the column,
- * what was found and what was expected. */
+ * a missing number or date in a column that had none in the data set, if the model is from before
+ * 2026-11-28 or its columns have no names. The message has the column, what was found and what was
+ * expected. */
 AS_MUST_CHECK as_status predictor_cell(const struct predictor *p, size_t column, const char *text,
                                        size_t len, float *ret, struct as_err *err);
 
 /* Does the model take this value as "another one": a category that is not among those that training
  * saw, or a missing one in a column that had none? */
 bool predictor_is_unknown(const struct predictor *p, size_t column, float value);
+
+/* Is this a number that is missing in a column which had none in the data set? What the members
+ * learnt as the column's median stands for it. */
+bool predictor_is_imputed(const struct predictor *p, size_t column, float value);
+/* That median, of the first of them; NaN: of no such column, or not known. */
+float predictor_median(const struct predictor *p, size_t column);
 
 /* May a row have this value here? AS_E_INVAL as for predictor_cell(); also for a category that is
  * no whole number from 0 to n_values + 1. */

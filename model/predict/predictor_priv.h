@@ -32,6 +32,7 @@ struct predictor {
     float *raw, *part; /* by a column: rows of an input [max_rows, n_features], and what it predicts
                         * [max_rows, n_outputs] */
     bool *categorical; /* [columns] */
+    bool has_gaps;     /* the rows of this call have missing numbers */
     size_t *first_value; /* tables with columns: [columns], in `known` */
     bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };

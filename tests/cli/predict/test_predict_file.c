@@ -111,6 +111,26 @@ START_TEST(columns_by_name)
 }
 END_TEST
 
+START_TEST(numbers_that_training_never_lacked)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    AS_AUTO(str_done) struct str b = {0};
+    train_table(0);
+    write_text("gaps.csv", "size,weight,colour\n0.5,,red\n,80,blue\n0.25,NA,green\n");
+    ck_ok(predict("gaps.csv", "gaps.out", (struct predict_opts){0}, &s), err);
+    ck_assert_uint_eq(s.n_columns, 3);
+    ck_assert(s.imputed[0] == 0 && s.imputed[1] == 2 && s.imputed[2] == 0);
+    str_printf(&b, "size,weight,colour\n0.5,%.9g,red\n,80,blue\n0.25,%.9g,green\n",
+               (double)s.medians[1], (double)s.medians[1]);
+    write_text("filled.csv", str_cstr(&b));
+    ck_ok(predict("filled.csv", "filled.out", (struct predict_opts){0}, &s), err);
+    ck_assert_uint_eq(s.imputed[1], 0);
+    same_files("gaps.out", "filled.out");
+    ck_fails(predict("gaps.csv", "o", (struct predict_opts){.strict = true}, &s), AS_E_INVAL, err,
+             "line 2: column 'weight': the value is missing");
+}
+END_TEST
+
 START_TEST(other_dialects)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
@@ -228,7 +248,6 @@ START_TEST(faults_have_their_place)
     refuses("size,weight,size,colour\n1,2,3,red\n", "2 columns are named 'size'");
     refuses("size,weight,colour\n1,2,red\n1,heavy,red\n",
             "line 3: column 'weight': found 'heavy', expected a number");
-    refuses("size,weight,colour\n1,,red\n", "line 2: column 'weight': the value is missing");
     refuses("size,weight,colour\n1,1e39,red\n", "line 2: column 'weight': found 1e+39");
     refuses("size,weight,colour\n\n1,2,red\n1,2\n", "line 4 has 2 cells, expected 3");
     refuses("size,weight,colour\n1,2,\"red\n", "not closed");
@@ -519,6 +538,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("predict_file");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, columns_by_name);
+    tcase_add_test(t, numbers_that_training_never_lacked);
     tcase_add_test(t, other_dialects);
     tcase_add_test(t, packed_tables);
     tcase_add_test(t, numbers_and_arrays);

@@ -250,7 +250,8 @@ START_TEST(cells)
     ck_assert_float_eq(v, 1.5f);
     ck_ok(cell(p, 0, "N/A", &v), err); /* `size` is missing in some rows, `weight` in none */
     ck_assert(isnan(v));
-    ck_fails(cell(p, 1, "", &v), AS_E_INVAL, err, "column 'weight': the value is missing");
+    ck_ok(cell(p, 1, "", &v), err);
+    ck_assert(isnan(v) && predictor_is_imputed(p, 1, v) && !predictor_is_imputed(p, 0, v));
     ck_fails(cell(p, 1, "heavy", &v), AS_E_INVAL, err,
              "'weight': found 'heavy', expected a number");
     ck_fails(cell(p, 1, "1e39", &v), AS_E_INVAL, err, "too large for float32");
@@ -265,8 +266,14 @@ START_TEST(cells)
     ck_assert(predictor_is_unknown(p, 2, v)); /* the column has none missing */
     ck_assert(!predictor_is_unknown(p, 0, NAN));
     float out[2];
-    ck_fails(predictor_run(p, (float[]){1, 2, 0, 1, NAN, 0}, 2, out, &err), AS_E_INVAL, err,
-             "row 1: column 'weight': the value is missing");
+    /* the median of the column stands for a number that no row of the training data lacks */
+    float median = predictor_median(p, 1), filled[2];
+    ck_assert(!isnan(median) && isnan(predictor_median(p, 0)));
+    ck_ok(predictor_run(p, (float[]){1, median, 0}, 1, filled, &err), err);
+    ck_ok(predictor_run(p, (float[]){1, NAN, 0}, 1, out, &err), err);
+    ck_assert_mem_eq(out, filled, sizeof out);
+    ck_ok(predictor_run(p, (float[]){1, median + 9, 0}, 1, filled, &err), err);
+    ck_assert_mem_ne(out, filled, sizeof out);
     ck_fails(predictor_run(p, (float[]){1, 2, 5}, 1, out, &err), AS_E_INVAL, err,
              "found 5, expected the index of a category, 0 to 4");
     ck_fails(predictor_run(p, (float[]){INFINITY, 2, 0}, 1, out, &err), AS_E_INVAL, err, "'size'");
