@@ -18,11 +18,11 @@
 
 #include "api/http/http_tls.h"
 #include "api/http/listen.h"
-#include "api/http/notify.h"
 #include "api/client/client.h"
 #include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/opt.h"
 #include "base/str.h"
 #include "serve/options/serve_options.h"

@@ -388,7 +388,7 @@ static as_status faults_decode(struct json_fields *f, struct arena *a, const cha
 }
 
 #define WALLS_MAX 32
-#define WALL_CHARS "abcdefghijklmnopqrstuvwxyz_"
+#define WALL_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* *ret is the list as JSON in the arena, or NULL if the field is absent. A later runner may know
  * words that this server does not. */
@@ -407,8 +407,8 @@ static as_status walls_decode(struct json_fields *f, struct arena *a, const char
         const char *word = json_string_value(json_array_get(list, i));
         size_t len = word ? strlen(word) : 0;
         json_pointer_index("/walls", i, pointer);
-        if (len < 1 || len > 40 || strspn(word, WALL_CHARS) != len)
-            return as_fail_at(err, AS_E_INVAL, pointer, "expected a word of [a-z_]{1,40}");
+        if (len < 1 || len > 40 || word[0] < 'a' || strspn(word, WALL_CHARS) != len)
+            return as_fail_at(err, AS_E_INVAL, pointer, "expected [a-z][a-z0-9_]*, at most 40 characters");
     }
     AS_AUTO(as_freep) char *text = json_format(list);
     *ret = text ? arena_strdup(a, text) : NULL;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -99,15 +100,27 @@ as_status attempt_token_make(struct attempt_key *k, const struct attempt_name *n
     return AS_OK;
 }
 
+/* The numbers of a text such as "7.0.1_…". False: it has no three. */
+static bool parse_numbers(const char *text, int64_t ret[3])
+{
+    for (int i = 0; i < 3; i++) {
+        char *end = NULL;
+        ret[i] = strtoll(text, &end, 10);
+        if (end == text || *end != (i < 2 ? '.' : '_'))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
 /* Each attempt has one spelling: the text is made again from the numbers and compared. */
 static bool parse_name(const char *text, struct attempt_name *ret, const char **ret_mac)
 {
-    struct attempt_name x;
+    int64_t v[3];
     char again[TOKEN_TEXT_SIZE];
-    if (!as_starts_with(text, PREFIX) ||
-        sscanf(text + strlen(PREFIX), "%" SCNd64 ".%" SCNd64 ".%" SCNd64, &x.sweep_key, &x.number,
-               &x.attempt) != 3)
+    if (!as_starts_with(text, PREFIX) || !parse_numbers(text + strlen(PREFIX), v))
         return false;
+    const struct attempt_name x = {v[0], v[1], v[2]};
     format_name(&x, again);
     size_t len = strlen(again);
     if (strncmp(text, again, len) != 0 || text[len] != '_' || x.sweep_key < 1 || x.number < 0 ||

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
@@ -47,6 +48,8 @@ struct loop {
     bool draining, forced;
     int64_t draining_since_ns;
     int64_t idle_since_ns;
+    int64_t watchdog_ns,
+        watchdog_due_ns;        /* the service manager hears of this loop; 0: it does not */
     int64_t childless_since_ns; /* while draining; 0: some child runs */
     char buf[OUTPUT_BYTES];
 };
@@ -360,6 +363,7 @@ static void start_drain(struct loop *l, const char *why)
 {
     struct agent *a = l->agent;
     log_write(LOG_INFO, "leaving", "why=\"%s\" trials=%zu", why, l->n);
+    notify_send("STOPPING=1");
     l->draining = true;
     l->draining_since_ns = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
@@ -506,6 +510,8 @@ static size_t look_at_groups(struct loop *l)
 static int poll_ms(const struct loop *l, int64_t now)
 {
     int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
+    if (l->watchdog_ns > 0 && l->watchdog_due_ns < until)
+        until = l->watchdog_due_ns;
     for (size_t i = 0; i < l->n; i++)
         if ((l->attempts[i]->process.pid || l->attempts[i]->process.joined) &&
             stopping_next_ns(&l->attempts[i]->process.stopping) < until)
@@ -590,10 +596,22 @@ static bool is_over(const struct loop *l)
     return over;
 }
 
+/* Tell the service manager that this loop goes round. */
+static void beat_watchdog(struct loop *l)
+{
+    int64_t now = clock_mono_ns();
+    if (l->watchdog_ns == 0 || now < l->watchdog_due_ns)
+        return;
+    notify_send("WATCHDOG=1");
+    l->watchdog_due_ns = now + l->watchdog_ns;
+}
+
 void supervise(struct agent *a, int signal_fd)
 {
-    struct loop l = {.agent = a, .signal_fd = signal_fd};
+    struct loop l = {.agent = a, .signal_fd = signal_fd, .watchdog_ns = notify_watchdog_ns()};
+    notify_send("READY=1"); /* also while the server cannot be reached: it waits for that */
     while (!is_over(&l)) {
+        beat_watchdog(&l);
         copy_lists(&l);
         take_signals(&l);
         reap_children(&l);

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +130,46 @@ START_TEST(the_second_runner_waits_for_the_first)
 }
 END_TEST
 
+/* The next message to the service manager. */
+static const char *heard(int fd)
+{
+    static char text[100];
+    ssize_t n = recv(fd, text, sizeof text - 1, 0);
+    ck_assert_msg(n > 0, "nothing was said");
+    text[n] = '\0';
+    return text;
+}
+
+/* It reports to systemd, also while its server is away, and as long as its main loop goes round. */
+START_TEST(the_service_manager_hears_of_it)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/notify", fx.dir);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    (void)setenv("NOTIFY_SOCKET", at.sun_path, 1);
+    (void)setenv("WATCHDOG_USEC", "100000", 1);
+    LOCKED(fx.down = true);
+    start_runner(NULL, NULL);
+    ck_assert_str_eq(heard(fd), "READY=1");
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(heard(fd), "WATCHDOG=1");
+    LOCKED(fx.down = false);
+    AWAIT(fx.registrations == 1);
+    ck_assert_int_eq(kill(fx.runner, SIGTERM), 0);
+    const char *said_last = heard(fd);
+    while (strcmp(said_last, "WATCHDOG=1") == 0)
+        said_last = heard(fd);
+    ck_assert_str_eq(said_last, "STOPPING=1");
+    int status = await_end(fx.runner);
+    fx.runner = 0;
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(fd);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("agent_leaving");
@@ -135,6 +177,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_set_timeout(t, PATIENCE_MS / 1000.0 * 2);
     tcase_add_test(t, a_trial_is_handed_back_before_the_time_ends);
+    tcase_add_test(t, the_service_manager_hears_of_it);
     tcase_add_test(t, the_end_of_the_job_is_that_of_the_runner);
     tcase_add_loop_test(t, a_signal_of_the_batch_system_is_as_sigterm, 0, 2);
     tcase_add_test(t, two_signals_at_once_are_one);

@@ -1,4 +1,4 @@
-#include "api/http/notify.h"
+#include "base/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/str.h"
 
 void notify_send(const char *message)
 {
@@ -23,4 +25,15 @@ void notify_send(const char *message)
     (void)sendto(fd, message, strlen(message), MSG_NOSIGNAL, (const struct sockaddr *)&sa,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
     (void)close(fd);
+}
+
+int64_t notify_watchdog_ns(void)
+{
+    const char *time = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    int64_t us = 0, who = 0;
+    if (!time || as_parse_i64(time, &us, NULL) < 0 || us <= 0 || us > INT64_MAX / 1000)
+        return 0;
+    if (pid && (as_parse_i64(pid, &who, NULL) < 0 || who != getpid()))
+        return 0;
+    return us * 1000 / 2;
 }
