@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressMatches, DIST, leave, matches, openBrowser, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
+import { addressMatches, DIST, leave, matches, openBrowser, rowsOf, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
 import { checker } from "./schema.mjs";
 import { viewsOf } from "./views.mjs";
@@ -321,6 +321,9 @@ const steps = {
     await dialog.getByRole("button", { name: "Change tags" }).click();
     await dialog.waitFor({ state: "detached" });
     assert.deepEqual(fixture.requests.filter((r) => r.path.endsWith("/tags")).at(-1).body, { numbers: [3, 4, 5], add: ["odd", "later"], remove: [] });
+    await visit("#/sweeps/twin-1?filter=tags+has+%27odd%27");
+    await shows(page, "those with the tag", () => rowsOf(page, "Trials"), 3);
+    await matches(page, "the column", text(region("Trials")), /Tags[^]*odd, later/);
     await visit("#/sweeps/twin-1/trials/4");
     await shows(page, "tags", () => page.getByRole("list", { name: "Tags", exact: true }).getByRole("listitem").allInnerTexts(), ["odd", "later"]);
   },
@@ -387,7 +390,15 @@ const steps = {
     await leave(page, () => page.getByRole("link", { name: "people" }).click());
     await shows(page, "columns", attribute(region("Columns"), "data-columns"), "4");
     await matches(page, "what is missing", text(region("Columns")), /categorical\s*25\.0 %/);
+    await shows(page, "who uses it", attribute(region("Used by"), "data-sweeps"), "0");
+    await page.getByRole("button", { name: "First rows of table" }).click();
+    await matches(page, "its first rows", text(page.getByRole("dialog")), /b, c[^]*40 rows/);
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     assert.equal(await page.evaluate(() => window.pwned), undefined);
+    const users = [...fixture.sweeps.values()].filter((s) => s.base.document.trial?.train?.dataset === "digits").length;
+    assert.ok(users > 0);
+    await visit("#/data/digits");
+    await shows(page, "who uses it", attribute(region("Used by"), "data-sweeps"), String(users));
     await visit("#/data/nope");
     browser.expect(/status of 404/);
     await heading("There is no data set nope").waitFor();

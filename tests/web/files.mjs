@@ -44,7 +44,7 @@ export function invented(nasty) {
     "empty.txt": "",
   };
   const output = { "attempt-2/output.log": `${nasty}\n${lines.join("\n")}\nthe end\n` };
-  const blobs = new Map();
+  const blobs = new Map([["ab".repeat(32), Buffer.from(`age,kind,income\n${Array.from({ length: 40 }, (_, i) => `${20 + i},"${i % 2 ? "a" : "b, c"}",<=50K`).join("\n")}\n`)]]);
   const listed = (files) => Object.entries(files).map(([path, text]) => {
     const bytes = Buffer.from(text);
     const sha256 = createHash("sha256").update(bytes).digest("hex");

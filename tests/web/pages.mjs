@@ -484,7 +484,7 @@ try {
     await matches(page, "the line that was found", text(dialog.locator("mark")), /^needle$/);
     await dialog.getByRole("button", { name: "Close" }).click();
     for (const [name, wanted] of [["confusion.png", /64 × 64 pixels/], ["bomb.png", /too many pixels/], ["evil.svg", /<script>window\.pwned=1/], ["evil.html", /<!doctype html>/], ["rows.csv", /The first 200 rows/], ["notes.json", /"layers": \[/], ["weights.bin", /neither text nor an image/], ["empty.txt", /0 lines/]]) {
-      await page.getByRole("button", { name: `Preview ${name}` }).click();
+      await page.getByRole("button", { name: `View ${name}` }).click();
       await matches(page, name, text(dialog), wanted);
       await dialog.getByRole("button", { name: "Close" }).click();
       await until(page, "the dialog", () => dialog.count(), (n) => n === 0);
@@ -845,7 +845,7 @@ try {
     "a preview": async () => {
       await visit("#/runners");
       await openTrial("digits-mlp", 17);
-      await page.getByRole("button", { name: "Preview rows.csv" }).click();
+      await page.getByRole("button", { name: "View rows.csv" }).click();
       await matches(page, "the rows", text(page.getByRole("dialog")), /The first 200 rows/);
     },
     runners: async () => {

@@ -57,12 +57,26 @@ const views = {
   slices: panel("Parameters of all trials", "data-marked", is("3"), "?explore=slices&picked=3-5"),
   contour: panel("Parameters of all trials", "data-drawn", is("30"), "?explore=contour"),
   timeline: panel("Timeline", "data-runs", is("30")),
+  remarks: {
+    open: async () => {
+      await visit("#/sweeps/twin-2");
+      await loaded("twin-2");
+      await region("Remarks").getByRole("button", { name: "Edit tags and remarks" }).click();
+      await region("Remarks").getByLabel("Tags, with commas between them").fill("baseline, wide");
+      await region("Remarks").getByLabel("Remarks Markdown").fill("# Why\n**Wide** nets were *slow*.\n\n- one\n- two\n");
+      await region("Remarks").getByRole("button", { name: "Save" }).click();
+      await region("Remarks").getByRole("heading", { name: "Why" }).waitFor();
+    },
+    place: () => region("Remarks").evaluate((r) => r.scrollIntoView({ block: "start" })),
+  },
   trials: panel("All trials", "aria-label", is("All trials")),
   trial: view(() => open.openTrial("digits-mlp", 17)),
   "sweeps side by side": view(async () => { await visit("#/compare?sweeps=twin-1,twin-2,twin-3,digits-mlp"); await shows(page, "groups", attribute(region("Best so far"), "data-groups"), "2"); }),
   "trials side by side": view(async () => { await visit("#/compare/trials?of=twin-1:3-6"); await shows(page, "curves", attribute(region("Curves"), "data-curves"), "4"); }),
   "new sweep": view(async () => { await visit("#/new?from=twin-1"); await region("Preview").waitFor(); }),
   "data set": view(async () => { await visit("#/data/people"); await region("Columns").waitFor(); }),
+  "data sets": view(async () => { await visit("#/data"); await page.getByRole("link", { name: "people" }).waitFor(); }),
+  runners: view(async () => { await visit("#/runners"); await shows(page, "rows", () => rowsOf(page, "Runners"), 2); }),
   models: view(async () => { await visit("#/models"); await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size); }),
 };
 

@@ -19,9 +19,14 @@ export const theme = signal<Theme>(stored());
 /** The theme that is shown now; canvases are drawn again when it changes. */
 export const shown = signal<"light" | "dark">("light");
 
+/** Colours of the theme that is shown: to ask for one takes as long as to draw a hundred points. */
+const known = new Map<string, string>();
+
 function apply(): void {
-  shown.value = theme.value === "auto" ? (system.matches ? "dark" : "light") : theme.value;
-  document.documentElement.dataset.theme = shown.value;
+  const now = theme.value === "auto" ? (system.matches ? "dark" : "light") : theme.value;
+  document.documentElement.dataset.theme = now;
+  known.clear();
+  shown.value = now; // whoever draws anew then finds its colours
 }
 
 export function startTheme(): void {
@@ -39,4 +44,8 @@ export function nextTheme(): void {
 }
 
 /** The value of a custom property of the style sheet, such as colour("--accent"). */
-export const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export function colour(name: string): string {
+  const found = known.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  if (found !== "") known.set(name, found); // else the style sheet is not there yet
+  return found;
+}

@@ -66,20 +66,22 @@ export function parseTable(buffer: ArrayBuffer): Part {
   const columns: Column[] = [];
   let number: Uint32Array | null = null;
   for (const d of header.columns) {
-    if (d.name === "number") number = Uint32Array.from(arrayOf(buffer, d, header.rows));
+    if (d.name === "number") number = new Uint32Array(arrayOf(buffer, d, header.rows));
     else columns.push(columnOf(buffer, d, header.rows));
   }
   need(number !== null, "it has no column 'number'");
   return { version: String(header.version), whole: header.whole, number, columns };
 }
 
+/** Half a value at a time: every browser's machine is little-endian, as the file is. */
 function fromPlanes(planes: Uint8Array, rows: number): Float64Array {
-  const bytes = new Uint8Array(rows * 8);
-  for (let plane = 0; plane < 8; plane++) {
-    const from = plane * rows;
-    for (let i = 0, to = plane; i < rows; i++, to += 8) bytes[to] = planes[from + i]!;
+  const halves = new Uint32Array(rows * 2);
+  const plane = (i: number) => planes.subarray(i * rows, (i + 1) * rows);
+  for (let half = 0; half < 2; half++) {
+    const [a, b, c, d] = [plane(4 * half), plane(4 * half + 1), plane(4 * half + 2), plane(4 * half + 3)];
+    for (let i = 0, to = half; i < rows; i++, to += 2) halves[to] = a[i]! | (b[i]! << 8) | (c[i]! << 16) | (d[i]! << 24);
   }
-  return new Float64Array(bytes.buffer);
+  return new Float64Array(halves.buffer);
 }
 
 function arrayOf(buffer: ArrayBuffer, d: Described, rows: number): Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array {
@@ -94,10 +96,15 @@ function arrayOf(buffer: ArrayBuffer, d: Described, rows: number): Float64Array 
 
 function columnOf(buffer: ArrayBuffer, d: Described, rows: number): Column {
   const raw = arrayOf(buffer, d, rows);
-  if (d.type !== "dict") return { name: d.name, kind: "number", values: raw instanceof Float64Array ? raw : Float64Array.from(raw) };
+  if (d.type !== "dict") return { name: d.name, kind: "number", values: raw instanceof Float64Array ? raw : new Float64Array(raw) };
   const words = d.words ?? [];
   const none = d.width === 2 ? 0xffff : MISSING;
-  const values = raw instanceof Uint32Array ? raw : Uint32Array.from(raw, (index) => (index === none ? MISSING : index));
-  for (const index of values) need(index === MISSING || index < words.length, `column '${d.name}' has the word ${index} of ${words.length}`);
+  const values = raw instanceof Uint32Array ? raw : new Uint32Array(raw);
+  for (let i = 0; i < rows; i++) {
+    const index = values[i]!;
+    if (index < words.length) continue;
+    need(index === none || index === MISSING, `column '${d.name}' has the word ${index} of ${words.length}`);
+    values[i] = MISSING;
+  }
   return { name: d.name, kind: "words", values, words };
 }

@@ -17,6 +17,8 @@ export interface NumberColumn {
   readonly name: string;
   readonly kind: "number";
   readonly values: Float64Array;
+  /** Whether some trial has had a value above zero; undefined: not known. */
+  readonly isPositive?: boolean;
 }
 
 export interface WordColumn {
@@ -90,6 +92,7 @@ type Values = Float64Array | Uint32Array;
 interface Held {
   name: string;
   kind: Column["kind"];
+  isPositive: boolean;
   values: Values; // as long as the store's room
   words: string[];
   index: Map<string, number>; // of the words
@@ -101,6 +104,9 @@ export class Store {
   n = 0;
   #room = LEAST_ROOM;
   #number: Uint32Array = new Uint32Array(LEAST_ROOM);
+  /** The numbers as a column; of its values the first #wideN are right. */
+  #wide: Float64Array = new Float64Array(LEAST_ROOM);
+  #wideN = 0;
   #held = new Map<string, Held>();
 
   constructor() {
@@ -114,10 +120,19 @@ export class Store {
     const columns = new Map<string, Column>();
     for (const h of this.#held.values()) {
       const values = h.values.subarray(0, n);
-      columns.set(h.name, h.kind === "number" ? { name: h.name, kind: "number", values: values as Float64Array } : { name: h.name, kind: "words", values: values as Uint32Array, words: h.words });
+      columns.set(h.name, h.kind === "number" ? { name: h.name, kind: "number", values: values as Float64Array, isPositive: h.isPositive } : { name: h.name, kind: "words", values: values as Uint32Array, words: h.words });
     }
-    columns.set("number", { name: "number", kind: "number", values: new Float64Array(number) });
+    columns.set("number", { name: "number", kind: "number", values: this.#numbers() });
     return { n, version, number, state: columns.get("state") as WordColumn, columns, column: (name) => columns.get(name) ?? (name === DURATION ? durationOf(columns, n) : undefined), rowOf: (wanted) => Math.max(-1, search(number, n, wanted)) };
+  }
+
+  #numbers(): Float64Array {
+    if (this.#wide.length < this.n) {
+      this.#wide = new Float64Array(this.#room);
+      this.#wideN = 0;
+    }
+    for (; this.#wideN < this.n; this.#wideN++) this.#wide[this.#wideN] = this.#number[this.#wideN]!;
+    return this.#wide.subarray(0, this.n);
   }
 
   /** Take the rows of an answer of the server: all rows, or those that changed. A column that the
@@ -148,13 +163,14 @@ export class Store {
 
   #replace(part: Part): void {
     this.n = part.number.length;
+    this.#wideN = 0;
     this.#room = Math.max(LEAST_ROOM, this.n);
     this.#number = part.number.length === this.#room ? part.number : extended(part.number, this.#room, 0);
     this.#held = new Map();
     for (const c of part.columns) {
       const words = c.kind === "words" ? [...c.words] : [];
       const values = c.values.length === this.#room ? c.values : extended(c.values, this.#room, nothingOf(c.kind));
-      this.#held.set(c.name, { name: c.name, kind: c.kind, values, words, index: new Map(words.map((w, i) => [w, i])) });
+      this.#held.set(c.name, { name: c.name, kind: c.kind, isPositive: c.kind === "number" && c.values.some((v) => v > 0), values, words, index: new Map(words.map((w, i) => [w, i])) });
     }
     if (!this.#held.has("state")) this.#add("state", "words");
   }
@@ -169,7 +185,10 @@ export class Store {
       }
       if (held === undefined || held.kind !== c.kind) held = this.#add(c.name, c.kind);
       if (c.kind === "number") {
-        for (let i = 0; i < rows.length; i++) held.values[rows[i]!] = c.values[i]!;
+        for (let i = 0; i < rows.length; i++) {
+          held.values[rows[i]!] = c.values[i]!;
+          held.isPositive ||= c.values[i]! > 0;
+        }
         continue;
       }
       const to = c.words.map((word) => indexOf(held, word));
@@ -191,6 +210,7 @@ export class Store {
     const before = this.n;
     this.#reserve(before + fresh.length);
     this.n = before + fresh.length;
+    if (before > 0 && fresh[0]! < this.#number[before - 1]!) this.#wideN = 0; // rows move
     const all: Values[] = [this.#number, ...[...this.#held.values()].map((h) => h.values)];
     // From the end: rows after a new one move towards the end.
     let [from, next] = [before - 1, fresh.length - 1];
@@ -214,7 +234,7 @@ export class Store {
 
   #add(name: string, kind: Column["kind"]): Held {
     const values = kind === "number" ? new Float64Array(this.#room).fill(NaN) : new Uint32Array(this.#room).fill(MISSING);
-    const held: Held = { name, kind, values, words: [], index: new Map() };
+    const held: Held = { name, kind, isPositive: false, values, words: [], index: new Map() };
     this.#held.set(name, held);
     return held;
   }

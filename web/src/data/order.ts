@@ -20,14 +20,13 @@ function keysOf(c: Column, rows: Uint32Array, descending: boolean): [Uint32Array
     const ranks = ranksOf(c.words);
     for (let i = 0; i < rows.length; i++) high[i] = ranks[c.values[rows[i]!]!]!;
   } else {
-    const one = new Float64Array(1);
-    const [a, b] = [new Uint32Array(one.buffer, 0, 1), new Uint32Array(one.buffer, 4, 1)]; // little-endian, as every browser's machine
+    const halves = new Uint32Array(c.values.buffer, c.values.byteOffset, 2 * c.values.length); // little-endian, as every browser's machine
     for (let i = 0; i < rows.length; i++) {
-      one[0] = c.values[rows[i]!]! + 0; // -0 is 0
-      // Of a negative number all bits are turned over, of another one the sign.
-      const negative = b[0]! >>> 31 === 1;
-      low[i] = negative ? ~a[0]! : a[0]!;
-      high[i] = negative ? ~b[0]! : b[0]! ^ 0x80000000;
+      const [a, b] = [halves[2 * rows[i]!]!, halves[2 * rows[i]! + 1]!];
+      // Of a negative number all bits are turned over, of another one the sign; -0 is 0.
+      const negative = b >>> 31 === 1 && (a !== 0 || b !== 0x80000000);
+      low[i] = negative ? ~a : a;
+      high[i] = negative ? ~b : b | 0x80000000;
     }
   }
   if (descending) for (let i = 0; i < rows.length; i++) [low[i], high[i]] = [~low[i]!, ~high[i]!];
@@ -55,6 +54,20 @@ function pass(order: Uint32Array, keys: Uint32Array, shift: number): Uint32Array
   return next;
 }
 
+/** The rows that have a value, and those that have none. */
+function parted(all: Uint32Array, column: Column): { with_: Uint32Array; without: Uint32Array } {
+  const [with_, without] = [new Uint32Array(all.length), new Uint32Array(all.length)];
+  let [n, m] = [0, 0];
+  const { values } = column;
+  const words = column.kind === "words";
+  for (let i = 0; i < all.length; i++) {
+    const v = values[all[i]!]!;
+    if (words ? v === MISSING : v !== v) without[m++] = all[i]!; // NaN is no number, not even itself
+    else with_[n++] = all[i]!;
+  }
+  return { with_: with_.subarray(0, n), without: without.subarray(0, m) };
+}
+
 /** The rows (those that `shown` has, or all n) in the order of a column; without one, of their
  * numbers. */
 export function orderRows(n: number, shown: Uint8Array | null, column: Column | undefined, descending: boolean): Uint32Array {
@@ -63,10 +76,10 @@ export function orderRows(n: number, shown: Uint8Array | null, column: Column | 
   for (let i = 0; i < n; i++) if (shown === null || shown[i] === 1) rows[kept++] = i;
   const all = rows.subarray(0, kept);
   if (column === undefined) return descending ? all.slice().reverse() : all.slice();
-  const has = (row: number) => (column.kind === "number" ? !Number.isNaN(column.values[row]) : (column.values[row] ?? MISSING) !== MISSING);
-  const [with_, without] = [all.filter(has), all.filter((row) => !has(row))];
+  const { with_, without } = parted(all, column);
   const [low, high] = keysOf(column, with_, descending);
-  let order = Uint32Array.from({ length: with_.length }, (_, i) => i);
+  let order = new Uint32Array(with_.length);
+  for (let i = 0; i < order.length; i++) order[i] = i;
   for (const [keys, shift] of [[low, 0], [low, 16], [high, 0], [high, 16]] as const) order = pass(order, keys, shift) as Uint32Array<ArrayBuffer>;
   const sorted = new Uint32Array(kept);
   for (let i = 0; i < order.length; i++) sorted[i] = with_[order[i]!]!;

@@ -15,7 +15,7 @@ export class Refresher {
   readonly missing = signal(false);
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #stop = new AbortController();
-  readonly #interval: number;
+  #interval: number;
   #wanted = false;
   #running = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -26,6 +26,11 @@ export class Refresher {
     this.#work = work;
     this.#interval = interval;
     document.addEventListener("visibilitychange", () => this.#plan(), { signal: this.#stop.signal });
+  }
+
+  /** From now on loads are at least so far apart. */
+  pace(interval: number): void {
+    this.#interval = interval;
   }
 
   ask(): void {

@@ -11,6 +11,9 @@ import { toNumber } from "../format";
 import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
 import { Predictions } from "./predictions";
+import { INTERVAL_MS } from "./refresher";
+
+const SLOWEST_MS = 2000; // between loads of a table of very many trials
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
@@ -25,6 +28,9 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
   }
   return front;
 }
+
+/** Of many trials a change is seen less and costs more: every view is drawn again. */
+const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 100));
 
 export class SweepModel extends Model {
   readonly id: string;
@@ -144,6 +150,7 @@ export class SweepModel extends Model {
     if (this.#trialsChanged) {
       this.#trialsChanged = false;
       await this.#orAgain(this.trials.load(signal), () => { this.#trialsChanged = true; });
+      this.refresher.pace(paceOf(this.trials.table.peek().n));
     }
     if (this.#ensembleChanged && this.sweep.value && hasEnded(this.sweep.value.state)) {
       this.#ensembleChanged = false;

@@ -58,8 +58,12 @@ export interface HistoryInput {
 /** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1
  * to minimize. */
 export function edgeOf(values: ArrayLike<number>, sign: number): number {
-  if (values.length < FEWEST_TO_JUDGE) return Infinity;
-  const cost = Float64Array.from(values, (v) => v * sign).sort();
+  return edgeOfSorted(new Float64Array(values).sort(), sign);
+}
+
+function edgeOfSorted(sorted: Float64Array, sign: number): number {
+  if (sorted.length < FEWEST_TO_JUDGE) return Infinity;
+  const cost = sign > 0 ? sorted : sorted.map((v) => -v).reverse();
   const at = (q: number) => cost[Math.floor(q * (cost.length - 1))] ?? 0;
   const spread = at(0.75) - at(0.25);
   const edge = at(0.75) + REACH * spread;
@@ -67,10 +71,11 @@ export function edgeOf(values: ArrayLike<number>, sign: number): number {
 }
 
 /** Whether values to be minimized span so much that a linear axis would hide the good ones. */
-export function spansDecades(values: ArrayLike<number>): boolean {
-  const sorted = Float64Array.from(values).sort();
+export const spansDecades = (values: ArrayLike<number>): boolean => spansInOrder(new Float64Array(values).sort());
+
+function spansInOrder(sorted: Float64Array): boolean {
   const [best = 0, most = 0] = [sorted[0], sorted[Math.floor(0.9 * (sorted.length - 1))]];
-  return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
+  return sorted.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
 }
 
 /** Whether a number can be drawn. */
@@ -178,8 +183,9 @@ export function historyOf(table: Table, { goal, y, far }: HistoryInput): History
   const bad = table.column("infeasible");
   const isBad = (row: number) => bad?.kind === "number" && bad.values[row] === 1;
   const values = all.filter((v, row) => Number.isFinite(v) && isCompleted(row));
-  const outer = edgeOf(values, sign);
-  const [positive, wide] = [values.every((v) => v > 0), sign > 0 && spansDecades(values)];
+  const sorted = values.slice().sort();
+  const outer = edgeOfSorted(sorted, sign);
+  const [positive, wide] = [(sorted[0] ?? 1) > 0, sign > 0 && spansInOrder(sorted)];
   const log = positive && (y === "auto" ? wide : y === "log");
   const clip = !log && !far;
   const edge = clip ? outer : Infinity;

@@ -38,7 +38,8 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
   const state = useRef<Current>({ sweep, history, predictions, left, table, open });
   state.current = { sweep, history, predictions, left, table, open };
   const logY = history.log;
-  const size = table.n > 2000 ? 3 : table.n > 500 ? 4.5 : 6;
+  const many = table.n > 2000; // then uPlot's one path of all circles takes longer than a frame
+  const size = many ? 3 : table.n > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
@@ -47,6 +48,7 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
   const under: Extra = (s, g) => {
     drawLeft(s, g, state.current.left);
     drawWhiskers(s, g, state.current.predictions);
+    if (many) drawSquares(s, g, state.current.history);
   };
   const over: Extra = (s, g) => drawMarks(s, g, state.current.history, goal);
 
@@ -62,7 +64,7 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
     series: [
       {},
       { label: "best so far", stroke: colour("--accent"), width: 2, paths: uPlot.paths.stepped?.({ align: 1 }), points: { show: false } },
-      { label: name, paths: nothing, points: { show: true, size, width: 0, fill: colour("--point"), stroke: colour("--point") } },
+      { label: name, paths: nothing, points: { show: !many, size, width: 0, fill: colour("--point"), stroke: colour("--point") } },
       { label: "new best", paths: nothing, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") } },
       { label: "not ended", paths: nothing, points: { show: true, size: 7, width: 1.5, fill: colour("--panel"), stroke: colour("--running") } },
       { label: "infeasible", paths: nothing, points: { show: false } },
@@ -76,14 +78,14 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
   const label = describe(history, name);
   const looks = (): SeriesLook[] => [
     { line: "after", stroke: colour("--accent"), width: 2 },
-    { dots: size / 2, stroke: colour("--point") },
+    many ? {} : { dots: size / 2, stroke: colour("--point") },
     { dots: 4, stroke: colour("--accent") },
     { dots: 3.5, stroke: colour("--panel"), ring: colour("--running") },
   ];
   const legend = (): [string, string][] => [["completed", colour("--point")], ["best so far", colour("--accent")], ...(history.isRunning ? [["running", colour("--running")] as [string, string]] : [])];
   return (
     <>
-      <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions !== null]} options={options}
+      <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, many, predictions !== null]} options={options}
         label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
       <Downloads label={label} file={`${sweep.id}-history`} csv={() => csvOfHistory(history, name)} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
     </>
@@ -141,6 +143,14 @@ function drawWhiskers(s: Surface, g: Geometry, f: Foretold | null): void {
     const [low, high] = [g.y(f.low[i] ?? 0), g.y(f.high[i] ?? 0)];
     s.box(x - thick / 2, high, thick, low - high, fill, alpha);
     if (room >= 3) s.box(x - half, g.y(f.mean[i] ?? 0) - thick / 2, 2 * half, thick, fill, alpha);
+  });
+}
+
+/** Completed trials of many, as squares of three pixels. */
+function drawSquares(s: Surface, g: Geometry, h: History): void {
+  const fill = colour("--point");
+  h.done.forEach((value, at) => {
+    if (value !== null) s.box(g.x(h.x[at]!) - 1.5, g.y(value) - 1.5, 3, 3, fill, 1);
   });
 }
 

@@ -1,11 +1,15 @@
-/* The data sets; one data set with its columns and files. */
+/* The data sets; one data set with its columns, its first rows, its files and the sweeps that use it. */
 import type * as Api from "../api/types";
-import { bytes, count, NONE } from "../format";
-import { DatasetsModel, OneDataset } from "../live/datasets";
+import { useState } from "preact/hooks";
+import { bytes, count, NONE, sig, toNumber } from "../format";
+import { DatasetsModel, OneDataset, type Users } from "../live/datasets";
 import { useModel } from "../live/model";
-import { Empty, Loading, Since } from "../parts/small";
+import { lazy } from "../parts/lazy";
+import { Empty, Loading, Since, State } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
+
+const PreviewDialog = lazy(async () => (await import("./preview")).PreviewDialog);
 
 const sizeOf = (d: Api.Dataset) => d.files.reduce((sum, f) => sum + f.size, 0);
 
@@ -55,7 +59,8 @@ export function DatasetView({ name }: { name: string }) {
             <Facts d={d} />
             {d.columns && <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} />}
             {d.classes && <section class="panel" aria-label="Classes"><div class="bar"><h2>Classes <small>{count(d.classes.length)}</small></h2></div><p class="words">{d.classes.slice(0, MOST_WORDS).join(", ")}{d.classes.length > MOST_WORDS && ` and ${count(d.classes.length - MOST_WORDS)} more`}</p></section>}
-            <FilesPanel files={d.files} />
+            <UsersPanel users={model.users.value} />
+            <FilesPanel d={d} />
           </>
         )}
       </Loading>
@@ -103,11 +108,50 @@ function ColumnsPanel({ columns: all, rows, target }: { columns: readonly Api.Da
   );
 }
 
-function FilesPanel({ files }: { files: Api.Dataset["files"] }) {
+/** The sweeps that learn from it, newest first. */
+function UsersPanel({ users }: { users: Users | null }) {
+  return (
+    <section class="panel" aria-label="Used by" data-sweeps={users?.sweeps.length ?? -1}>
+      <div class="bar"><h2>Used by {users && <small>{count(users.sweeps.length)} {users.sweeps.length === 1 ? "sweep" : "sweeps"}</small>}</h2></div>
+      {users === null ? <p class="hint">Loading…</p> : users.sweeps.length === 0 ? <p class="hint">No sweep learns from it{users.cut ? ", of the newest" : ""}.</p> : (
+        <div class="scroll tall" tabIndex={0} role="region" aria-label="Sweeps that use it">
+          <table class="compared">
+            <thead><tr><th scope="col">Sweep</th><th scope="col">State</th><th scope="col" class="num">Best</th><th scope="col">Created</th></tr></thead>
+            <tbody>
+              {users.sweeps.map((s) => (
+                <tr key={s.id}>
+                  <th scope="row"><a href={href(["sweeps", s.id])}>{s.id}</a></th><td><State state={s.state} /></td>
+                  <td class="num" title={s.metric.name}>{s.best ? sig(toNumber(s.best.value)) : ""}</td><td><Since time={s.created_at} /></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {users?.cut && <p class="note">Only the newest sweeps were looked at.</p>}
+    </section>
+  );
+}
+
+/** Its files; the first rows of those that are text can be looked at. */
+function FilesPanel({ d }: { d: Api.Dataset }) {
+  const [seen, setSeen] = useState<Api.File | null>(null);
+  const ending = d.format === "csv" ? "csv" : d.format === "text" ? "txt" : null;
   return (
     <section class="panel" aria-label="Files">
       <div class="bar"><h2>Files</h2></div>
-      <table class="compared"><thead><tr><th scope="col">Role</th><th scope="col" class="num">Size</th><th scope="col">SHA-256</th></tr></thead><tbody>{files.map((f) => <tr key={f.role}><th scope="row">{f.role.replace("_", " ")}</th><td class="num">{bytes(f.size)}</td><td title={f.sha256}><code>{f.sha256.slice(0, 16)}</code></td></tr>)}</tbody></table>
+      {seen && <PreviewDialog file={seen} close={() => setSeen(null)} />}
+      <table class="compared">
+        <thead><tr><th scope="col">Role</th><th scope="col" class="num">Size</th><th scope="col">SHA-256</th>{ending && <th scope="col"><span class="off">View</span></th>}</tr></thead>
+        <tbody>
+          {d.files.map((f) => (
+            <tr key={f.role}>
+              <th scope="row">{f.role.replace("_", " ")}</th><td class="num">{bytes(f.size)}</td><td title={f.sha256}><code>{f.sha256.slice(0, 16)}</code></td>
+              {ending && <td><button type="button" class="link" aria-label={`First rows of ${f.role.replace("_", " ")}`} onClick={() => setSeen({ path: `${d.name}-${f.role}.${ending}`, size: f.size, sha256: f.sha256 })}>First rows</button></td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </section>
   );
 }

@@ -257,7 +257,7 @@ function FilesPanel({ files }: { files: Api.File[] | null }) {
               <tr key={f.path}>
                 <td title={`SHA-256 ${f.sha256}`}><button type="button" class="link" onClick={() => attempt(() => download(f.sha256, f.path.split("/").pop() ?? f.path))}>{f.path}</button></td>
                 <td class="num">{bytes(f.size)}</td>
-                <td class="num"><button type="button" class="link" aria-label={`Preview ${f.path}`} onClick={() => setSeen(f)}>View</button></td>
+                <td class="num"><button type="button" class="link" aria-label={`View ${f.path}`} onClick={() => setSeen(f)}>View</button></td>
               </tr>
             ))}
           </tbody>

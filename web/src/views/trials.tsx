@@ -71,7 +71,7 @@ const timeColumn = (table: Trials, id: string, label: string): Shown => ({
 
 const has = (table: Trials, name: string): boolean => {
   const c = table.column(name);
-  return c?.kind === "words" ? c.words.length > 0 : c?.kind === "number" ? c.values.some((v) => v > 0) : false;
+  return c?.kind === "words" ? c.words.length > 0 : c?.kind === "number" && c.isPositive === true;
 };
 
 function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
