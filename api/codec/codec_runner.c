@@ -408,7 +408,8 @@ static as_status walls_decode(struct json_fields *f, struct arena *a, const char
         size_t len = word ? strlen(word) : 0;
         json_pointer_index("/walls", i, pointer);
         if (len < 1 || len > 40 || word[0] < 'a' || strspn(word, WALL_CHARS) != len)
-            return as_fail_at(err, AS_E_INVAL, pointer, "expected [a-z][a-z0-9_]*, at most 40 characters");
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "expected [a-z][a-z0-9_]*, at most 40 characters");
     }
     AS_AUTO(as_freep) char *text = json_format(list);
     *ret = text ? arena_strdup(a, text) : NULL;

@@ -57,8 +57,8 @@ struct completion {
     bool has_exit_code;
     int64_t exit_code;
     bool has_ran;
-    int64_t ran_ms;     /* how long the process ran, by the runner's monotonic clock */
-    bool has_rank;      /* a rank of a gang says how far it came: */
+    int64_t ran_ms; /* how long the process ran, by the runner's monotonic clock */
+    bool has_rank;  /* a rank of a gang says how far it came: */
     int64_t rank_step, rank_sent_bytes;
     const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
     const struct measurement *metrics; /* final values, recorded with the end in one transaction; a

@@ -14,8 +14,8 @@ struct runner_new {
     const char *machine;        /* NULL: not said */
     bool shares;                /* these are its machine's: the other such runners use them too */
     const char *job, *fleet;    /* that it belongs to; NULL: none */
-    const char *walls;          /* JSON list of words: what stands around its trials; NULL: not said */
-    const char *secret;         /* SHA-256, in hexadecimal; NULL: none is asked of it later */
+    const char *walls;  /* JSON list of words: what stands around its trials; NULL: not said */
+    const char *secret; /* SHA-256, in hexadecimal; NULL: none is asked of it later */
 };
 
 /* Who a request says it comes from. */

@@ -99,13 +99,14 @@ enum {
     "and not exists (select from runner r where " LIVE_RUNNER " and r.cpus >= s.cpus "             \
     "and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS " >= s.gpus) "                         \
     "then case " TOO_LARGE("s.cpus", "r.cpus", "cpus")                                             \
-        TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory") TOO_LARGE(                \
-            "s.gpus", USABLE_GPUS, "GPUs") "else format('no runner has %s cpus, %s bytes of "      \
-                                           "memory and %s GPUs together', s.cpus, "                \
-                                           "s.memory_bytes, s.gpus) end "                          \
-    "when s.ranks > 1 and s.n_running = 0 and " COULD_HOLD " < s.ranks "                           \
-    "then format('a trial has %s ranks, and the runners have slots for %s', s.ranks, " COULD_HOLD  \
-    ") end end"
+        TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory")                           \
+            TOO_LARGE("s.gpus", USABLE_GPUS,                                                       \
+                      "GPUs") "else format('no runner has %s cpus, %s bytes of "                   \
+                              "memory and %s GPUs together', s.cpus, "                             \
+                              "s.memory_bytes, s.gpus) end "                                       \
+                              "when s.ranks > 1 and s.n_running = 0 and " COULD_HOLD " < s.ranks " \
+                              "then format('a trial has %s ranks, and the runners have slots for " \
+                              "%s', s.ranks, " COULD_HOLD ") end end"
 /* clang-format on */
 
 #define COUNT_FIELDS(NEXT)                                                                         \
@@ -322,7 +323,8 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
     [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
                                "select set_config('statement_timeout', '300s', true)"},
-    [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement_chunk where sweep_key = $1"},
+    [SWEEP_DELETE_POINTS] = {"sweep_delete_points",
+                             "delete from measurement_chunk where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] =
         {"sweep_delete_events",
          "with sets as (delete from event_set where sweep_key = $1) delete from "

@@ -42,7 +42,7 @@ struct group_process {
     /* The main thread's own. */
     pid_t pid;    /* 0: not started, or ended */
     char *cgroup; /* owned; of its process; NULL: none */
-    bool over; /* it was started and has ended */
+    bool over;    /* it was started and has ended */
     int out_fd, control_fd;
     struct group_output output;
     struct control_lines in;

@@ -61,7 +61,8 @@ START_TEST(podman)
     ck_ok(container_wrap(&r, &spec, runner_env, &err), err);
     ck_assert_str_eq(
         command_line(),
-        "podman|run|--rm|--replace|--security-opt|label=disable|--security-opt|no-new-privileges|--name|assay-s-0-1|"
+        "podman|run|--rm|--replace|--security-opt|label=disable|--security-opt|no-new-privileges|--"
+        "name|assay-s-0-1|"
         "--volume|/home/ada/my x:/home/ada/my x|--volume|/w/t/1:/w/t/1|--volume|/cache:/cache:ro|"
         "--workdir|/home/ada/my x|--env|TOKEN|--env|HOME=/in/image|--env|ASSAY_REPORT|"
         "--env|CUDA_VISIBLE_DEVICES|--device|nvidia.com/gpu=GPU-1|--device|nvidia.com/gpu=GPU-2|"
