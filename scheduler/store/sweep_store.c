@@ -90,8 +90,9 @@ enum {
 #define TOO_LARGE(need, what, unit)                                                                \
     "when " need " > " LARGEST(what) " then format('no runner has %s " unit                        \
                                      " (largest: %s)', " need ", " LARGEST(what) ") "
-/* clang-format off: one condition on each line */
 #define COULD_HOLD "seats_of_runners(s.gpus, s.cpus, s.memory_bytes)"
+/* One condition on each line. */
+/* clang-format off */
 #define SWEEP_NOTE                                                                                 \
     "case when s.state = 'running' and s.for_runners "                                             \
     "and exists (select from runner r where " LIVE_RUNNER ") then "                                \
@@ -99,14 +100,13 @@ enum {
     "and not exists (select from runner r where " LIVE_RUNNER " and r.cpus >= s.cpus "             \
     "and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS " >= s.gpus) "                         \
     "then case " TOO_LARGE("s.cpus", "r.cpus", "cpus")                                             \
-        TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory")                           \
-            TOO_LARGE("s.gpus", USABLE_GPUS,                                                       \
-                      "GPUs") "else format('no runner has %s cpus, %s bytes of "                   \
-                              "memory and %s GPUs together', s.cpus, "                             \
-                              "s.memory_bytes, s.gpus) end "                                       \
-                              "when s.ranks > 1 and s.n_running = 0 and " COULD_HOLD " < s.ranks " \
-                              "then format('a trial has %s ranks, and the runners have slots for " \
-                              "%s', s.ranks, " COULD_HOLD ") end end"
+    TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory")                               \
+    TOO_LARGE("s.gpus", USABLE_GPUS, "GPUs")                                                       \
+    "else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', s.cpus, "       \
+    "s.memory_bytes, s.gpus) end "                                                                 \
+    "when s.ranks > 1 and s.n_running = 0 and " COULD_HOLD " < s.ranks "                           \
+    "then format('a trial has %s ranks, and the runners have slots for %s', s.ranks, "             \
+    COULD_HOLD ") end end"
 /* clang-format on */
 
 #define COUNT_FIELDS(NEXT)                                                                         \
