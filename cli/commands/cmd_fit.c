@@ -212,8 +212,8 @@ static as_status look_at_server(const struct fit *f, struct as_err *err)
     as_status st = request_list(f->session.client, "/v1/runners", NULL, 0, &runners, err);
     size_t live = 0, i;
     json_t *r;
-    json_array_foreach(runners, i, r)
-        live += as_streq(json_string_value(json_object_get(r, "state")), "live");
+    json_array_foreach(runners, i, r) live +=
+        as_streq(json_string_value(json_object_get(r, "state")), "live");
     if (st == AS_OK && live == 0)
         say("%s has no live runner: trials wait until one comes", f->session.url);
     return st;
