@@ -131,6 +131,12 @@ function difference(now, then) {
   return mean > MEAN_MOST || share > FAR_MOST ? `mean ${mean.toFixed(1)} (at most ${MEAN_MOST}), ${(100 * share).toFixed(1)} % of the cells far off (at most ${100 * FAR_MOST} %)` : null;
 }
 
+/** How many places in the window load: what is outside loads when it comes into sight. */
+const loadingInSight = () => page.getByText(/^(Loading|Checking)…$/).evaluateAll((all) => all.filter((e) => {
+  const box = e.getBoundingClientRect();
+  return box.bottom > 0 && box.top < innerHeight;
+}).length);
+
 /** All sizes and themes of a view, by the name of their file. */
 async function picturesOf({ open: begin, place }) {
   const pngs = new Map();
@@ -142,7 +148,7 @@ async function picturesOf({ open: begin, place }) {
       await page.mouse.move(0, 0);
       await frames(page); // the page has taken its new size
       await place();
-      await until(page, "what is loading", () => page.getByText(/^(Loading|Checking)…$/).count(), is(0));
+      await until(page, "what is loading", loadingInSight, is(0));
       for (let i = 0; i < 4; i++) await frames(page); // drawings of several frames
       pngs.set(`${size}-${colorScheme}.png`, await page.screenshot({ animations: "disabled", caret: "hide" }));
     }
