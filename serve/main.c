@@ -285,28 +285,12 @@ static void stop_daemon(struct daemon *d)
     http_tls_free(d->tls);
 }
 
-/* Wait for a signal that ends the program. */
-static int await_stop(const struct daemon *d)
-{
-    for (int sig = 0;;) {
-        struct as_err err = {0};
-        if (sigwait(&d->signals, &sig) != 0)
-            continue;
-        if (sig != SIGHUP || !d->tls)
-            return sig;
-        if (http_tls_reload(d->tls, &err) < 0)
-            log_write(LOG_ERROR, "the old certificate stays", "detail=\"%s\"", err.msg);
-        else
-            log_write(LOG_INFO, "certificate read", "path=%s", d->config.options.certificate);
-    }
-}
-
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     as_status st = start_daemon(d, err);
     if (st == AS_OK) {
         notify_send("READY=1");
-        int sig = await_stop(d);
+        int sig = http_tls_await_signal(d->tls, &d->signals);
         log_write(LOG_INFO, "stopping", "signal=%d", sig);
         notify_send("STOPPING=1");
     }

@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 
 #define RECORD 16384 /* bytes of one record of TLS, at most */
@@ -161,6 +162,21 @@ void http_tls_free(struct http_tls *t)
     free(t->certificate);
     free(t->key);
     free(t);
+}
+
+int http_tls_await_signal(struct http_tls *t, const sigset_t *signals)
+{
+    for (int sig = 0;;) {
+        struct as_err err = {0};
+        if (sigwait(signals, &sig) != 0)
+            continue;
+        if (sig != SIGHUP || !t)
+            return sig;
+        if (http_tls_reload(t, &err) < 0)
+            log_write(LOG_ERROR, "the old certificate stays", "detail=\"%s\"", err.msg);
+        else
+            log_write(LOG_INFO, "certificate read", "path=%s", t->certificate);
+    }
 }
 
 /* ---- one connection ---- */

@@ -5,6 +5,7 @@
 #ifndef ASSAY_API_HTTP_HTTP_TLS_H
 #define ASSAY_API_HTTP_HTTP_TLS_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -26,6 +27,10 @@ AS_DEFINE_FREEP(struct http_tls, http_tls_free)
 /* Read the files again. New connections get what they say now; others go on. After an error the
  * server goes on with what it has. Errors as http_tls_create(). Any thread. */
 AS_MUST_CHECK as_status http_tls_reload(struct http_tls *t, struct as_err *err);
+
+/* Wait for one of these signals, which all threads block, and return it. SIGHUP reads the files
+ * again, and is waited on, unless t is NULL. */
+int http_tls_await_signal(struct http_tls *t, const sigset_t *signals);
 
 /* ---- one connection: its I/O thread alone ---- */
 

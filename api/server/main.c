@@ -414,22 +414,6 @@ static as_status start_daemon(struct daemon *d, struct loops *ret, struct as_err
     return reaper_loop_start(d->store, d->server, &ret->reaper, err);
 }
 
-/* Wait for a signal that ends the program. */
-static int await_stop(const struct daemon *d)
-{
-    for (int sig = 0;;) {
-        struct as_err err = {0};
-        if (sigwait(&d->signals, &sig) != 0)
-            continue;
-        if (sig != SIGHUP || !d->tls)
-            return sig;
-        if (http_tls_reload(d->tls, &err) < 0)
-            log_write(LOG_ERROR, "the old certificate stays", "detail=\"%s\"", err.msg);
-        else
-            log_write(LOG_INFO, "certificate read", "path=%s", d->config.certificate);
-    }
-}
-
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     struct loops loops = {0};
@@ -445,7 +429,7 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
         return st;
     }
     notify_send("READY=1");
-    int sig = await_stop(d);
+    int sig = http_tls_await_signal(d->tls, &d->signals);
     log_write(LOG_INFO, "stopping", "signal=%d", sig);
     notify_send("STOPPING=1");
     reaper_loop_request_stop(loops.reaper);
