@@ -78,6 +78,20 @@ static as_status report(struct arena *a, struct as_err *err)
         err);
 }
 
+static as_status record(struct arena *a, const struct measurement *m, size_t n, struct as_err *err)
+{
+    struct attempt_recorded got;
+    return attempt_record(s.db, a, &held, NULL,
+                          &(struct attempt_report){.points = m, .n_points = n}, &got, err);
+}
+
+/* After {3, 5}: steps that are stored and steps between them, so that their chunk is cut again. */
+static as_status report_late(struct arena *a, struct as_err *err)
+{
+    static const struct measurement m[] = {{1, "loss", 0.5}, {3, "loss", 0}, {4, "loss", 1}};
+    return record(a, m, 3, err);
+}
+
 static as_status put_log(struct arena *a, struct as_err *err)
 {
     (void)a;
@@ -174,15 +188,16 @@ static const struct row {
     as_status (*run)(struct arena *a, struct as_err *err);
     bool has_steps; /* it takes several transactions */
 } rows[] = {
-    {"sweep_create", create_a_sweep, false}, {"runner_register", register_again, false},
-    {"claim_trials", claim_some, true},      {"ask_trials", ask_some, true},
-    {"runner_heartbeat", beat, true},        {"attempt_record", report, false},
-    {"attempt_log", put_log, false},         {"ask_complete", tell_it, false},
-    {"trial_list", list_trials, false},      {"sweep_list", list_sweeps, false},
-    {"runner_list", list_runners, false},    {"metrics_write", write_figures, false},
-    {"reaper_tick", reap_once, true},        {"attempt_complete", complete_it, false},
-    {"trial_cancel", cancel_one, false},     {"sweep_change", cancel_a_sweep, false},
-    {"runner_leave", leave, true},           {"sweep_delete", remove_a_sweep, false},
+    {"sweep_create", create_a_sweep, false},  {"runner_register", register_again, false},
+    {"claim_trials", claim_some, true},       {"ask_trials", ask_some, true},
+    {"runner_heartbeat", beat, true},         {"attempt_record", report, false},
+    {"report_late", report_late, false},      {"attempt_log", put_log, false},
+    {"ask_complete", tell_it, false},         {"trial_list", list_trials, false},
+    {"sweep_list", list_sweeps, false},       {"runner_list", list_runners, false},
+    {"metrics_write", write_figures, false},  {"reaper_tick", reap_once, true},
+    {"attempt_complete", complete_it, false}, {"trial_cancel", cancel_one, false},
+    {"sweep_change", cancel_a_sweep, false},  {"runner_leave", leave, true},
+    {"sweep_delete", remove_a_sweep, false},
 };
 
 /* What operations write, without the times of leases. */
@@ -217,6 +232,11 @@ START_TEST(each_allocation_fails)
     if (r->run == remove_a_sweep) {
         struct as_err e = {0};
         ck_ok(cancel_sweep(&s.a, "done", &e), e);
+    }
+    if (r->run == report_late) {
+        static const struct measurement m[] = {{3, "loss", 0.25}, {5, "loss", 0.125}};
+        struct as_err e = {0};
+        ck_ok(record(&s.a, m, 2, &e), e);
     }
     size_t left = 0, n = 0;
     char before[64], after[64];
