@@ -219,9 +219,9 @@ static as_status open_with_header(const char *path, const char *target,
     st = find_columns(target, o, &with, NULL);
     if (st != AS_OK)
         return st;
-    csv_table_done(t);
+    struct csv_table without = *t;
     *t = with;
-    with = (struct csv_table){0};
+    with = without; /* freed here */
     return AS_OK;
 }
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/column.h"
@@ -365,7 +366,10 @@ as_status table_look(const char *path, const char *target, dataset_task task,
 {
     AS_AUTO(look_done) struct look l = {.task = task, .target = {.task = task}};
     AS_AUTO(table_look_done) struct table_look found = {0};
-    as_status st = csv_table_find(path, target, options, &l.t, err);
+    AS_AUTO(file_closep) int fd = -1;
+    as_status st = file_open_regular(path, &fd, err); /* a pipe would wait for its writer */
+    if (st == AS_OK)
+        st = csv_table_find(path, target, options, &l.t, err);
     if (st != AS_OK)
         return st;
     l.columns = as_calloc(l.t.n_inputs, sizeof *l.columns);

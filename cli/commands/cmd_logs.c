@@ -6,6 +6,7 @@
  * than the tail came between two answers, the part between them is lost. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -89,8 +90,14 @@ static as_status print_once(const struct logs *l, struct as_err *err)
 /* What the path of a file of output says: attempt-2/output.log, attempt-2/seat-0/output.log. */
 static bool read_path(const char *path, int64_t *ret_attempt, int64_t *ret_seat)
 {
+    char *end = NULL;
     *ret_seat = -1;
-    return path && sscanf(path, "attempt-%" SCNd64 "/seat-%" SCNd64 "/", ret_attempt, ret_seat) > 0;
+    if (!path || !as_starts_with(path, "attempt-"))
+        return false;
+    *ret_attempt = strtoll(path + strlen("attempt-"), &end, 10);
+    if (as_starts_with(end, "/seat-"))
+        *ret_seat = strtoll(end + strlen("/seat-"), NULL, 10);
+    return *end == '/';
 }
 
 /* The file with all output of the attempt, and of the rank that is asked for; NULL: none. */

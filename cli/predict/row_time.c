@@ -35,6 +35,7 @@ as_status predict_row_time(const struct model_file *f, double *ret_ms, struct as
         times[n++] = clock_mono_ns() - before;
     }
     qsort(times, n, sizeof *times, compare_times);
-    *ret_ms = (double)times[n / 2] / (double)NS_PER_MS;
+    const int64_t median = times[n / 2];
+    *ret_ms = (double)median / (double)NS_PER_MS;
     return AS_OK;
 }
