@@ -60,7 +60,8 @@ START_TEST(server_messages_are_one_for_each_group_and_step)
         bool serial_bits = memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0;
         if (cases[i].groups == 1 || cases[i].ranks == 1)
             ck_assert(serial_bits);
-        ck_assert(toy_distance(b->x[0]) < 0.01);
+        /* of 5.9 at first; without a common step a gradient may come late */
+        ck_assert(toy_distance(b->x[0]) < (cases[i].groups ? 0.01 : 2));
         toy_board_free(b);
     }
     toy_board_free(serial);
@@ -97,7 +98,7 @@ START_TEST(one_worker_makes_the_warm_start)
         ck_assert_int_eq(serial_bits, i == 0);
         ck_assert_int_eq(p.board->after, 0);
         ck_assert_int_eq(p.board->flags > 0, i > 0);
-        ck_assert(toy_distance(p.board->x[0]) < 2); /* of 5.9 at first: a gradient may come late */
+        ck_assert(toy_distance(p.board->x[0]) < 2); /* as above */
         toy_board_free(p.board);
     }
     toy_board_free(serial);
