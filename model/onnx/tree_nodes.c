@@ -137,8 +137,10 @@ static void put_tree(struct onnx_regressor *e, struct tree *t)
     AS_AUTO(as_freep) size_t *stack = as_calloc(t->n + 1, sizeof *stack);
     AS_AUTO(as_freep) bool *seen = as_calloc(t->n, sizeof *seen);
     size_t n = 1; /* the root is node 0 */
-    if (!stack || !seen)
+    if (!stack || !seen) {
         onnx_graph_fail(e->g, AS_E_NOMEM, "out of memory for the trees");
+        return;
+    }
     while (n > 0 && onnx_graph_status(e->g, NULL) == AS_OK) {
         size_t node = stack[--n];
         double left = ubjson_number(t->left, node), right = ubjson_number(t->right, node);
@@ -161,8 +163,10 @@ static void read_trees(struct onnx_regressor *e, const struct ubjson *booster)
         ubjson_get(ubjson_get(ubjson_get(booster, "learner"), "gradient_booster"), "model");
     const struct ubjson *trees = ubjson_get(model, "trees"),
                         *outputs = ubjson_get(model, "tree_info");
-    if (!trees || trees->kind != UBJSON_LIST || ubjson_count(outputs) != trees->n)
+    if (!trees || trees->kind != UBJSON_LIST || ubjson_count(outputs) != trees->n) {
         onnx_graph_fail(e->g, AS_E_INVAL, "the tensor trees has no list of trees");
+        return;
+    }
     for (size_t i = 0; onnx_graph_status(e->g, NULL) == AS_OK && i < trees->n; i++) {
         double output = ubjson_number(outputs, i);
         struct tree t = {.id = (int64_t)i};

@@ -244,8 +244,8 @@ static void end_while_a_rank_waits(void)
     ck_assert_str_eq(reply_str(&waits.reply, "state"), "over");
     reply_done(&waits.reply);
     REPLY_AUTO trial = rest_get(&viewer, "/v1/sweeps/w/trials/0");
-    ck_assert_str_eq(reply_str(&trial, "state"), "queued");
-    ck_assert_str_eq(reply_str(&trial, "attempts.0.outcome"), "retry");
+    ck_assert_str_eq(reply_str(&trial, "state"), "failed"); /* all ranks were on one runner */
+    ck_assert_str_eq(reply_str(&trial, "attempts.0.outcome"), "failed");
     ck_assert_str_eq(reply_str(&trial, "attempts.0.reason"), "rank 1 on runner c: exit code 3");
     check_code(measures("w", "0", "1"), 409, "stale_attempt");
     check_code(post(&runner, "POST", "w", "/seats/0/end", "{\"outcome\":\"retry\"}"), 409,
