@@ -135,12 +135,12 @@ try {
     await shows(page, "metrics", attribute(region("Curves"), "data-metrics"), "2");
     await shows(page, "loss and train_loss share a chart", () => region("Curves").locator("canvas").count(), 1);
     await matches(page, "the output", text(page.locator(".log")), /starts with <img src=x[^]*step 5/);
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "note.txt" }).click()]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "note.txt", exact: true }).click()]);
     assert.equal(readFileSync(await download.path(), "utf8"), "kept\n");
     const bad = items.find((t) => t.state === "failed");
     await visit(`#/sweeps/${NAME}/trials/${bad.number}`);
     await page.locator(".log").getByText("it was bound to fail").waitFor();
-    await region("Attempts").getByText("exit 3").waitFor();
+    await region("Attempts").getByText("exit 3", { exact: true }).waitFor();
     await matches(page, "the files, which are loaded last", text(region("Artifacts")), /None\./);
     assert.equal(await page.evaluate(() => window.pwned), undefined);
     assert.equal(await page.locator("main img").count(), 0);

@@ -177,11 +177,14 @@ static as_status run_runner(struct options *o, struct as_err *err)
     if (st < 0 || lock_fd < 0)
         return st;
     st = identity_load(o->work, &o->secret, err);
-    if (st < 0 || (st = confine_trials(o, &confinement, err)) < 0)
-        return st;
-    st = run_agent(&a, o, signal_fd, err);
-    agent_give_up(&a); /* after a failure: undelivered results stay on disk */
-    agent_done(&a);
+    if (st == AS_OK)
+        st = confine_trials(o, &confinement, err);
+    if (st == AS_OK) {
+        st = run_agent(&a, o, signal_fd, err);
+        agent_give_up(&a); /* after a failure: undelivered results stay on disk */
+        agent_done(&a);
+    }
+    o->confinement = NULL;
     return st;
 }
 
