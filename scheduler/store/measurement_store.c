@@ -247,7 +247,7 @@ as_status store_measurement_other_many(struct tx *t, const struct trial_points *
         struct set_other row = {0}; /* in the order of sets */
         if ((st = read_other_row(&r, i, NULL, &row, err)) != AS_OK)
             return st;
-        for (; at < (size_t)row.set; at++)
+        for (; at < (size_t)row.set && at < n; at++)
             before += (int64_t)sets[at].n;
         ret[at] = row.other;
         ret[at].place -= before;

@@ -56,9 +56,9 @@ struct whole_log {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     struct str waiting; /* of the output, from `begin` on */
-    int64_t begin;
+    struct str later;   /* likewise: what came when `waiting` was full */
+    int64_t begin, later_begin;
     int64_t total; /* bytes added so far */
-    bool is_full;  /* something was left out behind `waiting` */
     bool is_busy;  /* the thread writes */
     bool is_hasty; /* somebody waits in whole_log_flush() */
     bool is_over;
@@ -200,9 +200,9 @@ static void *writer_main(void *arg)
         struct str empty = taken;
         int64_t at = w->begin;
         taken = w->waiting;
-        w->waiting = empty;
-        w->begin = w->total;
-        w->is_full = false;
+        w->waiting = w->later;
+        w->begin = w->later_begin;
+        w->later = empty;
         w->is_busy = true;
         pthread_mutex_unlock(&w->lock);
         write_bytes(w, at, taken.s, taken.len);
@@ -248,6 +248,7 @@ void whole_log_free(struct whole_log *w)
     file_closep(&w->fd);
     file_closep(&w->dir);
     str_done(&w->waiting);
+    str_done(&w->later);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w->folder);
@@ -263,19 +264,29 @@ static void start_thread_locked(struct whole_log *w)
         say_failed(w, strerror(rc));
 }
 
+/* Add output that begins at `at`. What is in a full buffer is left out, and not what comes: the end
+ * of the output counts more. */
+static void add_to(struct str *b, int64_t *begin, int64_t at, const char *bytes, size_t len)
+{
+    size_t over = len > WAITING_MAX ? len - WAITING_MAX : 0;
+    if (b->failed) /* memory was out: what waited is left out */
+        str_done(b);
+    if (b->len + len > WAITING_MAX)
+        str_clear(b);
+    if (b->len == 0)
+        *begin = at + (int64_t)over;
+    str_add(b, bytes + over, len - over);
+}
+
 void whole_log_add(struct whole_log *w, const char *bytes, size_t len)
 {
     if (!w || len == 0)
         return;
     pthread_mutex_lock(&w->lock);
-    if (w->waiting.failed) /* memory was out: what waited is left out */
-        str_done(&w->waiting);
-    if (w->waiting.len == 0)
-        w->begin = w->total;
-    size_t room = w->is_full ? 0 : WAITING_MAX - w->waiting.len;
-    w->is_full = w->is_full || len > room;
-    if (room > 0)
-        str_add(&w->waiting, bytes, len < room ? len : room);
+    if (w->later.len == 0 && w->waiting.len + len <= WAITING_MAX)
+        add_to(&w->waiting, &w->begin, w->total, bytes, len);
+    else
+        add_to(&w->later, &w->later_begin, w->total, bytes, len);
     w->total += (int64_t)len;
     if (!w->has_thread && w->total > TAIL_BYTES)
         start_thread_locked(w);

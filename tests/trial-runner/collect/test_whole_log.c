@@ -139,8 +139,10 @@ START_TEST(what_is_left_out_is_counted)
         whole_log_add(w, piece, piece_bytes);
         total += (int64_t)piece_bytes;
     }
+    whole_log_add(w, "last", 4); /* what is printed last is kept, and a line before it counts */
+    total += 4;
     whole_log_flush(w);
-    whole_log_add(w, "end", 3); /* not left out, so a line before it counts what was */
+    whole_log_add(w, "end", 3);
     AS_AUTO(as_freep) char *text = joined(&len);
     for (const char *at = text; at < text + len;) {
         int64_t cut = 0;
@@ -153,6 +155,7 @@ START_TEST(what_is_left_out_is_counted)
         at = strchr(line + 1, '\n') + 1;
     }
     ck_assert_int_eq(counted, total + 3);
+    ck_assert_str_eq(text + len - 7, "lastend");
 }
 END_TEST
 
