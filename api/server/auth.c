@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/server/rate_bucket.h"
 #include "base/clock.h"
 #include "base/fnv.h"
 #include "base/hash.h"
@@ -29,21 +30,15 @@ struct slot {
     int64_t known_ns; /* see auth_knew() */
 };
 
-/* How many more bad tokens an address may send: a bucket that fills within a minute. Addresses
- * share one if their hashes are equal. */
-struct bucket {
-    double spent;
-    int64_t at_ns;
-};
-
 struct auth {
     struct store *db;
     struct attempt_key *attempts;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t has_work;
     struct slot slots[CACHE_SLOTS];
-    size_t bad_tokens; /* 0: no limit */
-    struct bucket buckets[BUCKETS];
+    size_t bad_tokens;                   /* 0: no limit */
+    struct rate_bucket buckets[BUCKETS]; /* bad tokens of addresses, a minute's at most; shared by
+                                            those whose hashes are equal */
     /* The number of auth_forget() calls. An answer from before the last one is not stored. */
     unsigned forgotten;
     struct auth_check *first, **last; /* tokens that wait, in order of arrival */
@@ -126,13 +121,10 @@ bool auth_recall(struct auth *a, const char *token, struct principal *ret)
 }
 
 /* The bucket of an address, with what has flowed out of it since it was last looked at. */
-static struct bucket *bucket_locked(struct auth *a, const char *peer)
+static struct rate_bucket *bucket_locked(struct auth *a, const char *peer)
 {
-    struct bucket *b = &a->buckets[fnv64(FNV64_BASIS, peer, strlen(peer)) % BUCKETS];
-    int64_t now = clock_mono_ns();
-    double flowed = (double)(now - b->at_ns) / 60e9 * (double)a->bad_tokens;
-    b->spent = b->spent > flowed ? b->spent - flowed : 0;
-    b->at_ns = now;
+    struct rate_bucket *b = &a->buckets[fnv64(FNV64_BASIS, peer, strlen(peer)) % BUCKETS];
+    rate_bucket_flow(b, (double)a->bad_tokens / 60, clock_mono_ns());
     return b;
 }
 
@@ -141,7 +133,7 @@ static bool is_one_too_many_locked(struct auth *a, const char *peer)
 {
     if (a->bad_tokens == 0)
         return false;
-    struct bucket *b = bucket_locked(a, peer);
+    struct rate_bucket *b = bucket_locked(a, peer);
     bool is_full = b->spent + 1 > (double)a->bad_tokens;
     b->spent += is_full ? 0 : 1;
     return is_full;

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "api/server/rate_bucket.h"
+#include "base/fnv.h"
 #include "base/str.h"
 
 #define SETS 1024
@@ -18,8 +19,7 @@
 
 struct bucket {
     char name[NAME_SIZE]; /* of the token; "": the place is free */
-    double spent;
-    int64_t at_ns;
+    struct rate_bucket rate;
 };
 
 struct token_rates {
@@ -67,17 +67,14 @@ static double rate_of(const struct token_rates *r, token_role role)
 
 static struct bucket *find_locked(struct token_rates *r, const char *name, int64_t now_ns)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (const char *s = name; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    struct bucket *set = r->buckets[h % SETS], *oldest = set;
+    struct bucket *set = r->buckets[fnv64(FNV64_BASIS, name, strlen(name)) % SETS], *oldest = set;
     for (size_t i = 0; i < WAYS; i++) {
         if (as_streq(set[i].name, name))
             return &set[i];
-        if (oldest->name[0] && (!set[i].name[0] || set[i].at_ns < oldest->at_ns))
+        if (oldest->name[0] && (!set[i].name[0] || set[i].rate.at_ns < oldest->rate.at_ns))
             oldest = &set[i]; /* a free place is the oldest */
     }
-    *oldest = (struct bucket){.at_ns = now_ns};
+    *oldest = (struct bucket){.rate = {.at_ns = now_ns}};
     (void)snprintf(oldest->name, sizeof oldest->name, "%s", name);
     return oldest;
 }
@@ -92,10 +89,8 @@ bool token_rates_take(struct token_rates *r, const struct principal *who, int64_
     double rate = rate_of(r, who->role), limit = rate * RATE_BURST_S;
     format_name(who, name);
     pthread_mutex_lock(&r->lock);
-    struct bucket *b = find_locked(r, name, now_ns);
-    double flowed = (double)(now_ns - b->at_ns) / (double)NS_PER_S * rate;
-    b->spent = flowed > 0 && b->spent > flowed ? b->spent - flowed : flowed > 0 ? 0 : b->spent;
-    b->at_ns = now_ns > b->at_ns ? now_ns : b->at_ns;
+    struct rate_bucket *b = &find_locked(r, name, now_ns)->rate;
+    rate_bucket_flow(b, rate, now_ns);
     bool has_room = b->spent + 1 <= limit;
     b->spent += has_room ? 1 : 0;
     double spent = b->spent;
