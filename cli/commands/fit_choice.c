@@ -103,10 +103,11 @@ static as_status size_of_trial(struct choosing *c, int64_t number, int64_t *ret,
     as_status st = get(c, rest, &files, err);
     if (st < 0)
         return st;
-    json_array_foreach(
-        json_object_get(files, "items"), i,
-        file) if (as_streq(json_string_value(json_object_get(file, "path")), MODEL_NAME)) *ret =
-        json_integer_value(json_object_get(file, "size"));
+    json_array_foreach(json_object_get(files, "items"), i, file)
+    {
+        if (as_streq(json_string_value(json_object_get(file, "path")), MODEL_NAME))
+            *ret = json_integer_value(json_object_get(file, "size"));
+    }
     return json_object_set_new(c->sizes, key, json_integer(*ret)) == 0 ? AS_OK : as_fail_nomem(err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "model/predict/predictor.h"
 
 #define MOST_ROWS 200
@@ -11,8 +12,7 @@
 
 static int compare_times(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return as_compare_i64(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 as_status predict_row_time(const struct model_file *f, double *ret_ms, struct as_err *err)

@@ -3,24 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 /* A point with all that names its place among others. */
 struct placed {
     const struct trial_points *set;
     const struct measurement *point;
 };
 
-static int order_i64(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int series_order(const struct placed *a, const struct placed *b)
 {
-    int by = order_i64(a->set->sweep_key, b->set->sweep_key);
+    int by = as_compare_i64(a->set->sweep_key, b->set->sweep_key);
     if (by == 0)
-        by = order_i64(a->set->number, b->set->number);
+        by = as_compare_i64(a->set->number, b->set->number);
     if (by == 0)
-        by = order_i64(a->set->attempt, b->set->attempt);
+        by = as_compare_i64(a->set->attempt, b->set->attempt);
     return by != 0 ? by : strcmp(a->point->metric, b->point->metric);
 }
 
@@ -30,7 +27,7 @@ static int placed_order(const void *x, const void *y)
     const struct placed *a = x, *b = y;
     int by = series_order(a, b);
     if (by == 0)
-        by = order_i64(a->point->step, b->point->step);
+        by = as_compare_i64(a->point->step, b->point->step);
     if (by == 0)
         by = (a->set > b->set) - (a->set < b->set);
     return by != 0 ? by : (a->point > b->point) - (a->point < b->point);
