@@ -2,60 +2,33 @@
 #include "cli/files/row_sample.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/str.h"
+#include "cli/files/line_copy.h"
 #include "data/formats/csv.h"
 
 #define SEED 1
 
 struct sample {
-    FILE *in, *out;
-    char *line; /* of getline() */
-    size_t cap, line_no;
+    struct line_copy lines;
+    FILE *out;
 };
 
 static void sample_done(struct sample *s)
 {
     if (s->out)
         (void)fclose(s->out);
-    if (s->in)
-        (void)fclose(s->in);
-    free(s->line);
+    line_copy_done(&s->lines);
 }
 
 static as_status open_files(struct sample *s, const char *path, int fd, struct as_err *err)
 {
-    unsigned char magic[2] = {0};
-    s->in = fopen(path, "re");
-    if (!s->in)
-        return as_fail(err, AS_E_IO, "%.200s cannot be read", path);
-    if (fread(magic, 1, 2, s->in) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "%.200s is packed with gzip: unpack it, so that a part of it can be taken",
-                       path);
-    rewind(s->in);
-    int own = dup(fd);
-    s->out = own < 0 ? NULL : fdopen(own, "w");
-    if (!s->out && own >= 0)
-        (void)close(own);
+    as_status st = line_copy_open(&s->lines, path, "so that a part of it can be taken", err);
+    if (st != AS_OK)
+        return st;
+    s->out = line_copy_stream(fd);
     return s->out ? AS_OK : as_fail(err, AS_E_IO, "a temporary file cannot be written");
-}
-
-/* Read the lines before line `end` (0: all), and copy them if they are taken. */
-static as_status pass_lines(struct sample *s, size_t end, bool taken, struct as_err *err)
-{
-    while (end == 0 || s->line_no + 1 < end) {
-        ssize_t n = getline(&s->line, &s->cap, s->in);
-        if (n < 0)
-            break;
-        s->line_no++;
-        if (taken && fwrite(s->line, 1, (size_t)n, s->out) != (size_t)n)
-            return as_fail(err, AS_E_IO, "a temporary file cannot be written");
-    }
-    return ferror(s->in) ? as_fail(err, AS_E_IO, "the table cannot be read") : AS_OK;
 }
 
 as_status row_sample_file(const char *path, const struct csv_dialect *dialect, double share, int fd,
@@ -66,7 +39,7 @@ as_status row_sample_file(const char *path, const struct csv_dialect *dialect, d
     struct csv_row row;
     struct rng draws;
     size_t kept = 0;
-    bool taken = true; /* what stands before the first row */
+    bool taken = true; /* are lines copied? So is what stands before the first row */
     rng_init(&draws, SEED, 0);
     as_status st = open_files(&s, path, fd, err);
     if (st == AS_OK)
@@ -74,7 +47,7 @@ as_status row_sample_file(const char *path, const struct csv_dialect *dialect, d
     if (st != AS_OK)
         return st;
     while ((st = csv_next(csv, &row, err)) == AS_OK) {
-        st = pass_lines(&s, row.line, taken, err);
+        st = line_copy_until(&s.lines, row.line, &s.out, taken, err);
         if (st != AS_OK)
             return st;
         taken = rng_uniform(&draws) < share;
@@ -82,7 +55,7 @@ as_status row_sample_file(const char *path, const struct csv_dialect *dialect, d
     }
     if (st != AS_E_EXHAUSTED)
         return as_err_prefix(err, st, "%.120s", path);
-    st = pass_lines(&s, 0, taken, err);
+    st = line_copy_until(&s.lines, 0, &s.out, taken, err);
     if (st == AS_OK && fflush(s.out) != 0)
         st = as_fail(err, AS_E_IO, "a temporary file cannot be written");
     if (st == AS_OK)

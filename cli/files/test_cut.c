@@ -6,19 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/files/line_copy.h"
 #include "data/formats/csv.h"
 
 enum part { TRAIN, TEST, BOTH };
 
 struct cut {
-    const char *path;
-    FILE *in, *out[2];
-    char *line; /* of getline() */
-    size_t cap, line_no;
+    struct line_copy lines;
+    FILE *out[2];
     size_t column;
 };
 
@@ -27,32 +25,17 @@ static void cut_done(struct cut *c)
     for (int k = 0; k < 2; k++)
         if (c->out[k])
             (void)fclose(c->out[k]);
-    if (c->in)
-        (void)fclose(c->in);
-    free(c->line);
+    line_copy_done(&c->lines);
 }
 
-static FILE *open_copy(int fd)
+static as_status open_files(struct cut *c, const char *path, int train_fd, int test_fd,
+                            struct as_err *err)
 {
-    int own = dup(fd);
-    FILE *f = own < 0 ? NULL : fdopen(own, "w");
-    if (!f && own >= 0)
-        (void)close(own);
-    return f;
-}
-
-static as_status open_files(struct cut *c, int train_fd, int test_fd, struct as_err *err)
-{
-    unsigned char magic[2] = {0};
-    c->in = fopen(c->path, "re");
-    if (!c->in)
-        return as_fail(err, AS_E_IO, "%.200s cannot be read", c->path);
-    if (fread(magic, 1, 2, c->in) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "%.200s is packed with gzip: unpack it, so that it can be cut", c->path);
-    rewind(c->in);
-    c->out[TRAIN] = open_copy(train_fd);
-    c->out[TEST] = open_copy(test_fd);
+    as_status st = line_copy_open(&c->lines, path, "so that it can be cut", err);
+    if (st != AS_OK)
+        return st;
+    c->out[TRAIN] = line_copy_stream(train_fd);
+    c->out[TEST] = line_copy_stream(test_fd);
     return c->out[TRAIN] && c->out[TEST]
                ? AS_OK
                : as_fail(err, AS_E_IO, "a temporary file cannot be written");
@@ -61,17 +44,8 @@ static as_status open_files(struct cut *c, int train_fd, int test_fd, struct as_
 /* Copy the lines before line `end` (0: all) to a part. */
 static as_status copy_lines(struct cut *c, size_t end, enum part part, struct as_err *err)
 {
-    while (end == 0 || c->line_no + 1 < end) {
-        ssize_t n = getline(&c->line, &c->cap, c->in);
-        if (n < 0)
-            break;
-        c->line_no++;
-        for (int k = 0; k < 2; k++)
-            if ((part == BOTH || (int)part == k) &&
-                fwrite(c->line, 1, (size_t)n, c->out[k]) != (size_t)n)
-                return as_fail(err, AS_E_IO, "a temporary file cannot be written");
-    }
-    return ferror(c->in) ? as_fail(err, AS_E_IO, "%.200s cannot be read", c->path) : AS_OK;
+    return part == BOTH ? line_copy_until(&c->lines, end, c->out, 2, err)
+                        : line_copy_until(&c->lines, end, &c->out[part], 1, err);
 }
 
 static bool is_one_of(const char *const *words, const char *s, size_t len)
@@ -100,7 +74,7 @@ static as_status part_of(const struct cut *c, const struct csv_row *row, const c
         return AS_OK;
     return as_fail(err, AS_E_INVAL,
                    "%.120s: column '%.60s', line %zu: found '%.*s', expected test or train",
-                   c->path, column, row->line, len < 40 ? (int)len : 40, s);
+                   c->lines.path, column, row->line, len < 40 ? (int)len : 40, s);
 }
 
 static as_status find_column(struct cut *c, const struct csv *csv, const char *column,
@@ -116,7 +90,7 @@ static as_status find_column(struct cut *c, const struct csv *csv, const char *c
             str_printf(&names, "%s%.40s", i ? ", " : "", csv_column_name(csv, i));
     }
     return as_fail(err, AS_E_INVAL, "%.120s: there is no column '%.60s'; the columns are: %s%s",
-                   c->path, column, str_cstr(&names), names.len >= 100 ? ", …" : "");
+                   c->lines.path, column, str_cstr(&names), names.len >= 100 ? ", …" : "");
 }
 
 static as_status cut_rows(struct cut *c, struct csv *csv, const char *column, struct test_cut *ret,
@@ -134,21 +108,21 @@ static as_status cut_rows(struct cut *c, struct csv *csv, const char *column, st
         *(part == TEST ? &ret->n_test : &ret->n_train) += 1;
     }
     if (st != AS_E_EXHAUSTED)
-        return as_err_prefix(err, st, "%.120s", c->path);
+        return as_err_prefix(err, st, "%.120s", c->lines.path);
     st = copy_lines(c, 0, part, err);
     if (st == AS_OK && (ret->n_test == 0 || ret->n_train == 0))
         return as_fail(err, AS_E_INVAL, "%.120s: column '%.60s' makes %zu test rows of %zu",
-                       c->path, column, ret->n_test, ret->n_test + ret->n_train);
+                       c->lines.path, column, ret->n_test, ret->n_test + ret->n_train);
     return st;
 }
 
 as_status test_cut_file(const char *path, const struct csv_dialect *dialect, const char *column,
                         int train_fd, int test_fd, struct test_cut *ret, struct as_err *err)
 {
-    AS_AUTO(cut_done) struct cut c = {.path = path};
+    AS_AUTO(cut_done) struct cut c = {0};
     AS_AUTO(csv_freep) struct csv *csv = NULL;
     struct test_cut rows = {0};
-    as_status st = open_files(&c, train_fd, test_fd, err);
+    as_status st = open_files(&c, path, train_fd, test_fd, err);
     if (st == AS_OK)
         st = csv_open_as(path, dialect, CSV_HEADER_AUTO, &csv, err);
     if (st == AS_OK)
