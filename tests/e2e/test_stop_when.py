@@ -19,6 +19,8 @@ trial:
   command: [sh, -c, 'echo "{\\"loss\\": $(awk -v x=$0 -v y=$1 "BEGIN { print (x - 0.3)^2 + (y - 0.6)^2 }")}" >> $ASSAY_REPORT', "${x}", "${y}"]
 """
 LIMIT = 0.05
+# On a busy machine dozens of trials of milliseconds end before the bound of one is there.
+MAX_TRIALS = 500
 
 
 def create(assay, folder, *of):
@@ -61,7 +63,7 @@ def ending(items):
 
 def check_end(assay, sweep):
     s = assay.wait_ended(sweep)
-    assert s["state"] == "completed" and s["counts"]["completed"] < 60, s
+    assert s["state"] == "completed" and s["counts"]["completed"] < MAX_TRIALS, s
     items = wait_bounds(assay, sweep)
     n = ending(items)
     assert f"was left to gain after {n} completed trials" in s["reason"], (s["reason"], n)
@@ -75,7 +77,7 @@ def check_end(assay, sweep):
 
 def check_replay(assay, folder):
     """What ended the sweep is shown and computed again, from the server and from an export; a changed bound is found."""
-    sweep = create(assay, folder, "bowl", "gp", f"max_trials: 60, stop_when: {{relative: {LIMIT}}}")
+    sweep = create(assay, folder, "bowl", "gp", f"max_trials: {MAX_TRIALS}, stop_when: {{relative: {LIMIT}}}")
     s, items = check_end(assay, sweep)
     shown = assay.cli("show", sweep).stdout
     assert f"reason\t{s['reason']}" in shown, shown
@@ -112,7 +114,7 @@ def check_replay(assay, folder):
 def check_kills(assay, folder):
     """Two servers, of which one is killed in the middle: the sweep ends by the same rule on the same rows."""
     with second_server(assay):
-        sweep = create(assay, folder, "killed", "gp", f"max_trials: 60, stop_when: {{relative: {LIMIT}}}")
+        sweep = create(assay, folder, "killed", "gp", f"max_trials: {MAX_TRIALS}, stop_when: {{relative: {LIMIT}}}")
         assay.wait(lambda: len(checks(assay, sweep)) >= 5, "five bounds")
         os.kill(assay.processes("assayd")[0], signal.SIGKILL)
         assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 15, "15 trials")
