@@ -207,18 +207,34 @@ static as_status find_columns(const char *target, const struct dataset_options *
     return st < 0 ? st : find_inputs(o, t, err);
 }
 
-/* Open the table with its first record as the header, if that record names the target. */
+static bool names_are_text(const struct csv_table *t)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const struct csv_cell cell = {t->name[i], strlen(t->name[i])};
+        double number;
+        if (csv_cell_kind(&cell, &number) != CSV_TEXT)
+            return false;
+    }
+    return true;
+}
+
+/* Open the table with its first record as the header, if that record names the target. If it does
+ * not, but is made of texts, it is what the columns are called all the same: *err names them. */
 static as_status open_with_header(const char *path, const char *target,
                                   const struct dataset_options *o, const struct csv_dialect *d,
-                                  struct csv_table *t)
+                                  struct csv_table *t, struct as_err *err)
 {
     AS_AUTO(csv_table_done) struct csv_table with = {0};
+    struct as_err said = {0};
     as_status st = csv_open_as(path, d, CSV_HEADER_YES, &with.csv, NULL);
     if (st != AS_OK)
         return st;
-    st = find_columns(target, o, &with, NULL);
-    if (st != AS_OK)
+    st = find_columns(target, o, &with, &said);
+    if (st != AS_OK) {
+        if (err && st == AS_E_INVAL && names_are_text(&with))
+            *err = said;
         return st;
+    }
     struct csv_table without = *t;
     *t = with;
     with = without; /* freed here */
@@ -233,7 +249,7 @@ static as_status open_table(const char *path, const char *target, const struct d
         return st;
     st = find_columns(target, o, ret, err);
     if (st == AS_E_INVAL && !csv_has_header(ret->csv) &&
-        open_with_header(path, target, o, d, ret) == AS_OK)
+        open_with_header(path, target, o, d, ret, err) == AS_OK)
         st = AS_OK;
     return st;
 }

@@ -6,7 +6,7 @@
  * one text.
  *
  * A comma between digits may separate thousands, so a decimal comma is assumed only where cells are
- * separated by ';', and only from cells that have not three digits behind it. */
+ * separated by ';', and only from cells in which it cannot: "3,14", "0,896", "1234,567". */
 #include "data/formats/csv_dialect.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ struct tally {
     size_t first; /* cells of the first record */
     bool even;    /* all records have as many */
     size_t cells, text;
-    size_t commas; /* "3,14", not "3,141" */
+    size_t commas; /* "3,14" and "0,141", not "3,141" */
     size_t points; /* "3.14" */
 };
 
@@ -36,11 +36,11 @@ static size_t digits_of(const char *s, size_t len)
     return n;
 }
 
-/* Is the cell a number with the given sign between its digits? *ret_at is the index of the sign,
- * *ret_digits the number of digits behind it. */
-static bool is_decimal(const char *s, size_t len, char sign, size_t *ret_at, size_t *ret_digits)
+/* Is the cell a number with the given sign between its digits? *ret_at is the index of the sign;
+ * *ret_grouped: it may be one between thousands, as in "3,141". */
+static bool is_decimal(const char *s, size_t len, char sign, size_t *ret_at, bool *ret_grouped)
 {
-    size_t at = 0;
+    size_t at = 0, behind;
     while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
         len--;
     while (at < len && (s[at] == ' ' || s[at] == '\t'))
@@ -51,10 +51,12 @@ static bool is_decimal(const char *s, size_t len, char sign, size_t *ret_at, siz
     if (at == len || s[at] != sign)
         return false;
     *ret_at = at++;
-    *ret_digits = digits_of(s + at, len - at);
-    at += *ret_digits;
-    if (before + *ret_digits == 0)
+    behind = digits_of(s + at, len - at);
+    if (before + behind == 0)
         return false;
+    at += behind;
+    *ret_grouped =
+        behind == 3 && at == len && before >= 1 && before <= 3 && s[*ret_at - before] != '0';
     if (at < len && (s[at] == 'e' || s[at] == 'E')) {
         at++;
         at += at < len && (s[at] == '-' || s[at] == '+');
@@ -66,20 +68,22 @@ static bool is_decimal(const char *s, size_t len, char sign, size_t *ret_at, siz
 
 void csv_dialect_point(char *cell, size_t len)
 {
-    size_t at, digits;
-    if (is_decimal(cell, len, ',', &at, &digits))
+    size_t at;
+    bool grouped;
+    if (is_decimal(cell, len, ',', &at, &grouped))
         cell[at] = '.';
 }
 
 static void tally_cell(struct tally *t, const char *s, size_t len)
 {
-    size_t at, digits;
+    size_t at;
+    bool grouped = false;
     double number;
     bool quoted = len >= 2 && s[0] == '"' && s[len - 1] == '"';
     const struct csv_cell cell = {s + quoted, len - 2 * (size_t)quoted};
-    bool comma = is_decimal(cell.s, cell.len, ',', &at, &digits);
-    t->commas += comma && digits != 3;
-    t->points += is_decimal(cell.s, cell.len, '.', &at, &digits);
+    bool comma = is_decimal(cell.s, cell.len, ',', &at, &grouped);
+    t->commas += comma && !grouped;
+    t->points += is_decimal(cell.s, cell.len, '.', &at, &grouped);
     t->text += !comma && csv_cell_kind(&cell, &number) == CSV_TEXT;
     t->cells++;
 }

@@ -21,8 +21,8 @@ struct csv_dialect {
  *              least two. If there are several, the one with the smallest share of cells of text; a
  *              comma if that is equal. If there is none, a comma if the first record has one, else
  *              the one that cuts it into the most cells, else a comma
- *   decimal    ',' if cells are separated by ';', a cell such as "3,14" has not just three digits
- *              behind its comma, and no cell is a number with a point; else '.' */
+ *   decimal    ',' if cells are separated by ';', the comma of one is not one between thousands
+ *              ("3,14", "0,896"; "3,141" may be), and no cell is a number with a point; else '.' */
 void csv_dialect_find(const char *bytes, size_t len, bool whole, struct csv_dialect *d);
 
 /* Replace the comma of a cell such as "-3,14" or "2,5e-3" by a point; other cells stay. */

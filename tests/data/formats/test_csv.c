@@ -249,6 +249,9 @@ START_TEST(dialect_is_found)
         {"a;b\n1,5;2,25\n", ';', ',', 2},
         {"1,5;2,25\n3,5;4,25\n", ';', ',', 2}, /* a comma cuts evenly, too, but into text */
         {"a;b\n1,500;2,250\n", ';', '.', 2},   /* thousands */
+        {"a;b\n1,500;-0,250\n", ';', ',', 2},  /* no thousands begin with 0 */
+        {"a;b\n1,500;1234,250\n", ';', ',', 2},
+        {"a;b\n1,500;2,250e1\n", ';', ',', 2},
         {"a;b\n1,5;2.5\n", ';', '.', 2},       /* both signs */
         {"a,b\nx;y,2\nu;v,3\n", ',', '.', 2},  /* ';' is in every row, but not in the header */
         {"a,b\n1;2,3;4\n5;6,7;8\n", ',', '.', 2},
