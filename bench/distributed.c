@@ -10,7 +10,7 @@
  * (2 (P-1)/P N) from memory of their own; for TCP, the same all-reduce by hand over plain sockets
  * (distributed/plain.h): it sends, receives and adds as much as ours, and does nothing else. The
  * note says what sockets take that pass as many bytes and add nothing, from and to one buffer in
- * the cache, and from vector to vector. */
+ * the cache, and from vector to vector; and what ours takes where the connections encrypt. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -48,7 +48,17 @@ static int repeats_of(size_t bytes)
 }
 
 /* What is timed, in turn: the disturbances of a shared machine meet all of them alike. */
-typedef enum race { RING, HALVING, FLOOR, FLOOR_WHOLE, PASS_CACHED, PASS_VECTORS, RACES } race;
+typedef enum race {
+    RING,
+    HALVING,
+    FLOOR,
+    FLOOR_WHOLE,
+    PASS_CACHED,
+    PASS_VECTORS,
+    RING_ENCRYPTED,
+    HALVING_ENCRYPTED,
+    RACES
+} race;
 
 /* What the processes of a measurement share. */
 struct lab {
@@ -84,10 +94,10 @@ static bool in_processes(struct lab *lab, rank_fn *f)
 struct racer {
     struct lab *lab;
     int32_t rank;
-    struct coll *coll;
-    float *in, *out;   /* of lab->bytes */
-    float *a, *b, *to; /* of half of what a rank sends */
-    char *buffer;      /* of PLAIN_PIECE_BYTES */
+    struct coll *coll, *encrypted; /* encrypted: over TCP; else NULL */
+    float *in, *out;               /* of lab->bytes */
+    float *a, *b, *to;             /* of half of what a rank sends */
+    char *buffer;                  /* of PLAIN_PIECE_BYTES */
 };
 
 static size_t items_of(const struct lab *lab)
@@ -95,10 +105,10 @@ static size_t items_of(const struct lab *lab)
     return lab->bytes / sizeof(float);
 }
 
-static bool run_ours(struct racer *r, coll_algorithm algorithm)
+static bool run_ours(struct racer *r, struct coll *c, coll_algorithm algorithm)
 {
-    return coll_allreduce(r->coll, (struct coll_id){.tag = 1}, algorithm, &reduce_f32_sum, r->in,
-                          r->out, items_of(r->lab), NULL) == AS_OK;
+    return coll_allreduce(c, (struct coll_id){.tag = 1}, algorithm, &reduce_f32_sum, r->in, r->out,
+                          items_of(r->lab), NULL) == AS_OK;
 }
 
 static struct plain plain_of(const struct racer *r)
@@ -135,13 +145,17 @@ static bool run(struct racer *r, race which)
     struct plain p = plain_of(r);
     switch (which) {
     case RING:
-        return run_ours(r, COLL_RING);
+        return run_ours(r, r->coll, COLL_RING);
     case HALVING:
-        return run_ours(r, COLL_HALVING);
+        return run_ours(r, r->coll, COLL_HALVING);
     case FLOOR:
         return r->lab->tcp ? plain_allreduce(&p, false) : run_memory(r);
     case FLOOR_WHOLE:
         return plain_allreduce(&p, true);
+    case RING_ENCRYPTED:
+        return run_ours(r, r->encrypted, COLL_RING);
+    case HALVING_ENCRYPTED:
+        return run_ours(r, r->encrypted, COLL_HALVING);
     default:
         return plain_pass(&p, which == PASS_CACHED);
     }
@@ -181,12 +195,18 @@ static bool racer_init(struct racer *r, struct lab *lab, int32_t rank)
     for (size_t i = 0; i < lab->bytes / sizeof(float); i++)
         r->in[i] = (float)i, r->out[i] = 0;
     memset(r->to, 1, half);
-    return coll_create(lab->listeners[rank], &w, &opts, &r->coll, NULL, NULL) == AS_OK;
+    if (coll_create(lab->listeners[rank], &w, &opts, &r->coll, NULL, NULL) < 0)
+        return false;
+    w.epoch = 2;
+    w.encrypt = true;
+    return !lab->tcp ||
+           coll_create(lab->listeners[rank], &w, &opts, &r->encrypted, NULL, NULL) == AS_OK;
 }
 
 static void racer_done(struct racer *r)
 {
     coll_free(r->coll);
+    coll_free(r->encrypted);
     free(r->in);
     free(r->out);
     free(r->a);
@@ -197,7 +217,7 @@ static void racer_done(struct racer *r)
 
 static bool run_checked(struct racer *r, race which)
 {
-    bool adds = which < PASS_CACHED && (which < FLOOR || r->lab->tcp);
+    bool adds = which != PASS_CACHED && which != PASS_VECTORS && (which < FLOOR || r->lab->tcp);
     memset(r->out, 0, r->lab->bytes);
     return run(r, which) && (!adds || is_sum(r));
 }
@@ -412,14 +432,17 @@ static void report_shm(const struct lab *lab, const struct figures *f)
 
 static void report_tcp(const struct lab *lab, const struct figures *f)
 {
-    char name[64], note[160];
+    char name[64], note[240];
+    race secret = faster(f->tcp, RING_ENCRYPTED, HALVING_ENCRYPTED);
     race own = faster(f->tcp, RING, HALVING), floor = faster(f->tcp, FLOOR, FLOOR_WHOLE);
     (void)snprintf(name, sizeof name, "all-reduce tcp P=%d %zu KiB", (int)lab->n, lab->bytes >> 10);
     (void)snprintf(note, sizeof note,
                    "%.2f of the floor's speed; sockets that add nothing: %.3g us in the cache, "
-                   "%.3g us from vector to vector",
+                   "%.3g us from vector to vector; encrypted %.3g us, %.2f of the time",
                    middle(&f->tcp[0][floor], &f->tcp[0][own], RACES, RACES),
-                   middle_of(f->tcp, PASS_CACHED) * 1e6, middle_of(f->tcp, PASS_VECTORS) * 1e6);
+                   middle_of(f->tcp, PASS_CACHED) * 1e6, middle_of(f->tcp, PASS_VECTORS) * 1e6,
+                   middle_of(f->tcp, secret) * 1e6,
+                   middle(&f->tcp[0][secret], &f->tcp[0][own], RACES, RACES));
     bench_report(name, middle_of(f->tcp, own) * 1e6, "us", middle_of(f->tcp, floor) * 1e6, NAN,
                  NULL, note);
 }

@@ -14,6 +14,7 @@
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1, staleness: 4}
  *   shard_state: false             the optimizer's moments are divided among the ranks
+ *   encrypt: false                 what ranks send to other hosts is encrypted
  *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial
  *                                  from its checkpoint
  *
@@ -101,6 +102,7 @@ struct distributed_spec {
     int64_t gossip_staleness; /* by how many steps a rank may lead a peer to whom it gives; 1 to
                                * 1,000,000; default 4 */
     bool shard_state;         /* allreduce: the moments are divided */
+    bool encrypt;             /* between hosts; default false */
     int64_t state_copies;     /* 1 or 2: on how many ranks each moment is; default 2 */
 };
 

@@ -371,7 +371,8 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
         return st;
     d->error_feedback = d->error_feedback && feedback;
     const struct train_integer copies = {"state_copies", 1, 2, &d->state_copies};
-    if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK)
+    if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK ||
+        (st = json_fields_bool(f, "encrypt", JSON_OPTIONAL, &d->encrypt, err)) != AS_OK)
         return st;
     return json_fields_bool(f, "shard_state", JSON_OPTIONAL, &d->shard_state, err);
 }

@@ -314,6 +314,15 @@ static void hear_lost(struct gang *g, struct gang_rank *r, const struct rank_eve
     change_world(g);
 }
 
+static void put_on_own_host(struct gang_rank *r, size_t place)
+{
+    char digits[17];
+    char *host = strstr(r->endpoint, " host=");
+    ck_assert_ptr_nonnull(host);
+    (void)snprintf(digits, sizeof digits, "%016zx", place);
+    memcpy(host + strlen(" host="), digits, sizeof digits - 1);
+}
+
 static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
     static const char *const words[] = {"listens", "joined at step", "misses rank"};
@@ -323,6 +332,8 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
           e->kind == RANK_LOST ? e->rank : e->step);
     if (e->kind == RANK_LISTENING) {
         (void)snprintf(r->endpoint, sizeof r->endpoint, "%s", e->endpoint);
+        if (g->opts.apart)
+            put_on_own_host(r, (size_t)(r - g->ranks));
         r->out = g->opts.hold && g->epoch > 0;
         if ((g->epoch > 0 && !r->out) || all_listen(g))
             change_world(g);

@@ -20,6 +20,7 @@ struct gang_opts {
     bool alone; /* each is a plain trainer, no rank of anything */
     void (*environment)(size_t place); /* called in the rank's process before it begins; NULL: no */
     bool unwatched;             /* the end of a process is not seen: its peers must miss it */
+    bool apart;                 /* ranks of one host take each other for ranks of others: TCP */
     const char *silence, *join; /* options of assay-train, such as "2s"; NULL: its defaults */
     struct gang_host {          /* place i runs on host i % n_hosts, but for gang_add_on() */
         const char *netns;      /* NULL: this process's */

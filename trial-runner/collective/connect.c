@@ -17,6 +17,7 @@
 #include "trial-runner/collective/connect.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -173,6 +174,22 @@ static int watch_process(struct shm_segment *segment, bool dialled)
     return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
+/* Takes the descriptor. */
+static as_status make_tcp_link(const struct joining *j, const struct candidate *c, int fd,
+                               bool dialled, struct link **ret, struct as_err *err)
+{
+    struct cipher_keys keys;
+    if (!j->world->encrypt)
+        return tcp_link_create(fd, NULL, ret, err);
+    as_status st = handshake_keys(j->world, c->hello, c->challenge, dialled, &keys, err);
+    if (st == AS_OK)
+        st = tcp_link_create(fd, &keys, ret, err);
+    else
+        (void)close(fd);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return st;
+}
+
 /* Takes everything that the candidate owns. */
 static as_status make_link(struct joining *j, struct candidate *c, bool dialled, struct as_err *err)
 {
@@ -185,7 +202,7 @@ static as_status make_link(struct joining *j, struct candidate *c, bool dialled,
         int process = watch_process(c->segment, dialled);
         st = shm_link_create(fd, process, as_steal(c->segment), dialled, bell, &l, err);
     } else {
-        st = tcp_link_create(fd, &l, err);
+        st = make_tcp_link(j, c, fd, dialled, &l, err);
     }
     clear(c);
     if (st < 0)
@@ -229,6 +246,7 @@ static bool send_proof(struct joining *j, struct candidate *c)
     uint8_t proof[PROOF_BYTES];
     if (challenge_answer(j->world, c->hello, c->in, proof, NULL) < 0)
         return false;
+    memcpy(c->challenge, c->in, CHALLENGE_BYTES);
     c->phase = AWAIT_ANSWER;
     c->due_ns = j->opts->until_ns;
     if (!c->local)

@@ -31,7 +31,8 @@ struct frame {
     uint64_t tag;  /* which tensor or bucket of the step; equal on both sides */
     uint64_t offset;
     uint32_t length;      /* payload bytes that follow, <= FRAME_PAYLOAD_MAX */
-    uint32_t payload_sum; /* checksum32 of the payload; 0 where the transport cannot damage it */
+    uint32_t payload_sum; /* checksum32 of the payload; 0 where the transport cannot damage it, or
+                           * encrypts */
 };
 
 void frame_encode(const struct frame *f, uint8_t ret[FRAME_HEAD_BYTES]);

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 
-/* 0 magic and version  8 attempt  16 epoch  20 from  24 to  28 zero  32 nonce */
+/* 0 magic and version  8 attempt  16 epoch  20 from  24 to  28 encrypts  32 nonce */
 static const char magic[8] = "ASYRANK\2";
 
 static void put32(uint8_t *p, uint32_t v)
@@ -35,6 +35,7 @@ void hello_encode(const struct world *w, int32_t to, uint8_t ret[HELLO_BYTES])
     put32(ret + 16, w->epoch);
     put32(ret + 20, (uint32_t)w->rank);
     put32(ret + 24, (uint32_t)to);
+    put32(ret + 28, w->encrypt);
     random_bytes(ret + 32, NONCE_BYTES);
 }
 
@@ -54,6 +55,9 @@ as_status hello_decode(const struct world *w, const uint8_t hello[HELLO_BYTES], 
     if (to != (uint32_t)w->rank || from >= (uint32_t)w->n || from == to)
         return as_fail(err, AS_E_INVAL, "rank %u calls rank %u; this is rank %d of %d",
                        (unsigned)from, (unsigned)to, (int)w->rank, (int)w->n);
+    if (get32(hello + 28) != w->encrypt)
+        return as_fail(err, AS_E_INVAL, "rank %u encrypts %s; this rank does%s", (unsigned)from,
+                       w->encrypt ? "nothing" : "what it sends", w->encrypt ? "" : " not");
     *ret_from = (int32_t)from;
     return AS_OK;
 }
@@ -105,4 +109,13 @@ as_status proof_check(const struct world *w, const uint8_t hello[HELLO_BYTES],
                       struct as_err *err)
 {
     return compare(w, "dial", hello, challenge, proof, err);
+}
+
+as_status handshake_keys(const struct world *w, const uint8_t hello[HELLO_BYTES],
+                         const uint8_t challenge[CHALLENGE_BYTES], bool dialled,
+                         struct cipher_keys *ret, struct as_err *err)
+{
+    as_status st = prove(w, "dialler", hello, challenge, dialled ? ret->send : ret->receive, err);
+    return st < 0 ? st
+                  : prove(w, "acceptor", hello, challenge, dialled ? ret->receive : ret->send, err);
 }

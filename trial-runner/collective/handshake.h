@@ -3,14 +3,15 @@
  * The dialler sends a hello with a nonce; the acceptor answers with its own nonce and a proof; the
  * dialler sends its proof. A proof is HMAC-SHA256 (RFC 2104) under the attempt's secret over the
  * side's name, the hello and both nonces, so neither side can replay the other's. Pure: bytes in,
- * bytes out. The bytes that follow are not encrypted: the secret keeps strangers and other epochs
- * out, it does not hide the training from who can read the network. */
+ * bytes out. The secret keeps strangers and other epochs out; what follows is hidden from who can
+ * read the network only in a world that encrypts (world.h), with keys of this connection. */
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_HANDSHAKE_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_HANDSHAKE_H
 
 #include <stdint.h>
 
 #include "base/status.h"
+#include "trial-runner/collective/cipher.h"
 #include "trial-runner/collective/world.h"
 
 #define NONCE_BYTES 16
@@ -22,7 +23,7 @@
 void hello_encode(const struct world *w, int32_t to, uint8_t ret[HELLO_BYTES]);
 
 /* Checks a hello that this rank received; *ret_from is the rank that dialled.
- * AS_E_INVAL   it is no hello, or is meant for another rank
+ * AS_E_INVAL   it is no hello, or is meant for another rank, or one of the two does not encrypt
  * AS_E_STALE   another attempt or epoch; the message names both */
 AS_MUST_CHECK as_status hello_decode(const struct world *w, const uint8_t hello[HELLO_BYTES],
                                      int32_t *ret_from, struct as_err *err);
@@ -41,5 +42,11 @@ AS_MUST_CHECK as_status challenge_answer(const struct world *w, const uint8_t he
 AS_MUST_CHECK as_status proof_check(const struct world *w, const uint8_t hello[HELLO_BYTES],
                                     const uint8_t challenge[CHALLENGE_BYTES],
                                     const uint8_t proof[PROOF_BYTES], struct as_err *err);
+
+/* The keys of a connection whose two proofs were right: HMACs as the proofs, under names of their
+ * own. `dialled`: of the side that dialled. AS_E_NOMEM. */
+AS_MUST_CHECK as_status handshake_keys(const struct world *w, const uint8_t hello[HELLO_BYTES],
+                                       const uint8_t challenge[CHALLENGE_BYTES], bool dialled,
+                                       struct cipher_keys *ret, struct as_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_LINK_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_LINK_H
 
+#include "trial-runner/collective/cipher.h"
 #include "trial-runner/collective/frame.h"
 #include "trial-runner/collective/shm_segment.h"
 #include "trial-runner/collective/transfer.h"
@@ -72,10 +73,13 @@ void link_frame_received(struct link *l, const struct frame *f, const uint8_t *p
 /* The two transports. They take the descriptors, even on failure.
  *   fd        the authenticated connection, non-blocking
  *   segment   mapped; `dialled`: this side is its side 0
- *   own_bell, peer_bell   eventfds; own_bell is borrowed */
+ *   own_bell, peer_bell   eventfds; own_bell is borrowed
+ *   keys      of a connection that encrypts; NULL: it does not. Copied. What is in the memory of
+ *             one host is never encrypted */
 AS_MUST_CHECK as_status shm_link_create(int fd, int process_fd, struct shm_segment *segment,
                                         bool dialled, int peer_bell, struct link **ret,
                                         struct as_err *err);
-AS_MUST_CHECK as_status tcp_link_create(int fd, struct link **ret, struct as_err *err);
+AS_MUST_CHECK as_status tcp_link_create(int fd, const struct cipher_keys *keys, struct link **ret,
+                                        struct as_err *err);
 
 #endif

@@ -5,7 +5,10 @@
  * buffer that stays in the cache. A socket that was read empty is read again when epoll has said
  * that there is something: a read in vain takes the socket's lock from the kernel, which puts what
  * arrives there. A frame counts, and its bytes reach their destination, when it is
- * there as a whole and its checksum is right; so no rank passes on what was damaged. */
+ * there as a whole and its checksum is right; so no rank passes on what was damaged.
+ *
+ * Where the connection encrypts (cipher.h), each frame ends with a tag, which takes the place of
+ * the checksum of its payload. */
 #include "trial-runner/collective/link.h"
 
 #include <errno.h>
@@ -21,15 +24,16 @@
 #include "base/mem.h"
 
 #define FRAMES_AT_ONCE 4 /* of a batch; then other links have their turn */
-#define FRAME_BYTES_MAX (FRAME_HEAD_BYTES + FRAME_PAYLOAD_MAX)
+#define ENCRYPTED_MAX (FRAME_PAYLOAD_MAX + CIPHER_TAG_BYTES)
+#define FRAME_BYTES_MAX (FRAME_HEAD_BYTES + ENCRYPTED_MAX)
 #define HEARTBEAT_NS (NS_PER_S / 5) /* silence after which a heartbeat is sent */
 #define UNACKED_MS 5000             /* bytes that the peer's host does not acknowledge so long */
 
-/* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload). A
- * frame without a payload is alone in its batch. */
+/* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload and
+ * tag). A frame without a payload is alone in its batch, and one part: its tag is behind its head. */
 struct batch {
     struct frame frames[FRAMES_AT_ONCE];
-    uint8_t heads[FRAMES_AT_ONCE][FRAME_HEAD_BYTES];
+    uint8_t heads[FRAMES_AT_ONCE][FRAME_HEAD_BYTES + CIPHER_TAG_BYTES];
     struct iovec parts[2 * FRAMES_AT_ONCE]; /* what is not sent of each */
     size_t n_parts, next;                   /* next: the first part that is not sent as a whole */
 };
@@ -37,9 +41,12 @@ struct batch {
 struct tcp_link {
     struct link link; /* first */
     struct batch out;
-    size_t from, end; /* the bytes of `buffer` that were received and not taken */
-    struct frame in;  /* the frame that begins at `from` */
-    bool has_in;      /* `in` is decoded */
+    size_t from, end;                 /* the bytes of `buffer` that were received and not taken */
+    struct frame in;                  /* the frame that begins at `from` */
+    bool has_in;                      /* `in` is decoded */
+    bool is_plain;                    /* and the frame is decrypted */
+    struct cipher *encrypt, *decrypt; /* NULL: the connection does not encrypt */
+    uint8_t (*encrypted)[ENCRYPTED_MAX]; /* payloads of the batch, [FRAMES_AT_ONCE]; or NULL */
     int64_t sent_ns;
     uint8_t buffer[FRAMES_AT_ONCE * FRAME_BYTES_MAX];
 };
@@ -67,29 +74,54 @@ static void add_part(struct batch *b, const void *bytes, size_t n)
     b->parts[b->n_parts++] = (struct iovec){(void *)bytes, n};
 }
 
-static void begin_batch(struct tcp_link *t)
+/* Frame i of the batch, with these bytes, which stay where they are until they have left. */
+static as_status add_frame(struct tcp_link *t, size_t i, const uint8_t *payload, struct as_err *err)
+{
+    struct batch *b = &t->out;
+    struct frame *f = &b->frames[i];
+    f->payload_sum = t->encrypt ? 0 : checksum32(payload, f->length);
+    frame_encode(f, b->heads[i]);
+    if (t->encrypt) {
+        as_status st = cipher_encrypt(t->encrypt, b->heads[i], FRAME_HEAD_BYTES, payload, f->length,
+                                      t->encrypted[i], err);
+        if (st < 0)
+            return st;
+    }
+    add_part(b, b->heads[i], FRAME_HEAD_BYTES);
+    if (t->encrypt)
+        add_part(b, t->encrypted[i], f->length + CIPHER_TAG_BYTES);
+    else
+        add_part(b, payload, f->length);
+    return AS_OK;
+}
+
+static as_status begin_batch(struct tcp_link *t, struct as_err *err)
 {
     struct batch *b = &t->out;
     const uint8_t *payload;
+    as_status st = AS_OK;
     b->n_parts = b->next = 0;
-    for (size_t i = 0; i < FRAMES_AT_ONCE; i++) {
-        struct frame *f = &b->frames[i];
-        if (!link_next_frame(&t->link, FRAME_PAYLOAD_MAX, f, &payload))
-            return;
-        f->payload_sum = checksum32(payload, f->length);
-        frame_encode(f, b->heads[i]);
-        add_part(b, b->heads[i], FRAME_HEAD_BYTES);
-        add_part(b, payload, f->length);
+    for (size_t i = 0; i < FRAMES_AT_ONCE && st == AS_OK; i++) {
+        if (!link_next_frame(&t->link, FRAME_PAYLOAD_MAX, &b->frames[i], &payload))
+            return AS_OK;
+        st = add_frame(t, i, payload, err);
     }
+    return st;
 }
 
-static void begin_control(struct tcp_link *t, frame_kind kind)
+static as_status begin_control(struct tcp_link *t, frame_kind kind, struct as_err *err)
 {
     struct batch *b = &t->out;
+    uint8_t *head = b->heads[0];
     b->frames[0] = (struct frame){.kind = kind, .epoch = t->link.epoch, .attempt = t->link.attempt};
-    frame_encode(&b->frames[0], b->heads[0]);
+    frame_encode(&b->frames[0], head);
     b->n_parts = b->next = 0;
-    add_part(b, b->heads[0], FRAME_HEAD_BYTES);
+    as_status st = t->encrypt ? cipher_encrypt(t->encrypt, head, FRAME_HEAD_BYTES, NULL, 0,
+                                               head + FRAME_HEAD_BYTES, err)
+                              : AS_OK;
+    if (st == AS_OK)
+        add_part(b, head, FRAME_HEAD_BYTES + (t->encrypt ? CIPHER_TAG_BYTES : 0));
+    return st;
 }
 
 static void count_sent(struct tcp_link *t, size_t sent)
@@ -129,9 +161,8 @@ static as_status write_batch(struct tcp_link *t, bool *moved, struct as_err *err
 
 static as_status send_some(struct tcp_link *t, bool *moved, struct as_err *err)
 {
-    if (!is_sending(t))
-        begin_batch(t);
-    return is_sending(t) ? write_batch(t, moved, err) : AS_OK;
+    as_status st = is_sending(t) ? AS_OK : begin_batch(t, err);
+    return st == AS_OK && is_sending(t) ? write_batch(t, moved, err) : st;
 }
 
 /* --- receiving --- */
@@ -139,6 +170,12 @@ static as_status send_some(struct tcp_link *t, bool *moved, struct as_err *err)
 static size_t received(const struct tcp_link *t)
 {
     return t->end - t->from;
+}
+
+/* Of the frame at the front. */
+static size_t frame_bytes(const struct tcp_link *t)
+{
+    return FRAME_HEAD_BYTES + t->in.length + (t->decrypt ? CIPHER_TAG_BYTES : 0);
 }
 
 /* One read, as far as the buffer goes. AS_E_EXHAUSTED: the socket has no more now. A read that is
@@ -183,12 +220,28 @@ static as_status take_payload(struct tcp_link *t, struct as_err *err)
 {
     const struct frame *f = &t->in;
     const uint8_t *payload = place_payload(t);
-    uint32_t sum = checksum32(payload, f->length);
+    uint32_t sum = t->decrypt ? f->payload_sum : checksum32(payload, f->length);
     if (sum != f->payload_sum)
         return as_fail(err, AS_E_IO,
                        "rank %d: a frame was damaged on its way (checksum %08x, %08x)",
                        (int)t->link.peer, (unsigned)sum, (unsigned)f->payload_sum);
     link_frame_received(&t->link, f, payload);
+    return AS_OK;
+}
+
+/* Decrypts the frame at the front. AS_E_EXHAUSTED: it is not there as a whole. */
+static as_status decrypt_frame(struct tcp_link *t, struct as_err *err)
+{
+    uint8_t *head = t->buffer + t->from;
+    struct as_err why = {0};
+    if (t->is_plain)
+        return AS_OK;
+    if (received(t) < frame_bytes(t))
+        return AS_E_EXHAUSTED;
+    if (cipher_decrypt(t->decrypt, head, FRAME_HEAD_BYTES, head + FRAME_HEAD_BYTES, t->in.length,
+                       &why) < 0)
+        return as_fail(err, AS_E_IO, "rank %d: %s", (int)t->link.peer, why.msg);
+    t->is_plain = true;
     return AS_OK;
 }
 
@@ -203,11 +256,13 @@ static as_status take_frame(struct tcp_link *t, struct as_err *err)
     if (!t->has_in && (st = frame_decode(t->buffer + t->from, &t->in, err)) < 0)
         return st;
     t->has_in = true;
+    if (t->decrypt && (st = decrypt_frame(t, err)) < 0)
+        return st;
     st = t->in.kind == FRAME_DATA ? link_expect(&t->link, &t->in, &r, err) : AS_OK;
     if (st < 0 && st != AS_E_STALE)
         return st;
     bool dropped = st == AS_E_STALE;
-    if (received(t) < FRAME_HEAD_BYTES + t->in.length)
+    if (received(t) < frame_bytes(t))
         return AS_E_EXHAUSTED;
     if (t->in.kind == FRAME_GOODBYE)
         t->link.left = true;
@@ -216,8 +271,8 @@ static as_status take_frame(struct tcp_link *t, struct as_err *err)
     else if (t->in.kind == FRAME_DATA && (st = take_payload(t, err)) < 0)
         return st;
     t->link.heard_ns = clock_mono_ns();
-    t->from += FRAME_HEAD_BYTES + t->in.length;
-    t->has_in = false;
+    t->from += frame_bytes(t);
+    t->has_in = t->is_plain = false;
     return AS_OK;
 }
 
@@ -279,8 +334,10 @@ static as_status heartbeat(struct link *l, int64_t now_ns, struct as_err *err)
         l->heard_ns = now_ns;
     if (is_sending(t) || now_ns - t->sent_ns < HEARTBEAT_NS)
         return AS_OK;
-    begin_control(t, FRAME_HEARTBEAT);
-    as_status st = write_batch(t, &moved, err);
+    as_status st = begin_control(t, FRAME_HEARTBEAT, err);
+    if (st < 0)
+        return st;
+    st = write_batch(t, &moved, err);
     if (st == AS_OK)
         return AS_OK;
     l->readable = true;
@@ -293,9 +350,18 @@ static void goodbye(struct link *l)
     bool moved = false;
     if (is_sending(t)) /* in the middle of a frame that its receiver will never have whole */
         return;
-    begin_control(t, FRAME_GOODBYE);
-    as_status st = write_batch(t, &moved, NULL);
+    as_status st = begin_control(t, FRAME_GOODBYE, NULL);
+    if (st == AS_OK)
+        st = write_batch(t, &moved, NULL);
     (void)st; /* the connection ends in any case */
+}
+
+static void free_memory(struct tcp_link *t)
+{
+    cipher_free(t->encrypt);
+    cipher_free(t->decrypt);
+    free(t->encrypted);
+    free(t);
 }
 
 /* A close with unread bytes would reset the connection, and the peer would lose what is still on
@@ -307,19 +373,32 @@ static void free_link(struct link *l)
     while (recv(l->fd, t->buffer, sizeof t->buffer, MSG_DONTWAIT) > 0)
         ;
     (void)close(l->fd);
-    free(t);
+    free_memory(t);
 }
 
 static const struct link_ops ops = {"tcp", true,      progress, rest,
                                     rest,  heartbeat, goodbye,  free_link};
 
-as_status tcp_link_create(int fd, struct link **ret, struct as_err *err)
+static as_status take_keys(struct tcp_link *t, const struct cipher_keys *keys, struct as_err *err)
+{
+    t->encrypted = as_calloc(FRAMES_AT_ONCE, sizeof *t->encrypted);
+    if (!t->encrypted)
+        return as_fail_nomem(err);
+    as_status st = cipher_create(keys->send, &t->encrypt, err);
+    return st == AS_OK ? cipher_create(keys->receive, &t->decrypt, err) : st;
+}
+
+as_status tcp_link_create(int fd, const struct cipher_keys *keys, struct link **ret,
+                          struct as_err *err)
 {
     int one = 1, unacked_ms = UNACKED_MS;
     struct tcp_link *t = as_calloc(1, sizeof *t);
-    if (!t) {
+    as_status st = !t ? as_fail_nomem(err) : keys ? take_keys(t, keys, err) : AS_OK;
+    if (st < 0) {
         (void)close(fd);
-        return as_fail_nomem(err);
+        if (t)
+            free_memory(t);
+        return st;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms, sizeof unacked_ms);

@@ -6,6 +6,8 @@
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_WORLD_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_WORLD_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "trial-runner/collective/endpoint.h"
 
@@ -18,6 +20,7 @@ struct world {
     int32_t rank, n;                    /* this rank, of n */
     const struct endpoint *peers;       /* n of them, by rank; borrowed */
     uint8_t secret[WORLD_SECRET_BYTES]; /* the attempt's; peers that lack it are refused */
+    bool encrypt;                       /* what travels over TCP; equal on all ranks */
 };
 
 /* AS_E_INVAL: n or rank is out of range. */

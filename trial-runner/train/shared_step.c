@@ -28,6 +28,7 @@ struct shared_step {
     int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
+    bool told;           /* the log says that what is sent is encrypted */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
     bool whole;          /* the state was gathered after the last step */
     uint64_t bytes_sent; /* in worlds that are over */
@@ -43,6 +44,11 @@ enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
 static struct member *member_of(const struct shared_step *s)
 {
     return s->ls->member[0];
+}
+
+static const struct distributed_spec *spec_of(const struct shared_step *s)
+{
+    return &member_of(s)->spec.distributed;
 }
 
 static void part(struct shared_step *s)
@@ -69,11 +75,11 @@ void shared_step_free(struct shared_step *s)
     free(s);
 }
 
-/* All ranks answer alike. */
+/* All ranks answer alike. NCCL does not encrypt. */
 static bool uses_devices(const struct shared_step *s)
 {
     const struct strategy_ops *ops = s->strategy.ops;
-    return ops->uses_devices && ops->uses_devices(s->strategy.self);
+    return !spec_of(s)->encrypt && ops->uses_devices && ops->uses_devices(s->strategy.self);
 }
 
 static void read_card(struct shared_step *s)
@@ -387,12 +393,22 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     return st;
 }
 
+static void tell_encryption(struct shared_step *s)
+{
+    const struct coll *c = team_coll(s->team);
+    if (s->told || !coll_world(c)->encrypt || coll_size(c) == 1)
+        return;
+    (void)printf("what is sent to ranks of other hosts is encrypted (AES-256-GCM)\n");
+    s->told = true;
+}
+
 static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err)
 {
     while (!team_coll(s->team)) {
-        as_status st = team_meet(s->team, err);
+        as_status st = team_meet(s->team, spec_of(s)->encrypt, err);
         if (st < 0)
             return st;
+        tell_encryption(s);
         st = compare(s, ret_moved, err);
         if (st == AS_E_UNAVAILABLE)
             part(s);

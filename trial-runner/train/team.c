@@ -319,7 +319,7 @@ static void print_stall(void *arg, const struct transfer *waits, int64_t waited_
                   (double)waited_ms / 1000);
 }
 
-as_status team_meet(struct team *t, struct as_err *err)
+as_status team_meet(struct team *t, bool encrypt, struct as_err *err)
 {
     announce(t);
     for (;;) {
@@ -340,6 +340,7 @@ as_status team_meet(struct team *t, struct as_err *err)
         unlock(t);
         if (st < 0)
             return st;
+        w.encrypt = encrypt;
         st = coll_create(t->listener, &w, &opts, &c, NULL, err);
         if (st == AS_OK) {
             lock(t);

@@ -38,8 +38,9 @@ struct coll *team_coll(const struct team *t);
 /* Waits for the next world and connects to its ranks; tries further worlds if that fails. The first
  * call reports the endpoint to the runner, after which worlds hold this rank and their ranks wait
  * for it: so it comes when this rank has loaded its data and can begin.
+ *   encrypt   what travels to other hosts (trial.train.distributed.encrypt); equal on all ranks
  * AS_E_UNAVAILABLE: the rank is to stop, or the runner is gone. */
-AS_MUST_CHECK as_status team_meet(struct team *t, struct as_err *err);
+AS_MUST_CHECK as_status team_meet(struct team *t, bool encrypt, struct as_err *err);
 /* Reports to the runner that this rank has joined its world, at a step of the optimizer. */
 void team_joined(struct team *t, int64_t step);
 /* Reports how far this rank is, at most once a second. A call costs a look at the clock. */

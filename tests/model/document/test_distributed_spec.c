@@ -45,6 +45,7 @@ START_TEST(defaults)
     ck_assert(!d.error_feedback);
     ck_assert(!d.shard_state);
     ck_assert_int_eq(d.state_copies, 2);
+    ck_assert(!d.encrypt);
 }
 END_TEST
 
@@ -183,6 +184,7 @@ static const struct {
     {"", "{\"gossip\":{\"staleness\":0}}", "/gossip/staleness"},
     {"", "{\"groups\":-1}", "/groups"},
     {"", "{\"state_copies\":3}", "/state_copies"},
+    {"", "{\"encrypt\":\"yes\"}", "/encrypt"},
     /* what cannot work together */
     {"", "{\"strategy\":\"local_sgd\"}", "/local_sgd/steps"},
     {"", "{\"strategy\":\"groups\"}", "/groups"},

@@ -35,7 +35,12 @@ void ranks_done(struct ranks *r)
 
 struct world ranks_world(const struct ranks *r, int32_t rank, uint32_t epoch)
 {
-    struct world w = {.attempt = 77, .epoch = epoch, .rank = rank, .n = r->n, .peers = r->peers};
+    struct world w = {.attempt = 77,
+                      .epoch = epoch,
+                      .rank = rank,
+                      .n = r->n,
+                      .peers = r->peers,
+                      .encrypt = r->encrypt};
     memcpy(w.secret, r->secret, sizeof w.secret);
     return w;
 }

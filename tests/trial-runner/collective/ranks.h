@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 #define ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "tests/support/expect.h"
@@ -15,6 +16,7 @@ struct ranks {
     struct endpoint peers[RANKS_MAX];
     pid_t pids[RANKS_MAX];
     uint8_t secret[WORLD_SECRET_BYTES];
+    bool encrypt; /* false; a test may change it before ranks_start() */
 };
 
 /* Listens for n ranks, before any process is started. */

@@ -90,7 +90,7 @@ static struct link *link_with_receive(int *ret_peer, struct transfer *t, uint8_t
     struct link *l = NULL;
     int ends[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    ck_ok(tcp_link_create(ends[0], &l, &err), err);
+    ck_ok(tcp_link_create(ends[0], NULL, &l, &err), err);
     l->attempt = 5;
     l->epoch = 3;
     *t = (struct transfer){.step = 7, .tag = 9, .to = to, .length = PAYLOAD, .what = "w"};
@@ -316,6 +316,48 @@ START_TEST(ranks_of_one_world_prove_themselves)
 }
 END_TEST
 
+START_TEST(both_sides_have_the_keys_of_their_connection)
+{
+    struct as_err err;
+    struct world a = world_of(3), b = world_of(1), stranger = world_of(1);
+    uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], other[CHALLENGE_BYTES];
+    struct cipher_keys dialler, acceptor, again, twin;
+    a.encrypt = b.encrypt = stranger.encrypt = true;
+    stranger.secret[0] = 1;
+    hello_encode(&a, 1, hello);
+    ck_ok(challenge_encode(&b, hello, challenge, &err), err);
+    ck_ok(challenge_encode(&b, hello, other, &err), err);
+    ck_ok(handshake_keys(&a, hello, challenge, true, &dialler, &err), err);
+    ck_ok(handshake_keys(&b, hello, challenge, false, &acceptor, &err), err);
+    ck_ok(handshake_keys(&b, hello, other, false, &again, &err), err);
+    ck_ok(handshake_keys(&stranger, hello, challenge, false, &twin, &err), err);
+    ck_assert_mem_eq(dialler.send, acceptor.receive, CIPHER_KEY_BYTES);
+    ck_assert_mem_eq(dialler.receive, acceptor.send, CIPHER_KEY_BYTES);
+    ck_assert_mem_ne(dialler.send, dialler.receive, CIPHER_KEY_BYTES);
+    ck_assert_mem_ne(again.send, acceptor.send, CIPHER_KEY_BYTES);
+    ck_assert_mem_ne(twin.send, acceptor.send, CIPHER_KEY_BYTES);
+    /* a proof, which everybody sees, is no key */
+    ck_assert_mem_ne(challenge + NONCE_BYTES, acceptor.send, CIPHER_KEY_BYTES);
+    ck_assert_mem_ne(challenge + NONCE_BYTES, acceptor.receive, CIPHER_KEY_BYTES);
+}
+END_TEST
+
+START_TEST(who_does_not_encrypt_is_refused)
+{
+    struct as_err err;
+    struct world a = world_of(3), b = world_of(1);
+    uint8_t hello[HELLO_BYTES];
+    int32_t from;
+    b.encrypt = true;
+    hello_encode(&a, 1, hello);
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_INVAL, err, "rank 3 encrypts nothing");
+    a.encrypt = true;
+    b.encrypt = false;
+    hello_encode(&a, 1, hello);
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_INVAL, err, "this rank does not");
+}
+END_TEST
+
 START_TEST(ranks_of_other_worlds_are_refused)
 {
     struct as_err err;
@@ -377,6 +419,8 @@ Suite *test_suite(void)
     tcase_add_test(t, what_is_no_endpoint_is_refused);
     tcase_add_test(t, this_host_is_the_same_host_each_time);
     tcase_add_test(t, ranks_of_one_world_prove_themselves);
+    tcase_add_test(t, both_sides_have_the_keys_of_their_connection);
+    tcase_add_test(t, who_does_not_encrypt_is_refused);
     tcase_add_test(t, ranks_of_other_worlds_are_refused);
     tcase_add_test(t, memory_that_a_peer_could_cut_is_refused);
     suite_add_tcase(s, t);

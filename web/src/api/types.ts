@@ -450,6 +450,8 @@ export type TrainDistributed = {
   gossip?: TrainGossip;
   /** The optimizer's moments are divided among the ranks; default false */
   shard_state?: boolean | Template;
+  /** What ranks send to ranks of other hosts is encrypted; default false */
+  encrypt?: boolean | Template;
   /** On how many ranks each moment is, with shard_state; default 2 */
   state_copies?: number | Template;
 };
