@@ -430,8 +430,19 @@ export type TrainDocument = {
   augment?: TrainAugment;
   validation?: TrainValidation;
   distributed?: TrainDistributed;
+  privacy?: TrainPrivacy;
   /** Reported in addition to those that are always reported */
   metrics?: (TrainMetric | Template)[];
+};
+
+/** Differentially private training (DP-SGD): the gradient of each row is clipped, and the sum of a batch gets noise. Trials report epsilon */
+export type TrainPrivacy = {
+  /** The largest norm of a row's gradient */
+  clip: number | Template;
+  /** Deviation of the noise of a batch, as a multiple of clip */
+  noise: number | Template;
+  /** Of the epsilon that is reported; default 0.00001 */
+  delta?: number | Template;
 };
 
 /** How the ranks of a trial with resources.ranks above 1 work together, docs/distributed.md */
