@@ -8,7 +8,8 @@
  * Talwar and Zhang, "Rényi differential privacy of the sampled Gaussian mechanism" (2019), section
  * 3.3, for whole a:
  *
- *   log(sum over k = 0..a of binomial(a, k) (1 - q)^(a - k) q^k exp((k^2 - k) / (2 noise^2))) / (a - 1)
+ *   log(sum over k = 0..a of binomial(a, k) (1 - q)^(a - k) q^k exp((k^2 - k) / (2 noise^2)))
+ *       / (a - 1)
  *
  * Divergences of steps add up. At a given delta they become epsilon by Canonne, Kamath and Steinke,
  * "The discrete Gaussian for differential privacy" (2020), proposition 12; the least over the

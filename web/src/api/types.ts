@@ -504,6 +504,8 @@ export type TrainServer = {
   staleness?: number | Template;
   /** Slices of the parameters; 0 (default): as many as ranks */
   shards?: number | Template;
+  /** ssp, with the optimizer sgd: what moves a weight by less than this part of it is held back; default 0 */
+  significance?: number | Template;
   /** async, groups: so many steps are made by one worker alone; default 0 */
   warm_start?: number | Template;
   /** sync, ssp: the last so many gradients of a step do not count; default 0 */
