@@ -12,11 +12,13 @@
 #include "base/rng.h"
 
 typedef enum draw_purpose {
-    DRAW_INIT = 1,     /* at: layer */
-    DRAW_SHUFFLE = 2,  /* at: epoch */
-    DRAW_SPLIT = 3,    /* under validation.seed */
-    DRAW_TREES = 4,    /* at: round; XGBoost's seed from there on */
-    DRAW_RESAMPLE = 5, /* under train.resample; at: 0 */
+    DRAW_INIT = 1,          /* at: layer */
+    DRAW_SHUFFLE = 2,       /* at: epoch */
+    DRAW_SPLIT = 3,         /* under validation.seed */
+    DRAW_TREES = 4,         /* at: round; XGBoost's seed from there on */
+    DRAW_RESAMPLE = 5,      /* under train.resample; at: 0 */
+    DRAW_PRIVATE_ROWS = 6,  /* at: micro-step; which rows are in the batch */
+    DRAW_PRIVATE_NOISE = 7, /* at: micro-step; what is added to their gradients */
 } draw_purpose;
 
 static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)

@@ -1,4 +1,5 @@
-/* The parser of train documents: all sections but `model`, `validation` and `distributed`.
+/* The parser of train documents: all sections but `model`, `validation`, `distributed` and
+ * `privacy`.
  *
  * Each section has its defaults before its fields are read. The order of the sections matters:
  * `epochs` bounds the warm-up of `schedule`, the kind of `optimizer` decides its other defaults,
@@ -524,6 +525,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, train_spec_parse_privacy(f, spec, err), err);
     if (st != AS_OK)
         return st;
     settle_rounds(f, spec);

@@ -196,6 +196,16 @@ struct train_augment_spec {
     bool given;     /* one was given, perhaps as 0: all trials of a sweep over it have one shape */
 };
 
+/* Differentially private training (DP-SGD). Each row is in a batch by chance, with the same
+ * probability; the norm of its gradient is at most `clip`; the sum of a batch gets Gaussian noise
+ * of deviation noise x clip, and is divided by the rows that a batch has in the mean. */
+struct train_privacy_spec {
+    bool given;
+    double clip;  /* > 0; required */
+    double noise; /* 0.01 to 1000; required */
+    double delta; /* (0, 0.1]; default 1e-5: of the epsilon that is reported */
+};
+
 struct train_spec {
     char dataset[64];
     struct train_model_spec model;
@@ -240,6 +250,7 @@ struct train_spec {
                        * that the check for another task refuses them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
     struct train_boost_spec boost;
+    struct train_privacy_spec privacy;
     struct distributed_spec distributed; /* of trials with several ranks */
 };
 
@@ -284,7 +295,7 @@ AS_MUST_CHECK as_status train_spec_check_task(const struct train_spec *spec,
 
 /* ---- metrics ----
  *             always                      on request (`metrics`, train_spec_request)
- * all tasks   train_loss, val_loss, lr
+ * all tasks   train_loss, val_loss, lr; epsilon with `privacy`
  * classes     val_error, val_accuracy     val_top5, val_auc, val_average_precision,
  *                                         val_balanced_accuracy, val_f1, val_log_loss, val_brier
  * tokens      val_error, val_accuracy     val_top5, val_log_loss

@@ -12,6 +12,7 @@
 #include "model/document/train_spec_priv.h"
 
 #define LARGEST_OUTER_RATE 100
+#define LARGEST_SIGNIFICANCE 1000
 
 /* In the order of distributed_strategy; the last one is a form of `server`. */
 static const char *const strategy_words[] = {"allreduce", "local_sgd", "server",
@@ -184,8 +185,11 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
         {"backup", 0, DISTRIBUTED_MAX_RANKS, &d->backup},
         {"warm_start", 0, DISTRIBUTED_MAX_WARMUP, &d->warm_start},
     };
+    const struct train_number significance = {"significance", 0, LARGEST_SIGNIFICANCE,
+                                              &d->significance};
     if ((st = json_fields_word(&f, "mode", JSON_OPTIONAL, mode_words, &mode, err)) != AS_OK ||
-        (st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK)
+        (st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK ||
+        (st = train_spec_numbers(&f, &significance, 1, err)) != AS_OK)
         return st;
     d->mode = (distributed_mode)mode;
     return json_fields_end(&f, err);
@@ -284,11 +288,32 @@ static as_status check_compress(const struct json_fields *f, const struct distri
     return AS_OK;
 }
 
+/* What is held back is a part of a gradient, and what it would do to a weight is known for SGD
+ * alone. */
+static as_status check_significance(const struct json_fields *f, const struct distributed_spec *d,
+                                    const struct train_spec *spec, struct as_err *err)
+{
+    const char *why =
+        d->significance <= 0         ? NULL
+        : d->mode != DISTRIBUTED_SSP ? "found without mode ssp, expected it: updates are held back"
+        : d->groups > 0              ? "found with groups, expected none"
+        : d->backup > 0
+            ? "found with backup, expected one of them: what came too late would never travel"
+        : d->codec != DISTRIBUTED_PLAIN ? "found with compress, expected one of them"
+        : spec->optimizer.kind != TRAIN_SGD
+            ? "found with another optimizer than sgd, whose step is the rate times the gradient"
+            : NULL;
+    return why ? refuse(f, "server/significance", why, err) : AS_OK;
+}
+
 static as_status check_server(const struct json_fields *f, const struct distributed_spec *d,
                               const struct train_spec *spec, struct as_err *err)
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
+    as_status st = check_significance(f, d, spec, err);
+    if (st != AS_OK)
+        return st;
     if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
         return refuse(
             f, d->groups > 0 ? "groups" : "server",
@@ -341,6 +366,8 @@ static as_status check_together(const struct json_fields *f, int word, struct di
                                 const struct train_spec *spec, struct as_err *err)
 {
     as_status st = choose_strategy(f, word, d, err);
+    d->significance = d->strategy == DISTRIBUTED_SERVER ? d->significance : 0;
+    d->error_feedback = d->error_feedback && (d->codec != DISTRIBUTED_PLAIN || d->significance > 0);
     if (st != AS_OK || (st = check_section(f, d, err)) != AS_OK ||
         (st = check_compress(f, d, err)) != AS_OK || (st = check_server(f, d, spec, err)) != AS_OK)
         return st;
@@ -361,15 +388,14 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
         return st;
     d->sum = (distributed_sum)sum;
     *ret_word = word;
-    d->error_feedback = d->codec != DISTRIBUTED_PLAIN;
-    bool feedback = d->error_feedback;
+    bool feedback = true;
     if ((st = json_fields_bool(f, "error_feedback", JSON_OPTIONAL, &feedback, err)) != AS_OK ||
         (st = json_fields_note(f, parse_local_sgd(f, d, err), err)) != AS_OK ||
         (st = json_fields_note(f, parse_server(f, d, err), err)) != AS_OK ||
         (st = json_fields_note(f, parse_gossip(f, d, err), err)) != AS_OK ||
         (st = train_spec_integers(f, &groups, 1, err)) != AS_OK)
         return st;
-    d->error_feedback = d->error_feedback && feedback;
+    d->error_feedback = feedback; /* check_together(): of something that is lost */
     const struct train_integer copies = {"state_copies", 1, 2, &d->state_copies};
     if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK ||
         (st = json_fields_bool(f, "encrypt", JSON_OPTIONAL, &d->encrypt, err)) != AS_OK)

@@ -134,6 +134,8 @@ const char *const *train_spec_metrics(dataset_task task)
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric)
 {
     struct metric m;
+    if (as_streq(metric, "epsilon")) /* a price and no goal: what chooses it is the document */
+        return spec->privacy.given;
     return find_metric(metric, &m) &&
            ((m.always & task_bit(task)) ||
             ((m.requested & task_bit(task)) && train_spec_wants(spec, metric)));

@@ -102,4 +102,6 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
         str_puts(out, "; averaged");
     if (spec->balanced || spec->n_class_weights > 0)
         str_puts(out, "; class weights");
+    if (spec->privacy.given)
+        str_puts(out, "; private");
 }

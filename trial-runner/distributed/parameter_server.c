@@ -22,6 +22,11 @@
  * a step becomes the residual when its sum is applied. A slice that came too late to count is taken
  * back (server_feedback.c). What a rank computes and sends is in server_give.c.
  *
+ * With `significance` (Gaia: Hsieh et al. 2017) a message has only what moves a weight by at least
+ * that part of it, and a sum what of it is not 0 (significant.h). What is held back is, like what a
+ * codec loses, the shard's residual. Those of small moves that add up travel when they are large
+ * enough; what travels is bounded by `staleness`.
+ *
  * When the rank of a slice dies, nothing is lost but sums that nobody has: all ranks have the
  * weights. In the next world those that are behind get the state of one that is not, and steps
  * whose sum was not complete are computed again; without staleness from what this rank has kept. */
@@ -40,9 +45,11 @@ static void land(struct server *s, struct flight *f)
         free(f->calls[k].answer);
     free(f->calls);
     free(f->message);
+    free(f->used);
     f->begun = false;
     f->calls = NULL;
     f->message = NULL;
+    f->used = NULL;
 }
 
 /* Leaves the world: every call ends, and nothing of it is kept. */
@@ -129,6 +136,9 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
         st = push_form_init(&s->holder, d, r, s->n, err);
     if (st == AS_OK && d->error_feedback)
         st = create_residuals(s, err);
+    if (st == AS_OK && d->significance > 0 &&
+        !(s->form.limits = as_calloc(r->n_params, sizeof(float))))
+        st = as_fail_nomem(err);
     if (st == AS_OK && s->bound > 0)
         st = own_writes_init(&s->writes, setup->spec, r, err);
     for (int64_t k = 0; st == AS_OK && s->writes.replica && k <= s->bound; k++)
@@ -146,10 +156,12 @@ static size_t message_most(const struct server *s)
 {
     uint32_t shards = s->replica->max_shards, ranks = (uint32_t)s->n_ranks;
     size_t items = shards < SHARD_TREE_NODES ? shards : SHARD_TREE_NODES, first, most = 0;
-    if (s->form.codec)
+    if (push_by_shard(&s->form))
         items = (shards + ranks - 1) / ranks;
     for (uint32_t k = 0; k < s->n_slices; k++) {
         size_t n = push_slice_n(&s->form, k, s->n_slices, &first) * sizeof(float);
+        if (s->form.significance > 0)
+            n = push_bytes(&s->form, (struct push_slice){k, s->n_slices, false});
         most = n > most ? n : most;
     }
     size_t given = items * push_bytes_most(&s->form, s->n_slices);
@@ -188,6 +200,35 @@ static bool is_here(struct server *s, const struct flight *f)
     return true;
 }
 
+/* Has it the sum of slice k? */
+static bool is_answer(const struct server *s, uint32_t k, const struct mail_call *call)
+{
+    size_t first, bytes = push_slice_n(&s->form, k, s->n_slices, &first) * sizeof(float);
+    if (call->answer_n < sizeof(struct sum_answer))
+        return false;
+    size_t left = call->answer_n - sizeof(struct sum_answer);
+    const struct push_slice slice = {k, s->n_slices, false};
+    if (s->form.significance > 0 &&
+        !push_measure(&s->form, slice, call->answer + sizeof(struct sum_answer), left, &bytes))
+        return false;
+    return left == bytes;
+}
+
+/* Puts the sum of slice k, which is_answer(), into its place. */
+static as_status take_answer(struct server *s, uint32_t k, const struct mail_call *call,
+                             struct as_err *err)
+{
+    size_t first, n = server_slice(s, k, &first);
+    const void *in = call->answer + sizeof(struct sum_answer);
+    if (s->form.significance <= 0) {
+        memcpy(s->sum + first, in, n * sizeof(float));
+        return AS_OK;
+    }
+    memset(s->sum + first, 0, n * sizeof(float));
+    return push_decode_add(&s->form, (struct push_slice){k, s->n_slices, false}, in, s->sum + first,
+                           err);
+}
+
 /* Waits for the answers of the calls that were sent; a peeked slice that is not there is fine. */
 static as_status wait_for(struct server *s, struct flight *f, bool peeked, bool *ret_all,
                           struct as_err *err)
@@ -195,7 +236,6 @@ static as_status wait_for(struct server *s, struct flight *f, bool peeked, bool 
     *ret_all = true;
     for (uint32_t k = 0; k < s->n_slices; k++) {
         struct mail_call *call = &f->calls[k];
-        size_t first, n = server_slice(s, k, &first);
         as_status st = mailbox_finish(s->box, call, err);
         if (st == AS_E_NOT_FOUND && peeked) {
             free(call->answer);
@@ -203,10 +243,10 @@ static as_status wait_for(struct server *s, struct flight *f, bool peeked, bool 
             *ret_all = false;
         } else if (st < 0) {
             return st;
-        } else if (call->answer_n != sizeof(struct sum_answer) + n * sizeof(float)) {
-            return as_fail(err, AS_E_CONFLICT, "rank %d answers with %zu bytes, expected %zu",
-                           (int)call->to, call->answer_n,
-                           sizeof(struct sum_answer) + n * sizeof(float));
+        } else if (!is_answer(s, k, call)) {
+            return as_fail(err, AS_E_CONFLICT,
+                           "rank %d answers with %zu bytes, not those of slice %u", (int)call->to,
+                           call->answer_n, (unsigned)k);
         }
     }
     return AS_OK;
@@ -242,7 +282,9 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
         struct sum_answer a;
         size_t first, n = server_slice(s, k, &first);
         memcpy(&a, f->calls[k].answer, sizeof a);
-        memcpy(s->sum + first, f->calls[k].answer + sizeof a, n * sizeof(float));
+        as_status st = take_answer(s, k, &f->calls[k], err);
+        if (st < 0)
+            return st;
         late = late || a.late;
         if (a.late && f->begun && server_has_feedback(s) && first < s->kept.n)
             server_take_back(s, f, first, n);

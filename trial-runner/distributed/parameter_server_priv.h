@@ -15,6 +15,7 @@ struct flight {
     bool begun;              /* the gradient has been given */
     struct mail_call *calls; /* [n_slices]; one with an answer has the sum of its slice */
     uint8_t *message;        /* all slices' heads and numbers */
+    size_t *used;            /* [n_slices]: bytes of each slice's message */
     /* Stays until the flight is used again: */
     float **after; /* [max_shards] of n_params: what the messages of `run` have lost; NULL rows
                            * were not needed yet */

@@ -1,13 +1,21 @@
+/* Three forms behind one interface: numbers as they are, blocks of a codec with numbers behind them,
+ * and significant values. The first two have lengths that follow from the slice, so a message is
+ * checked by its length alone; the third is measured. */
 #include "trial-runner/distributed/push_form.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "trial-runner/collective/collective.h"
+#include "trial-runner/distributed/significant.h"
 
 as_status push_form_init(struct push_form *ret, const struct distributed_spec *spec,
                          const struct replica *r, size_t n, struct as_err *err)
 {
-    struct push_form f = {.n = n, .warmup = spec->warmup_steps};
+    struct push_form f = {.n = n,
+                          .warmup = spec->warmup_steps,
+                          .n_params = r->n_params,
+                          .significance = spec->significance};
     if (spec->codec != DISTRIBUTED_PLAIN) {
         as_status st = replica_codec_create(spec, r, &f.codec, err);
         if (st < 0)
@@ -20,6 +28,7 @@ as_status push_form_init(struct push_form *ret, const struct distributed_spec *s
 void push_form_done(struct push_form *f)
 {
     codec_free(f->codec);
+    free(f->limits);
     *f = (struct push_form){0};
 }
 
@@ -49,7 +58,17 @@ size_t push_bytes(const struct push_form *f, struct push_slice s)
 {
     struct codec_extent e;
     size_t exact = split(f, s, &e);
-    return e.bytes + exact * sizeof(float);
+    return f->significance > 0 ? significant_most(exact) : e.bytes + exact * sizeof(float);
+}
+
+bool push_measure(const struct push_form *f, struct push_slice s, const void *in, size_t left,
+                  size_t *ret_bytes)
+{
+    struct codec_extent e;
+    if (f->significance > 0)
+        return significant_measure(in, left, split(f, s, &e), ret_bytes);
+    *ret_bytes = push_bytes(f, s);
+    return *ret_bytes <= left;
 }
 
 size_t push_bytes_most(const struct push_form *f, uint32_t count)
@@ -62,18 +81,43 @@ size_t push_bytes_most(const struct push_form *f, uint32_t count)
     return most;
 }
 
-void push_encode(const struct push_form *f, struct push_slice s, const float *x,
-                 const float *before, float *after, void *out)
+/* The parameters among n numbers from `first` on. */
+static size_t params_among(const struct push_form *f, size_t first, size_t n)
+{
+    size_t left = first < f->n_params ? f->n_params - first : 0;
+    return left < n ? left : n;
+}
+
+/* Of a slice that begins at `first` and has n numbers. */
+static size_t encode_significant(const struct push_form *f, size_t first, size_t n, const float *x,
+                                 const float *before, float *after, void *out)
+{
+    size_t params = params_among(f, first, n), at = params > 0 ? first : 0;
+    return significant_encode(x + first, before ? before + at : NULL, after ? after + at : NULL,
+                              f->limits ? f->limits + at : NULL, params, n, out);
+}
+
+size_t push_encode_sum(const struct push_form *f, struct push_slice s, const float *sum, void *out)
+{
+    size_t first, n = push_slice_n(f, s.index, s.count, &first);
+    return significant_encode(sum, NULL, NULL, NULL, params_among(f, first, n), n, out);
+}
+
+size_t push_encode(const struct push_form *f, struct push_slice s, const float *x,
+                   const float *before, float *after, void *out)
 {
     struct codec_extent e;
     size_t exact = split(f, s, &e), at = e.first_value;
     const struct codec_slice slice = {s.index, s.count};
+    if (f->significance > 0)
+        return encode_significant(f, at, exact, x, before, after, out);
     if (f->codec && !s.plain)
         codec_encode(f->codec, slice, x + at, before ? before + at : NULL,
                      after ? after + at : NULL, out);
     else if (after && after != before)
         memcpy(after + at, before + at, codec_extent(f->codec, slice).n_values * sizeof *after);
     memcpy((char *)out + e.bytes, x + at + e.n_values, exact * sizeof *x);
+    return e.bytes + exact * sizeof *x;
 }
 
 as_status push_decode_add(const struct push_form *f, struct push_slice s, const void *in,
@@ -83,6 +127,10 @@ as_status push_decode_add(const struct push_form *f, struct push_slice s, const 
     size_t exact = split(f, s, &e);
     const char *from = (const char *)in + e.bytes;
     as_status st = AS_OK;
+    if (f->significance > 0) {
+        significant_add(in, exact, sum);
+        return AS_OK;
+    }
     if (f->codec && !s.plain)
         st = codec_decode_add(f->codec, (struct codec_slice){s.index, s.count}, in, e.bytes, sum,
                               err);

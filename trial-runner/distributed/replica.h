@@ -54,6 +54,8 @@ struct replica_ops {
     uint32_t (*shards)(const void *self, int64_t ahead);
     /* The part of a shard's rows in its batch, in (0, 1]. */
     float (*share)(const void *self, int64_t ahead, uint32_t shard);
+    /* The learning rate of step `step` (any step of the training). */
+    double (*rate)(const void *self, int64_t step);
     /* The rows of a shard. */
     uint32_t (*rows)(const void *self, int64_t ahead, uint32_t shard);
     /* to = the gradient of the shard's mean loss [n_params], the running statistics after it

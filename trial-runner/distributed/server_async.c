@@ -319,8 +319,7 @@ static uint8_t *encode_all(struct async *a, bool plain)
         struct push_slice slice = {k, a->n_slices, plain};
         const struct slice_push head = {.slice = k, .plain = plain};
         memcpy(to, &head, sizeof head);
-        push_encode(&a->form, slice, a->sum, kept, kept, to + sizeof head);
-        to += sizeof head + push_bytes(&a->form, slice);
+        to += sizeof head + push_encode(&a->form, slice, a->sum, kept, kept, to + sizeof head);
     }
     return ret;
 }

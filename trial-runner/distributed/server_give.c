@@ -2,8 +2,9 @@
  * as a message for each slice.
  *
  * Without a codec the shards are added up to the nodes of the tree that cover the run, so that the
- * sum has the order of the tree over all shards. With a codec each shard is encoded by itself,
- * because only then a message does not depend on how many ranks there are. */
+ * sum has the order of the tree over all shards. With a codec, or with `significance`, each shard
+ * is encoded by itself, because only then a message does not depend on how many ranks there are. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,34 +93,60 @@ size_t server_slice(const struct server *s, uint32_t k, size_t *ret_first)
 /* The slices of a step's messages. */
 static struct push_slice push_of(const struct server *s, int64_t step, uint32_t k)
 {
-    return (struct push_slice){k, s->n_slices, !s->form.codec || step < s->form.warmup};
+    bool plain = !push_by_shard(&s->form) || step < s->form.warmup;
+    return (struct push_slice){k, s->n_slices, plain};
 }
 
-/* Memory for messages with `items` vectors in each. */
+/* The room of a slice's message with `items` vectors: its head, and the longest encoding of
+ * each. */
+static size_t room_of(const struct server *s, int64_t step, uint32_t k, size_t items)
+{
+    return sizeof(struct sum_head) + items * push_bytes(&s->form, push_of(s, step, k));
+}
+
+/* Memory for messages with `items` vectors in each: heads alone by now. */
 static as_status make_message(struct server *s, struct flight *f, int64_t step, size_t items,
                               struct as_err *err)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < s->n_slices; k++)
-        bytes += sizeof(struct sum_head) + items * push_bytes(&s->form, push_of(s, step, k));
     free(f->message);
+    free(f->used);
+    f->used = as_calloc(s->n_slices, sizeof *f->used);
+    for (uint32_t k = 0; k < s->n_slices; k++) {
+        bytes += room_of(s, step, k, items);
+        if (f->used)
+            f->used[k] = sizeof(struct sum_head);
+    }
     f->message = as_calloc(bytes, 1);
-    return f->message ? AS_OK : as_fail_nomem(err);
+    return f->message && f->used ? AS_OK : as_fail_nomem(err);
 }
 
-/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each
+/* Puts the next vector of `items` into the messages: each has its head, then its slice of each
  * vector. */
-static void pack(struct server *s, struct flight *f, int64_t step, size_t items, size_t i,
-                 const float *x, const float *before, float *after)
+static void pack(struct server *s, struct flight *f, int64_t step, size_t items, const float *x,
+                 const float *before, float *after)
 {
     uint8_t *message = f->message;
     for (uint32_t k = 0; k < s->n_slices; k++) {
-        struct push_slice slice = push_of(s, step, k);
-        size_t bytes = push_bytes(&s->form, slice);
-        push_encode(&s->form, slice, x, before, after,
-                    message + sizeof(struct sum_head) + i * bytes);
-        message += sizeof(struct sum_head) + items * bytes;
+        f->used[k] +=
+            push_encode(&s->form, push_of(s, step, k), x, before, after, message + f->used[k]);
+        message += room_of(s, step, k, items);
     }
+}
+
+/* What is significant in this step: what moves a weight by at least `significance` of it. */
+static as_status set_limits(struct server *s, int64_t step, struct as_err *err)
+{
+    struct replica *r = s->replica;
+    float *limits = s->form.limits;
+    if (!limits)
+        return AS_OK;
+    double lr = r->ops->rate(r->self, step);
+    as_status st = r->ops->params_get(r->self, 0, r->n_params, limits, err);
+    float per_weight = lr > 0 ? (float)(s->form.significance / lr) : INFINITY;
+    for (size_t i = 0; st == AS_OK && i < r->n_params; i++)
+        limits[i] = limits[i] == 0 ? 0 : per_weight * fabsf(limits[i]); /* never 0 x infinity */
+    return st;
 }
 
 /* The run's gradients as messages, each shard by itself. */
@@ -127,6 +154,8 @@ static as_status pack_shards(struct server *s, struct flight *f, int64_t step, s
                              struct as_err *err)
 {
     as_status st = make_message(s, f, step, run.count, err);
+    if (st == AS_OK)
+        st = set_limits(s, step, err);
     f->step = -1;
     for (uint32_t i = 0; st == AS_OK && i < run.count; i++) {
         uint32_t shard = run.first + i;
@@ -139,7 +168,7 @@ static as_status pack_shards(struct server *s, struct flight *f, int64_t step, s
             before = server_lost_before(s, step, shard);
             after = *row;
         }
-        pack(s, f, step, run.count, i, s->partials[shard], before, after);
+        pack(s, f, step, run.count, s->partials[shard], before, after);
     }
     f->run = run;
     f->step = step;
@@ -162,7 +191,7 @@ static as_status pack_nodes(struct server *s, struct flight *f, int64_t step, st
         st = shard_tree_sum(total, nodes[i], leaves, run.count, s->node, s->n, err);
         if (st < 0)
             return st;
-        pack(s, f, step, n_nodes, i, s->node, NULL, NULL);
+        pack(s, f, step, n_nodes, s->node, NULL, NULL);
     }
     *ret_nodes = n_nodes;
     return AS_OK;
@@ -173,12 +202,11 @@ void server_send_all(struct server *s, struct flight *f, int kind, int64_t step,
 {
     uint8_t *message = f->message;
     for (uint32_t k = 0; k < s->n_slices; k++) {
-        struct push_slice slice = push_of(s, step, k);
-        size_t n = sizeof head + items * push_bytes(&s->form, slice);
+        size_t n = kind == SUM_GIVE ? f->used[k] : sizeof head;
         struct mail_call *call = &f->calls[k];
         head.slice = k;
         head.n_slices = s->n_slices;
-        head.plain = slice.plain;
+        head.plain = push_of(s, step, k).plain;
         memcpy(message, &head, sizeof head);
         if (!call->answer) {
             *call = (struct mail_call){.to = (int32_t)(k % (uint32_t)s->n_ranks),
@@ -187,7 +215,7 @@ void server_send_all(struct server *s, struct flight *f, int kind, int64_t step,
                                        .parts = {{message, n}}};
             mailbox_begin(s->box, call);
         }
-        message += n;
+        message += room_of(s, step, k, items);
     }
 }
 
@@ -214,7 +242,7 @@ as_status server_give(struct server *s, struct backend *lane, int64_t ahead, uns
     if (st == AS_OK)
         st = server_make_calls(s, f, err);
     f->total = total;
-    if (st == AS_OK && s->form.codec) {
+    if (st == AS_OK && push_by_shard(&s->form)) {
         items = run.count;
         st = pack_shards(s, f, s->next, run, err);
     } else if (st == AS_OK) {

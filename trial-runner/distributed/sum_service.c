@@ -17,7 +17,8 @@ struct entry {
     size_t n;            /* numbers of the slice */
     struct mail **gifts; /* by rank: those that wait */
     bool *answered;      /* by rank */
-    float *sum;          /* NULL: not complete yet */
+    void *sum;           /* as it is sent; NULL: not complete yet */
+    size_t bytes;        /* of it */
 };
 
 struct sum_service {
@@ -103,7 +104,7 @@ static void remove_entry(struct sum_service *s, struct entry *e)
     for (struct entry **at = &s->entries; *at; at = &(*at)->next)
         if (*at == e) {
             *at = e->next;
-            s->kept -= e->sum ? e->n * sizeof(float) : 0;
+            s->kept -= e->bytes;
             free_entry(e);
             return;
         }
@@ -122,7 +123,7 @@ static void give_sum(struct sum_service *s, struct mailbox *b, struct entry *e, 
                      bool late)
 {
     struct sum_answer a = {.late = late};
-    struct mail_part parts[2] = {{&a, sizeof a}, {e->sum, e->n * sizeof(float)}};
+    struct mail_part parts[2] = {{&a, sizeof a}, {e->sum, e->bytes}};
     e->answered[m->from - s->first] = true;
     mailbox_answer(b, m, AS_OK, parts, 2);
 }
@@ -180,10 +181,28 @@ static as_status sum_messages(const struct sum_service *s, const struct entry *e
         struct sum_head h = head_of(e->gifts[r]);
         const struct push_slice slice = {e->slice, e->n_slices, h.plain};
         const uint8_t *in = e->gifts[r]->bytes + sizeof h;
-        for (uint32_t i = 0; st == AS_OK && i < h.count; i++, in += push_bytes(s->form, slice))
-            st = push_decode_add(s->form, slice, in, sum, NULL);
+        size_t left = e->gifts[r]->n - sizeof h, bytes = 0;
+        for (uint32_t i = 0; st == AS_OK && i < h.count; i++, in += bytes, left -= bytes)
+            st = push_measure(s->form, slice, in, left, &bytes)
+                     ? push_decode_add(s->form, slice, in, sum, NULL)
+                     : AS_E_INTERNAL; /* is_sound() has measured it */
     }
     return st;
+}
+
+/* Keeps the sum as it is sent: float32, or what of it is not 0. Takes `sum`. */
+static as_status keep_sum(struct sum_service *s, struct entry *e, float *sum)
+{
+    e->sum = sum;
+    e->bytes = e->n * sizeof *sum;
+    if (s->form->significance > 0) {
+        const struct push_slice slice = {e->slice, e->n_slices, false};
+        e->sum = as_calloc(push_bytes(s->form, slice), 1);
+        e->bytes = e->sum ? push_encode_sum(s->form, slice, sum, e->sum) : 0;
+        free(sum);
+    }
+    s->kept += e->bytes;
+    return e->sum ? AS_OK : AS_E_NOMEM;
 }
 
 static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, float share)
@@ -191,18 +210,16 @@ static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, 
     float *sum = as_calloc(e->n, sizeof *sum);
     as_status st = AS_E_NOMEM;
     if (sum)
-        st = s->form->codec ? sum_messages(s, e, sum) : sum_nodes(s, e, sum);
+        st = push_by_shard(s->form) ? sum_messages(s, e, sum) : sum_nodes(s, e, sum);
     bool whole = true;
     for (int32_t r = 0; r < s->n_ranks; r++)
         whole = whole && e->gifts[r];
     for (size_t i = 0; st == AS_OK && !whole && i < e->n; i++)
         sum[i] /= share;
-    if (st == AS_OK) {
-        e->sum = sum;
-        s->kept += e->n * sizeof *sum;
-    } else {
+    if (st == AS_OK)
+        st = keep_sum(s, e, sum);
+    else
         free(sum);
-    }
     for (int32_t r = 0; r < s->n_ranks; r++) {
         struct mail *m = e->gifts[r];
         e->gifts[r] = NULL;
@@ -215,6 +232,19 @@ static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, 
         drop_if_over(s, e);
     else
         remove_entry(s, e);
+}
+
+/* Is there a message for each shard of the run, and nothing behind them? */
+static bool are_messages(const struct sum_service *s, const struct mail *m,
+                         const struct sum_head *h)
+{
+    const struct push_slice slice = {h->slice, h->n_slices, h->plain};
+    const uint8_t *in = m->bytes + sizeof *h;
+    size_t left = m->n - sizeof *h, bytes = 0;
+    for (uint32_t i = 0; i < h->count; i++, in += bytes, left -= bytes)
+        if (!push_measure(s->form, slice, in, left, &bytes))
+            return false;
+    return left == 0;
 }
 
 /* Is the request one of this world? Sets the numbers of its slice. */
@@ -230,10 +260,10 @@ static bool is_sound(const struct sum_service *s, const struct mail *m, size_t *
         return false;
     *ret_n = push_slice_n(s->form, h.slice, h.n_slices, &first);
     bytes = push_bytes(s->form, (struct push_slice){h.slice, h.n_slices, h.plain});
+    if (m->kind == SUM_GIVE && push_by_shard(s->form))
+        return are_messages(s, m, &h);
     if (m->kind == SUM_GIVE)
-        items = s->form->codec
-                    ? h.count
-                    : shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
+        items = shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
     return !__builtin_mul_overflow(items, bytes, &bytes) && m->n - sizeof h == bytes;
 }
 

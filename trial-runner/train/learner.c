@@ -72,6 +72,12 @@ static uint32_t replica_rows(const void *self, int64_t ahead, uint32_t shard)
     return (uint32_t)(left < l->micro_rows ? left : l->micro_rows);
 }
 
+static double replica_rate(const void *self, int64_t step)
+{
+    const struct member *m = member_of(self);
+    return schedule_lr(&m->spec, step, m->layout.steps_per_epoch);
+}
+
 /* ---- gradients ---- */
 
 /* A gradient on its way from the network to who takes it, tensor by tensor. */
@@ -444,6 +450,7 @@ static const struct replica_ops replica_ops = {
     .step = replica_step,
     .shards = replica_shards,
     .share = replica_share,
+    .rate = replica_rate,
     .rows = replica_rows,
     .gradient = replica_gradient,
     .gradient_on_device = replica_gradient_on_device,

@@ -18,6 +18,7 @@ void lockstep_free(struct lockstep *ls)
     if (!ls)
         return;
     graph_cache_done(&ls->graphs);
+    private_rows_free(ls->private_rows);
     losses_free(ls->losses);
     step_table_free(ls->step_table);
     batches_free(ls->batches);
@@ -77,7 +78,10 @@ static as_status create_parts(struct lockstep *ls, const struct member *m, struc
     st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
     if (st != AS_OK)
         return st;
-    return losses_create(ls->network, s->data, s->loss, &ls->losses, err);
+    st = losses_create(ls->network, s->data, s->loss, &ls->losses, err);
+    if (st != AS_OK || !m->spec.privacy.given)
+        return st;
+    return private_rows_create(s->be, ls->network, ls->optimizer, &ls->private_rows, err);
 }
 
 static as_status create_numbers(struct lockstep *ls, struct as_err *err)
@@ -133,7 +137,7 @@ static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m,
            batches_bytes(s->device, rows, member_augments(m)) +
            step_table_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows, s->data->weights != NULL) +
-           (2 + 1 + 3) * sizeof(float);
+           (m->spec.privacy.given ? private_rows_bytes(plan) : 0) + (2 + 1 + 3) * sizeof(float);
 }
 
 size_t lockstep_slot_bytes(const struct lockstep_setup *setup, const struct member *m, size_t slots)
@@ -177,6 +181,10 @@ static as_status place_member(struct lockstep *ls, size_t slot, struct member *m
     if (st != AS_OK)
         return st;
     st = optimizer_join(ls->optimizer, slot, &m->spec, err);
+    if (st != AS_OK)
+        return st;
+    if (ls->private_rows)
+        st = private_rows_join(ls->private_rows, slot, &m->spec, err);
     if (st != AS_OK)
         return st;
     return losses_join(ls->losses, slot, &m->spec, err);
@@ -326,17 +334,18 @@ struct step {
     struct range r;
     enum step_part part;
     const struct grads_watch *watch; /* not in the key: such a step is not recorded */
+    size_t at;                       /* the same: for privacy, whose rows are drawn on the host */
 };
 
-static as_status issue_gradients(const struct step *s, const struct micro_step *now,
-                                 struct as_err *err)
+/* The gradients of rows [at x micro, at x micro + s->rows) of each member's order. */
+static as_status issue_pass(const struct step *s, const struct micro_step *now, size_t micro,
+                            struct as_err *err)
 {
     struct lockstep *ls = s->ls;
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
     struct batch b;
-    as_status st =
-        batches_train(ls->batches, lane, first, n, now->at, ls->plan->max_rows, s->rows, &b, err);
+    as_status st = batches_train(ls->batches, lane, first, n, now->at, micro, s->rows, &b, err);
     if (st != AS_OK)
         return st;
     if (ls->batches->augmented)
@@ -362,6 +371,37 @@ static as_status issue_gradients(const struct step *s, const struct micro_step *
     if (st != AS_OK)
         return st;
     return network_backward(ls->network, lane, first, n, &pass, err);
+}
+
+static as_status issue_row(void *arg, const struct micro_step *row, struct as_err *err)
+{
+    return issue_pass(arg, row, 1, err);
+}
+
+/* With privacy: member by member, because each draws its own rows. The gradient is complete at the
+ * end of all passes, and reported as a whole. */
+static as_status issue_private(const struct step *s, const struct micro_step *now,
+                               struct as_err *err)
+{
+    struct lockstep *ls = s->ls;
+    struct step one = *s;
+    as_status st = AS_OK;
+    one.n = one.rows = 1;
+    one.watch = NULL;
+    for (size_t k = s->first; st == AS_OK && k < s->first + s->n; k++) {
+        one.first = k;
+        st = private_rows_gradient(ls->private_rows, s->lane, k, ls->member[k], s->at, now,
+                                   issue_row, &one, err);
+    }
+    return st == AS_OK && s->watch ? s->watch->on_grads(s->watch->arg, 0, ls->plan->n_params, err)
+                                   : st;
+}
+
+static as_status issue_gradients(const struct step *s, const struct micro_step *now,
+                                 struct as_err *err)
+{
+    return s->ls->private_rows ? issue_private(s, now, err)
+                               : issue_pass(s, now, s->ls->plan->max_rows, err);
 }
 
 static as_status issue_step(void *arg, struct as_err *err)
@@ -397,9 +437,9 @@ static as_status run_part(struct lockstep *ls, struct backend *lane, size_t firs
                           struct as_err *err)
 {
     size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
-    struct step s = {ls,   lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at),
-                     part, watch};
-    if (watch)
+    struct step s = {ls,   lane,  first, n, left < micro ? left : micro, range_of(ls, first, n, at),
+                     part, watch, at};
+    if (watch || (ls->private_rows && part != STEP_UPDATE))
         return issue_step(&s, err);
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};
     return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);

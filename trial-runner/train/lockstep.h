@@ -24,6 +24,7 @@
 #include "model/network/graph_cache.h"
 #include "model/network/slot_state.h"
 #include "model/network/step_table.h"
+#include "trial-runner/train/private_rows.h"
 #include "trial-runner/distributed/strategy.h"
 
 /* What all locksteps of a process share. Everything is borrowed. */
@@ -56,11 +57,12 @@ struct lockstep {
     struct batches *batches;
     struct step_table *step_table;
     struct losses *losses;
-    struct buf *seed;                /* [slots, 2] I32 */
-    struct buf *rate;                /* [slots]: dropout rates */
-    struct buf *pad, *flip, *cutout; /* [slots]: augmentation */
-    int64_t used_ns;                 /* time that it has run: the least goes first in a round */
-    struct graph_cache graphs;       /* steps that the back end has recorded */
+    struct private_rows *private_rows; /* NULL: the members have no `privacy` */
+    struct buf *seed;                  /* [slots, 2] I32 */
+    struct buf *rate;                  /* [slots]: dropout rates */
+    struct buf *pad, *flip, *cutout;   /* [slots]: augmentation */
+    int64_t used_ns;                   /* time that it has run: the least goes first in a round */
+    struct graph_cache graphs;         /* steps that the back end has recorded */
     const struct strategy *strategy; /* of the member, if it is a rank of a large trial; borrowed */
 };
 

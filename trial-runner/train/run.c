@@ -28,6 +28,7 @@
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/report_file.h"
 #include "trial-runner/train/snapshots.h"
+#include "model/network/privacy_account.h"
 #include "model/network/schedule.h"
 
 /* Inside an epoch a checkpoint is due after 15 times the wait at epoch ends (30 s and 2 s, decision
@@ -296,13 +297,23 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 
 /* ---- the end of an epoch ---- */
 
+/* After the epoch that is over, or after the last one. */
+static double epsilon_of(const struct member *m)
+{
+    const struct train_spec *s = &m->spec;
+    int64_t done = m->epoch < s->epochs ? m->epoch + 1 : s->epochs;
+    size_t batch = m->layout.per_batch * m->layout.micro_rows;
+    return s->privacy.given ? privacy_epsilon(&s->privacy, m->layout.n_train, batch, done) : 0;
+}
+
 as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
                      const struct evaluation *e, int64_t best_step, struct as_err *err)
 {
     const struct report_value always[] = {{"train_loss", mean_loss}, {"val_loss", e->loss},
                                           {"val_error", e->error},   {"val_accuracy", e->accuracy},
                                           {"val_rmse", e->rmse},     {"val_mae", e->mae},
-                                          {"val_r2", e->r2},         {"lr", lr}};
+                                          {"val_r2", e->r2},         {"lr", lr},
+                                          {"epsilon", epsilon_of(m)}};
     struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS + 1];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)

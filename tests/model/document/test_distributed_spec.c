@@ -9,6 +9,8 @@
 
 static struct as_err err;
 
+#define SGD ",\"optimizer\":{\"kind\":\"sgd\"}"
+
 static as_status parse_with(const char *more, const char *distributed, struct train_spec *ret)
 {
     JSON_AUTO j = NULL;
@@ -126,6 +128,20 @@ START_TEST(codecs)
 }
 END_TEST
 
+START_TEST(significance)
+{
+    struct train_spec s = {0};
+    ck_ok(parse_with(SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01}}", &s), err);
+    ck_assert_double_eq(s.distributed.significance, 0.01);
+    ck_assert(s.distributed.error_feedback); /* what is held back travels later */
+    train_spec_done(&s);
+    ck_ok(parse_with("", "{\"strategy\":\"allreduce\",\"server\":{\"significance\":0.01}}", &s),
+          err);
+    ck_assert(s.distributed.significance == 0 && !s.distributed.error_feedback);
+    train_spec_done(&s);
+}
+END_TEST
+
 /* A sweep that searches over strategies gives all sections, and a word. */
 START_TEST(the_word_chooses_among_sections)
 {
@@ -205,6 +221,16 @@ static const struct {
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
     {"", "{\"server\":{\"mode\":\"ssp\",\"warm_start\":9}}", "/server/warm_start"},
+    {"", "{\"server\":{\"significance\":-1}}", "/server/significance"},
+    {SGD, "{\"server\":{\"significance\":0.01}}", "/server/significance"},
+    {SGD, "{\"server\":{\"mode\":\"async\",\"significance\":0.01}}", "/server/significance"},
+    {"", "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01}}", "/server/significance"},
+    {SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01,\"backup\":1}}",
+     "/server/significance"},
+    {SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01},\"compress\":\"fp16\"}",
+     "/server/significance"},
+    {SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01},\"groups\":2}",
+     "/server/significance"},
     {"", "{\"server\":{\"staleness\":64}}", "/server/staleness"},
     {"", "{\"server\":{\"mode\":\"async\"},\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"compress\":\"powersgd\"}", "/compress"},
@@ -259,6 +285,7 @@ Suite *test_suite(void)
     tcase_add_test(t, strategies);
     tcase_add_test(t, local_sgd);
     tcase_add_test(t, codecs);
+    tcase_add_test(t, significance);
     tcase_add_test(t, the_word_chooses_among_sections);
     tcase_add_loop_test(t, refused, 0, (int)AS_ARRAY_LEN(bad));
     tcase_add_loop_test(t, ranks, 0, (int)AS_ARRAY_LEN(counts));

@@ -144,6 +144,12 @@ START_TEST(refused)
         {"\"batch_size\":1.5", "/trial/train/batch_size", "whole number"},
         {"\"precision\":\"bf16\"", "/trial/train/precision", "float32"},
         {"\"loss\":\"hinge\"", "/trial/train/loss", "cross_entropy"},
+        {"\"privacy\":{\"clip\":1}", "/trial/train/privacy/noise", "missing"},
+        {"\"privacy\":{\"clip\":0,\"noise\":1}", "/trial/train/privacy/clip", "found 0"},
+        {"\"privacy\":{\"clip\":1,\"noise\":0}", "/trial/train/privacy/noise", "0.01"},
+        {"\"privacy\":{\"clip\":1,\"noise\":1,\"delta\":1}", "/trial/train/privacy/delta", "0.1"},
+        {"\"privacy\":{\"clip\":1,\"noise\":1,\"epsilon\":3}", "/trial/train/privacy/epsilon",
+         "delta"},
         {"\"resample\":-1", "/trial/train/resample", "from 0 to 1000000"},
         {"\"schedule\":{\"cycles\":0}", "/trial/train/schedule/cycles", "from 1 to"},
         {"\"schedule\":{\"cycles\":65}", "/trial/train/schedule/cycles", "found 65"},
@@ -510,6 +516,56 @@ START_TEST(metrics)
 }
 END_TEST
 
+/* With what the epsilon that is reported would be wrong. */
+START_TEST(privacy)
+{
+#define PRIVATE "\"privacy\":{\"clip\":1,\"noise\":1.1}"
+    static const char *const refusing[] = {
+        "\"model\":{\"norm\":\"batch\"}",
+        "\"model\":{\"kind\":\"cnn\",\"preset\":\"resnet8\"}",
+        "\"model\":{\"kind\":\"boosted_trees\"}",
+        "\"weights\":\"w\"",
+        "\"class_weights\":\"balanced\"",
+        "\"resample\":1",
+        "\"boost\":{\"stage\":0}",
+        "\"validation\":{\"folds\":3}",
+        "\"distributed\":{\"local_sgd\":{\"steps\":4}}",
+        "\"distributed\":{\"gossip\":{}}",
+        "\"distributed\":{\"compress\":\"fp16\"}",
+        "\"distributed\":{\"groups\":2}",
+        "\"distributed\":{\"server\":{\"mode\":\"async\"}}",
+        "\"distributed\":{\"server\":{\"mode\":\"ssp\"}}",
+        "\"distributed\":{\"server\":{\"backup\":1}}",
+    };
+    static const char *const going[] = {
+        "\"model\":{\"kind\":\"cnn\",\"preset\":\"lenet\"}",
+        "\"distributed\":{\"shard_state\":true}",
+        "\"distributed\":{\"server\":{\"mode\":\"ssp\",\"staleness\":0}}",
+        "\"optimizer\":{\"clip_norm\":1,\"ema\":0.9}",
+    };
+    struct train_spec s;
+    char text[300];
+    for (size_t i = 0; i < AS_ARRAY_LEN(refusing); i++) {
+        (void)snprintf(text, sizeof text, "{\"dataset\":\"d\",\"epochs\":5," PRIVATE ",%s}",
+                       refusing[i]);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, "found with");
+        ck_assert_str_eq(err.pointer, "/trial/train/privacy");
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(going); i++) {
+        (void)snprintf(text, sizeof text, "{\"dataset\":\"d\",\"epochs\":5," PRIVATE ",%s}",
+                       going[i]);
+        ck_ok(parse(text, &s), err);
+        ck_assert(s.privacy.given && s.privacy.clip == 1 && s.privacy.noise == 1.1);
+        ck_assert_double_eq(s.privacy.delta, 1e-5);
+        ck_assert(train_spec_reports(&s, DATASET_CLASSIFICATION, "epsilon"));
+        train_spec_done(&s);
+    }
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5}", &s), err);
+    ck_assert(!s.privacy.given && !train_spec_reports(&s, DATASET_CLASSIFICATION, "epsilon"));
+    ck_assert(!train_spec_can_report(DATASET_CLASSIFICATION, "epsilon")); /* nobody looks for it */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_spec");
@@ -526,6 +582,7 @@ Suite *test_suite(void)
     tcase_add_test(t, what_follows_from_a_task);
     tcase_add_test(t, validation_by_columns);
     tcase_add_test(t, metrics);
+    tcase_add_test(t, privacy);
     suite_add_tcase(s, t);
     return s;
 }

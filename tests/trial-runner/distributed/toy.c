@@ -77,6 +77,19 @@ static float toy_share(const void *self, int64_t ahead, uint32_t shard)
     return 1.0F / TOY_SHARDS;
 }
 
+static double toy_rate(const void *self, int64_t step)
+{
+    (void)step;
+    return (double)((const struct toy *)self)->rate;
+}
+
+static as_status toy_params_get(void *self, size_t first, size_t n, float *ret, struct as_err *err)
+{
+    (void)err;
+    memcpy(ret, ((struct toy *)self)->x + first, n * sizeof *ret);
+    return AS_OK;
+}
+
 static as_status toy_gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                               float *to, struct as_err *err)
 {
@@ -213,6 +226,8 @@ static as_status toy_updater_new(void *self, struct backend *lane, struct slice_
 static const struct replica_ops toy_ops = {.step = toy_step,
                                            .shards = toy_shards,
                                            .share = toy_share,
+                                           .rate = toy_rate,
+                                           .params_get = toy_params_get,
                                            .gradient = toy_gradient,
                                            .gradient_taken = toy_gradient_taken,
                                            .update = toy_update,

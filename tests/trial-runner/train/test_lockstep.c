@@ -38,7 +38,10 @@ static size_t lockstep_bytes(const struct lockstep *c)
         l->row_loss,   l->row_class,    l->train.loss, l->held.loss, l->train.correct,
         l->train.top5, l->held.correct, l->held.top5,  c->seed,      c->rate,
         c->pad,        c->flip,         c->cutout};
-    return bytes_of(all, AS_ARRAY_LEN(all));
+    const struct private_rows *p = c->private_rows;
+    struct buf *own[] = {p ? p->sum : NULL, p ? p->place : NULL, p ? p->key : NULL,
+                         p ? p->one : NULL, p ? p->clip : NULL,  p ? p->not_first : NULL};
+    return bytes_of(all, AS_ARRAY_LEN(all)) + bytes_of(own, AS_ARRAY_LEN(own));
 }
 
 static struct job digits_job(const char *train)
@@ -100,6 +103,7 @@ START_TEST(bytes_are_known)
         "batch\":8,\"batch_size\":32,\"model\":{\"layers\":[30,20],\"dropout\":0.1}",
         1);
     known_before("\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}", 1);
+    known_before("\"epochs\":1,\"privacy\":{\"clip\":1,\"noise\":1}", 3);
     known_before("\"epochs\":1,\"model\":{\"layers\":[30,20],\"activation\":\"gelu\"}", 5);
     rig_close(&rig);
 }

@@ -430,8 +430,19 @@ export type TrainDocument = {
   augment?: TrainAugment;
   validation?: TrainValidation;
   distributed?: TrainDistributed;
+  privacy?: TrainPrivacy;
   /** Reported in addition to those that are always reported */
   metrics?: (TrainMetric | Template)[];
+};
+
+/** Differentially private training (DP-SGD): the gradient of each row is clipped, and the sum of a batch gets noise. Trials report epsilon */
+export type TrainPrivacy = {
+  /** The largest norm of a row's gradient */
+  clip: number | Template;
+  /** Deviation of the noise of a batch, as a multiple of clip */
+  noise: number | Template;
+  /** Of the epsilon that is reported; default 0.00001 */
+  delta?: number | Template;
 };
 
 /** How the ranks of a trial with resources.ranks above 1 work together, docs/distributed.md */
@@ -495,6 +506,8 @@ export type TrainServer = {
   staleness?: number | Template;
   /** Slices of the parameters; 0 (default): as many as ranks */
   shards?: number | Template;
+  /** ssp, with the optimizer sgd: what moves a weight by less than this part of it is held back; default 0 */
+  significance?: number | Template;
   /** async, groups: so many steps are made by one worker alone; default 0 */
   warm_start?: number | Template;
   /** sync, ssp: the last so many gradients of a step do not count; default 0 */
