@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 static void served_free(struct served *v)
 {
     if (!v)
@@ -16,6 +18,7 @@ static void served_free(struct served *v)
     for (size_t i = 0; v->predictors && i < v->n_predictors; i++)
         predictor_free(v->predictors[i]);
     free(v->predictors);
+    free(v->warned);
     model_schema_done(&v->schema);
     model_file_free(v->file);
     str_done(&v->metadata);
@@ -59,6 +62,9 @@ static as_status prepare(struct served *v, struct as_err *err)
                            predictor_outputs(v->predictors[0]), err);
     if (st < 0)
         return st;
+    v->warned = as_calloc(v->schema.features, sizeof *v->warned);
+    if (!v->warned)
+        return as_fail_nomem(err);
     st = model_schema_metadata(&v->schema, v->name, v->version, &v->metadata, err);
     return st < 0 ? st : try_once(v, err);
 }
@@ -92,11 +98,29 @@ as_status served_load(const char *name, const char *version, char *bytes, size_t
     return AS_OK;
 }
 
+/* A median that stands for a missing number is said once for each column: whoever asks gets a
+ * prediction like any other, and would not see that a column has stopped coming. */
+static void warn_imputed(struct served *v, const struct predictor *p, const float *raw, size_t rows)
+{
+    char name[24];
+    for (size_t i = 0; i < rows * v->schema.features; i++) {
+        size_t c = i % v->schema.features;
+        if (!isnan(raw[i]) || !predictor_is_imputed(p, c, raw[i]) ||
+            atomic_exchange(&v->warned[c], true))
+            continue;
+        log_write(LOG_WARN, "a missing number is imputed, as in no row of the training data",
+                  "model=%s version=%s column=\"%.80s\" median=%g", v->name, v->version,
+                  predictor_column(p, c, name, sizeof name), (double)predictor_median(p, c));
+    }
+}
+
 as_status served_predict(struct served *v, size_t worker, const float *raw, size_t rows, float *ret,
                          struct as_err *err)
 {
     struct predictor **p = &v->predictors[worker];
     as_status st = *p ? AS_OK : predictor_create(v->file, v->max_rows, p, err);
+    if (st == AS_OK)
+        warn_imputed(v, *p, raw, rows);
     for (size_t done = 0; done < rows && st == AS_OK;) {
         size_t n = rows - done < v->max_rows ? rows - done : v->max_rows;
         st = predictor_run(*p, raw + done * v->schema.features, n, ret + done * v->schema.outputs,

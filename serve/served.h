@@ -43,6 +43,7 @@ struct served {
     struct predictor **predictors; /* [n_predictors], by worker */
     size_t n_predictors;
     struct stats *stats; /* of the name; set by the cache, borrowed */
+    atomic_bool *warned; /* [features]: of each column, that a missing number was imputed */
     struct served_queue queue;
 };
 

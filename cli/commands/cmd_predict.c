@@ -16,6 +16,7 @@
 #include "cli/commands/cmd.h"
 #include "cli/commands/models_show.h"
 #include "cli/files/model_ref.h"
+#include "cli/files/table_options.h"
 #include "cli/predict/predict_file.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/fetch.h"
@@ -174,19 +175,9 @@ static as_status find_and_predict(struct predict_run *run, struct as_err *err)
 
 static as_status check_options(struct predict_run *run, struct as_err *err)
 {
-    const char *s = run->separator, *d = run->decimal;
-    if (as_streq(s, "tab") || as_streq(s, "\\t"))
-        s = "\t";
     if (!run->data)
         return as_fail(err, AS_E_USAGE, "expected --data FILE");
-    if (s && (strlen(s) != 1 || !strchr(CSV_SEPARATORS, *s)))
-        return as_fail(err, AS_E_USAGE,
-                       "--separator: found '%.20s', expected tab or one of , ; | : ^ ~",
-                       run->separator);
-    if (d && !as_streq(d, ".") && !as_streq(d, ","))
-        return as_fail(err, AS_E_USAGE, "--decimal: found '%.20s', expected a point or a comma", d);
-    run->written = (struct csv_dialect){.separator = s ? *s : '\0', .decimal = d ? *d : '\0'};
-    return AS_OK;
+    return table_options_parse(run->separator, run->decimal, NULL, &run->written, err);
 }
 
 int cmd_predict(const struct verb *v, int argc, char **argv)

@@ -20,6 +20,7 @@
 #include "base/temp_file.h"
 #include "cli/commands/data_show.h"
 #include "cli/files/image_folder.h"
+#include "cli/files/table_options.h"
 #include "cli/files/test_cut.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/format.h"
@@ -149,14 +150,14 @@ static int add_names(json_t *o, const char *option, const char *text)
 /* How to read a table. Returns 0, or not 0 when memory is out. */
 static int add_csv_options(json_t *o, const struct data_add *d)
 {
-    bool tab = as_streq(d->separator, "tab") || as_streq(d->separator, "\\t");
+    const struct csv_dialect *w = &d->written;
     int bad = 0;
-    if (d->separator)
-        bad |= json_object_set_new(o, "separator", json_string(tab ? "\t" : d->separator));
-    if (d->decimal)
-        bad |= json_object_set_new(o, "decimal", json_string(d->decimal));
-    if (d->comment)
-        bad |= json_object_set_new(o, "comment", json_string(d->comment));
+    if (w->separator)
+        bad |= json_object_set_new(o, "separator", json_stringn(&w->separator, 1));
+    if (w->decimal)
+        bad |= json_object_set_new(o, "decimal", json_stringn(&w->decimal, 1));
+    if (w->comment)
+        bad |= json_object_set_new(o, "comment", json_stringn(&w->comment, 1));
     bad |= add_names(o, "select", d->select);
     AS_AUTO(str_done) struct str drop = {0};
     str_printf(&drop, "%s%s%s", d->drop ? d->drop : "", d->drop && d->test_column ? "," : "",
@@ -286,19 +287,13 @@ static as_status upload_cut(const struct data_add *d, json_t *files, struct as_e
 {
     AS_AUTO(cut_file_done) struct cut_file train = {.fd = -1};
     AS_AUTO(cut_file_done) struct cut_file test = {.fd = -1};
-    bool tab = as_streq(d->separator, "tab") || as_streq(d->separator, "\\t");
-    const struct csv_dialect dialect = {.separator = tab            ? '\t'
-                                                     : d->separator ? *d->separator
-                                                                    : '\0',
-                                        .comment = d->comment ? *d->comment : '\0',
-                                        .decimal = d->decimal ? *d->decimal : '\0'};
     struct test_cut rows;
     AS_AUTO(str_done) struct str name = {0};
     as_status st = cut_file_open(&train, err);
     if (st == AS_OK)
         st = cut_file_open(&test, err);
     if (st == AS_OK)
-        st = test_cut_file(d->file, &dialect, d->test_column, train.fd, test.fd, &rows, err);
+        st = test_cut_file(d->file, &d->written, d->test_column, train.fd, test.fd, &rows, err);
     if (st != AS_OK)
         return st;
     str_printf(&name, "%s, its %zu test rows", d->file, rows.n_test);
@@ -455,6 +450,9 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
     d->file = d->file ? d->file : d->features;
     if (!d->file)
         return as_fail(err, AS_E_USAGE, "expected a FILE, or --features FILE --targets FILE");
+    as_status st = table_options_parse(d->separator, d->decimal, d->comment, &d->written, err);
+    if (st < 0)
+        return st;
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))
         return as_fail(err, AS_E_USAGE, "standard input (-) can be only one of the two files");
     if (file_is_folder(d->file))

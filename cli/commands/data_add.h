@@ -24,11 +24,69 @@ struct data_add {
     int64_t vocab;
     const char *x, *y, *positive;
     const char *separator, *decimal, *comment;  /* csv */
+    struct csv_dialect written;                 /* what they say: data_add_check() */
     const char *select, *drop, *text, *numeric; /* csv: names of columns, separated by commas */
     int64_t buckets;
     const char *size; /* of images in a folder */
     bool grey;
 };
+
+/* The options about a table, for the option tables of all commands that register one. */
+#define DATA_TABLE_OPTS(d)                                                                         \
+    {"task",                                                                                       \
+     0,                                                                                            \
+     OPT_STRING,                                                                                   \
+     &(d)->task,                                                                                   \
+     "TASK",                                                                                       \
+     NULL,                                                                                         \
+     "instead of what follows from the target's values",                                           \
+     "classification|regression"},                                                                 \
+        {"positive",                                                                               \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->positive,                                                                           \
+         "CLASS",                                                                                  \
+         NULL,                                                                                     \
+         "of two classes, the one that precision, recall and F1 are of (the last one)"},           \
+        {"separator",                                                                              \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->separator,                                                                          \
+         "CHARACTER",                                                                              \
+         NULL,                                                                                     \
+         "csv: between cells, if the first lines do not show it; \"tab\" is a tab"},               \
+        {"decimal",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->decimal,                                                                            \
+         "SIGN",                                                                                   \
+         NULL,                                                                                     \
+         "csv: a comma if numbers are written 3,14 and the first lines do not show it"},           \
+        {"comment",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->comment,                                                                            \
+         "CHARACTER",                                                                              \
+         NULL,                                                                                     \
+         "csv: lines that begin with it are skipped"},                                             \
+        {"drop",                                                                                   \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->drop,                                                                               \
+         "COLUMNS",                                                                                \
+         NULL,                                                                                     \
+         "csv: columns that are no inputs; with commas between, * for any text"},                  \
+        {"text",                                                                                   \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->text,                                                                               \
+         "COLUMNS",                                                                                \
+         NULL,                                                                                     \
+         "csv: free texts, whose words become numbers"},                                           \
+    {                                                                                              \
+        "numeric", 0, OPT_STRING, &(d)->numeric, "COLUMNS", NULL,                                  \
+            "csv: columns of numbers; a cell that is no number is missing"                         \
+    }
 
 /* Check that the options fit together, and set `file` and `format` if other options determine them.
  * AS_E_USAGE. */

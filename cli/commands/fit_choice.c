@@ -37,12 +37,7 @@ struct choosing {
 
 static as_status get(const struct choosing *c, const char *rest, json_t **ret, struct as_err *err)
 {
-    AS_AUTO(str_done) struct str path = {0};
-    const struct client_opts opts = {.retry_ms = RETRY_MS};
-    request_path(&path, c->sweep, rest);
-    as_status st = str_check(&path, err);
-    return st < 0 ? st
-                  : client_call(c->s->client, "GET", path.s, NULL, NULL, &opts, ret, NULL, err);
+    return request_get_within(c->s->client, c->sweep, rest, RETRY_MS, ret, err);
 }
 
 /* Get an ensemble when it is ready or will never be, or as it is at the end of the wait. `field`:

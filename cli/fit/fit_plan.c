@@ -3,7 +3,8 @@
  * rows and by the size that the model may have.
  *
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
- * of 32 leaves: 2 s of one core, 0.69 MB). They need to be right within a factor of three: the
+ * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
+ * rows). They need to be right within a factor of three: the
  * sweep's wall time is the limit, and what they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
@@ -13,17 +14,22 @@
 
 #include "base/mem.h"
 
-#define TREE_SECONDS 30e-9 /* of a round, for each row and column */
-#define ROUND_SECONDS 5e-4 /* of a round, however few rows there are */
-#define TYPICAL_ROUNDS 250 /* at which boosting stops itself */
-#define NETWORK_FLOPS 2e10 /* of one core, in a second */
-#define LEAF_BYTES 110     /* of a leaf and its split, in a model file */
-#define FOREST_TREES 100   /* the default of the document */
-#define FULL_LEAVES 0.4    /* of a tree without limits, for each row, at most */
-#define FULL_TRIALS 12.0   /* trials with folds below which fewer folds are better */
-#define LEAST_TRIALS 8.0   /* trials below which fewer rows are better */
-#define LEAST_ROWS 20000   /* of which none are left out */
-#define LARGE_CELLS 1e7    /* one trial at a time: each has a copy of the table */
+#define TREE_SECONDS 30e-9     /* of a round, for each row and column */
+#define ROUND_SECONDS 5e-4     /* of a round, however few rows there are */
+#define TYPICAL_ROUNDS 250     /* at which boosting stops itself */
+#define NETWORK_FLOPS 2e10     /* of one core, in a second */
+#define LEAF_BYTES 110         /* of a leaf and its split, in a model file */
+#define FULL_LEAVES 0.4        /* of a tree without limits, for each row, at most */
+#define EXTRA_SECONDS 60e-9    /* of an extra tree, for each row, candidate and level */
+#define EXTRA_LEAF_BYTES 28    /* as LEAF_BYTES: two nodes and a number */
+#define EXTRA_FULL_CLASSES 0.4 /* as FULL_LEAVES; of numbers a leaf for each row */
+#define FOREST_SHARE 0.4       /* of the size, for one forest: an ensemble may have two */
+#define LEAST_TREES 40         /* fewer lose more than larger leaves do */
+#define MOST_TREES 300
+#define FULL_TRIALS 12.0 /* trials with folds below which fewer folds are better */
+#define LEAST_TRIALS 8.0 /* trials below which fewer rows are better */
+#define LEAST_ROWS 20000 /* of which none are left out */
+#define LARGE_CELLS 1e7  /* one trial at a time: each has a copy of the table */
 #define MAX_TRIALS 200
 
 struct metric {
@@ -173,14 +179,6 @@ static size_t trainings_of_trial(const struct fit_plan *p)
     return p->folds ? p->folds : 1;
 }
 
-/* Leaves of a tree if so many trees of each training may have this share of the size. */
-static double leaves_within(const struct fit_facts *f, const struct fit_wishes *w,
-                            const struct fit_plan *p, size_t trees, double share)
-{
-    double n = (double)(trainings_of_trial(p) * trees * trees_of_round(f));
-    return (double)w->size_bytes * share / n / LEAF_BYTES;
-}
-
 /* Rounds such that FULL_TRIALS of them fit, with a rate that needs about so many. */
 static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w, double rows,
                           struct fit_plan *p)
@@ -191,19 +189,48 @@ static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w,
     double rate = ceil(1500.0 / (double)p->rounds) / 100; /* as the document has it */
     p->least_rate = rate < 0.02 ? 0.02 : rate > 0.1 ? 0.1 : rate;
     size_t typical = p->rounds < 300 ? p->rounds : 300;
-    double leaves = leaves_within(f, w, p, typical, 0.5);
+    double trees = (double)(trainings_of_trial(p) * typical * trees_of_round(f));
+    double leaves = (double)w->size_bytes * 0.5 / trees / LEAF_BYTES;
     p->leaves = clamp(leaves < rows / 20 ? leaves : rows / 20, 8, 128);
 }
 
-static void plan_forest(const struct fit_facts *f, const struct fit_wishes *w, double rows,
-                        struct fit_plan *p)
+/* The weight of a leaf with which so many trees keep within the share of the size. */
+static double least_weight_of(const struct fit_wishes *w, const struct fit_plan *p, double trees,
+                              double full_leaves, double leaf_bytes)
 {
-    double leaves = leaves_within(f, w, p, FOREST_TREES, 0.6), full = rows * FULL_LEAVES;
-    p->least_weight = full > leaves ? ceil(full / (leaves < 1 ? 1 : leaves)) : 1;
+    double models = p->refit ? 1 : (double)trainings_of_trial(p);
+    double leaves = (double)w->size_bytes * FOREST_SHARE / models / trees / leaf_bytes;
+    return full_leaves > leaves ? ceil(full_leaves / (leaves < 1 ? 1 : leaves)) : 1;
+}
+
+/* Seconds of one core for one extra tree, which looks at half of the columns at a split. */
+static double extra_seconds(const struct fit_facts *f, double rows)
+{
+    return EXTRA_SECONDS * rows * ((double)f->columns + 1) / 2 * log2(rows + 1);
+}
+
+/* Full trees are better than many (on California by 5 % of the RMSE), so the size limits how many
+ * there are before it limits how full they are. Both kinds have as many. */
+static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                         struct fit_plan *p)
+{
+    double full = f->classes ? rows * EXTRA_FULL_CLASSES : rows,
+           trial_seconds = (double)p->trial_ms / 3000;
+    p->refit = p->folds > 0;
+    double trainings = (double)(trainings_of_trial(p) + p->refit);
+    double models = p->refit ? 1 : (double)trainings_of_trial(p);
+    double by_size = (double)w->size_bytes * FOREST_SHARE / models / (full * EXTRA_LEAF_BYTES);
+    double by_time = core_seconds(w) / FULL_TRIALS / trainings / extra_seconds(f, rows);
+    p->trees = clamp(by_size < by_time ? by_size : by_time, LEAST_TREES, MOST_TREES);
+    double trees = (double)p->trees;
+    p->least_extra_weight = least_weight_of(w, p, trees, full, EXTRA_LEAF_BYTES);
+    p->least_weight =
+        least_weight_of(w, p, trees * (double)trees_of_round(f), rows * FULL_LEAVES, LEAF_BYTES);
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
     p->least_per_split = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
-    double one = fit_plan_training_seconds(f, (size_t)rows, FOREST_TREES) * 2;
-    p->forest = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+    p->extra = extra_seconds(f, rows) * trees * trainings < trial_seconds;
+    p->forest =
+        fit_plan_training_seconds(f, (size_t)rows, p->trees) * 2 * trainings < trial_seconds;
 }
 
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
@@ -242,7 +269,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
         return st;
     double rows = (double)f->rows * p.row_share;
     plan_boosting(f, w, rows, &p);
-    plan_forest(f, w, rows, &p);
+    plan_forests(f, w, rows, &p);
     plan_network(f, rows, &p);
     p.class_weights = wants_class_weights(f, &p);
     *ret = p;

@@ -36,14 +36,16 @@ struct fit_plan {
     int64_t search_ms, trial_ms;
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
-    bool forest, network;
+    bool forest, extra, network;
     bool class_weights; /* they are searched over */
+    bool refit;         /* forests and extra trees are refitted on all rows */
     /* boosted trees */
     size_t rounds, leaves;
     double least_rate;
-    /* a random forest */
+    /* a random forest, and extra trees */
+    size_t trees; /* of each */
     double least_per_split;
-    double least_weight; /* of its leaves, so that its trees keep within the size */
+    double least_weight, least_extra_weight; /* of leaves, so that the trees keep within the size */
     /* networks */
     size_t width, epochs, batch;
 };

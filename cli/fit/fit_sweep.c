@@ -51,19 +51,55 @@ static void write_head(const struct fit_plan *p, const struct fit_facts *f, cons
 
 static double most_weight(const struct fit_plan *p)
 {
-    return p->forest && 4 * p->least_weight > 30 ? 4 * p->least_weight : 30;
+    double most = 30;
+    if (p->forest && 4 * p->least_weight > most)
+        most = 4 * p->least_weight;
+    if (p->extra && 4 * p->least_extra_weight > most)
+        most = 4 * p->least_extra_weight;
+    return most;
+}
+
+/* Append `first` and the kinds of forests that are searched over, as a list. */
+static void add_forests(const struct fit_plan *p, const char *first, struct str *b)
+{
+    const char *const names[] = {first, p->forest ? "random_forest" : NULL,
+                                 p->extra ? "extra_trees" : NULL};
+    const char *between = "[";
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        if (names[i]) {
+            str_printf(b, "%s%s", between, names[i]);
+            between = ", ";
+        }
+    str_putc(b, ']');
 }
 
 static void write_kinds(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
-    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s, %s]}\n",
-               p->forest ? ", random_forest" : "", p->network ? ", mlp" : "",
-               f->classes ? "logistic" : "linear");
+    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s%s, %s]}\n",
+               p->forest ? ", random_forest" : "", p->extra ? ", extra_trees" : "",
+               p->network ? ", mlp" : "", f->classes ? "logistic" : "linear");
+}
+
+static void write_forest_parameters(const struct fit_plan *p, struct str *b)
+{
+    if (!p->forest && !p->extra)
+        return;
+    str_printf(b,
+               "  # forests of %zu trees: the share of the columns that a split may choose from\n"
+               "  per_split: {type: float, min: %.2f, max: 1.0, scale: log, when: {kind: ",
+               p->trees, p->least_per_split);
+    add_forests(p, NULL, b);
+    str_puts(b, "}}\n");
+    if (!p->refit)
+        return;
+    str_puts(b, "  # one forest on all rows in place of one for each fold: as good, and as small\n"
+                "  refit: {type: constant, value: true, when: {kind: ");
+    add_forests(p, NULL, b);
+    str_puts(b, "}}\n");
 }
 
 static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
-    const char *trees = p->forest ? "[boosted_trees, random_forest]" : "boosted_trees";
     const char *linear = f->classes ? "logistic" : "linear";
     str_puts(b, "parameters:\n");
     write_kinds(p, f, b);
@@ -75,14 +111,11 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
         "  leaves: {type: int, min: 4, max: %zu, scale: log, when: {kind: boosted_trees}}\n"
         "  rows: {type: float, min: 0.5, max: 1.0, when: {kind: boosted_trees}}\n"
         "  columns: {type: float, min: 0.3, max: 1.0, when: {kind: boosted_trees}}\n"
-        "  leaf_weight: {type: float, min: 1, max: %.0f, scale: log, when: {kind: %s}}\n",
-        p->rounds, p->least_rate, p->leaves, most_weight(p), trees);
-    if (p->forest)
-        str_printf(b,
-                   "  # a random forest: the share of the columns that a split may choose from\n"
-                   "  per_split: {type: float, min: %.2f, max: 0.8, scale: log, when: {kind: "
-                   "random_forest}}\n",
-                   p->least_per_split);
+        "  leaf_weight: {type: float, min: 1, max: %.0f, scale: log, when: {kind: ",
+        p->rounds, p->least_rate, p->leaves, most_weight(p));
+    add_forests(p, "boosted_trees", b);
+    str_puts(b, "}}\n");
+    write_forest_parameters(p, b);
     if (p->network)
         str_printf(b,
                    "  # networks: two hidden layers\n"
@@ -104,11 +137,20 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
 /* The limit of a forest's size is one of its leaves. */
 static void write_constraints(const struct fit_plan *p, struct str *b)
 {
-    if (p->forest && p->least_weight > 1)
-        str_printf(b,
-                   "# larger leaves keep a forest within the size of the model\n"
-                   "parameter_constraints: [\"kind != 'random_forest' or leaf_weight >= %.0f\"]\n",
-                   p->least_weight);
+    const struct {
+        const char *kind;
+        bool there;
+        double weight;
+    } least[] = {{"random_forest", p->forest, p->least_weight},
+                 {"extra_trees", p->extra, p->least_extra_weight}};
+    const char *before = "# larger leaves keep a forest within the size of the model\n"
+                         "parameter_constraints:\n";
+    for (size_t i = 0; i < AS_ARRAY_LEN(least); i++)
+        if (least[i].there && least[i].weight > 1) {
+            str_printf(b, "%s  - \"kind != '%s' or leaf_weight >= %.0f\"\n", before, least[i].kind,
+                       least[i].weight);
+            before = "";
+        }
 }
 
 static void write_limits(const struct fit_plan *p, struct str *b)
@@ -129,7 +171,7 @@ static void write_model(const struct fit_plan *p, struct str *b)
     str_printf(b,
                "    model:\n"
                "      kind: \"${kind}\"\n"
-               "      n_estimators: \"${rounds}\"\n"
+               "      n_estimators: \"${rounds:-%zu}\"\n"
                "      early_stopping_rounds: %zu\n"
                "      grow_policy: lossguide\n"
                "      max_depth: 0\n"
@@ -138,8 +180,8 @@ static void write_model(const struct fit_plan *p, struct str *b)
                "      min_child_weight: \"${leaf_weight}\"\n"
                "      subsample: \"${rows}\"\n"
                "      colsample_bytree: \"${columns}\"\n",
-               patience);
-    if (p->forest)
+               p->trees, patience);
+    if (p->forest || p->extra)
         str_puts(b, "      colsample_bynode: \"${per_split}\"\n");
     if (p->network)
         str_puts(b, "      layers: [\"${width}\", \"${width}\"]\n"
@@ -153,7 +195,8 @@ static void write_validation(const struct fit_plan *p, struct str *b)
         add_text(b, p->groups);
         str_printf(b, ", fraction: %.2g}\n", p->held_out);
     } else if (p->folds) {
-        str_printf(b, "    validation: {folds: %zu}\n", p->folds);
+        str_printf(b, "    validation: {folds: %zu%s}\n", p->folds,
+                   p->refit && (p->forest || p->extra) ? ", refit: \"${refit}\"" : "");
     } else {
         str_printf(b, "    validation: {fraction: %.2g}\n", p->held_out);
     }
@@ -197,6 +240,16 @@ static json_t *boosted_new(const struct fit_plan *p, double rate, double leaves,
                      columns, "leaf_weight", weight);
 }
 
+static json_t *forest_new(const struct fit_plan *p, const char *kind, double per_split,
+                          double weight)
+{
+    JSON_AUTO j = json_pack("{s:s, s:f, s:f}", "kind", kind, "per_split",
+                            within(per_split, p->least_per_split, 1), "leaf_weight", weight);
+    if (j && p->refit && json_object_set_new(j, "refit", json_true()) != 0)
+        return NULL;
+    return as_steal(j);
+}
+
 /* Add a trial with these parameters; takes them. */
 static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
 {
@@ -215,10 +268,10 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
         p, list, json_pack("{s:s, s:f}", "kind", f->classes ? "logistic" : "linear", "lr", 0.01));
     bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
     if (p->forest)
-        bad |= add_trial(p, list,
-                         json_pack("{s:s, s:f, s:f}", "kind", "random_forest", "per_split",
-                                   within(split, p->least_per_split, 0.8), "leaf_weight",
-                                   p->least_weight));
+        bad |= add_trial(p, list, forest_new(p, "random_forest", split, p->least_weight));
+    if (p->extra)
+        bad |= add_trial(
+            p, list, forest_new(p, "extra_trees", f->classes ? split : 1, p->least_extra_weight));
     if (p->network)
         bad |= add_trial(p, list,
                          json_pack("{s:s, s:I, s:f, s:f}", "kind", "mlp", "width", (json_int_t)128,

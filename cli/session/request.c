@@ -56,20 +56,34 @@ void request_path(struct str *b, const struct trial_ref *ref, const char *rest)
     }
 }
 
-as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
-                      const char *query, json_t **ret, struct as_err *err)
+static as_status get(struct client *c, const struct trial_ref *ref, const char *rest,
+                     const char *query, const struct client_opts *opts, json_t **ret,
+                     struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     request_path(&path, ref, rest);
     as_status st = str_check(&path, err);
     if (st < 0)
         return st;
-    st = client_call(c, "GET", path.s, query, NULL, NULL, ret, NULL, err);
+    st = client_call(c, "GET", path.s, query, NULL, opts, ret, NULL, err);
     if (st < 0)
         return st;
     if (!*ret)
         return as_fail(err, AS_E_INTERNAL, "the answer of the server is empty");
     return AS_OK;
+}
+
+as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
+                      const char *query, json_t **ret, struct as_err *err)
+{
+    return get(c, ref, rest, query, NULL, ret, err);
+}
+
+as_status request_get_within(struct client *c, const struct trial_ref *ref, const char *rest,
+                             int64_t retry_ms, json_t **ret, struct as_err *err)
+{
+    const struct client_opts opts = {.retry_ms = retry_ms};
+    return get(c, ref, rest, NULL, &opts, ret, err);
 }
 
 as_status request_one(struct client *c, const char *path, const char *id, json_t **ret,

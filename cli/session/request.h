@@ -29,6 +29,11 @@ AS_MUST_CHECK as_status request_parse_sweep(const char *text, struct trial_ref *
 AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
                                     const char *query, json_t **ret, struct as_err *err);
 
+/* The same, repeated for up to `retry_ms` while the server cannot be reached. */
+AS_MUST_CHECK as_status request_get_within(struct client *c, const struct trial_ref *ref,
+                                           const char *rest, int64_t retry_ms, json_t **ret,
+                                           struct as_err *err);
+
 /* The same for an answer with `items` and `next_cursor`: append the items of the next pages, until
  * there are `limit`. */
 AS_MUST_CHECK as_status request_items(struct client *c, const struct trial_ref *ref,

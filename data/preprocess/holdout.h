@@ -12,7 +12,12 @@
 #include "data/dataset_cells.h"
 
 /* What a row is for. */
-enum { HOLDOUT_TRAIN, HOLDOUT_HELD, HOLDOUT_UNUSED };
+enum {
+    HOLDOUT_TRAIN,
+    HOLDOUT_HELD,
+    HOLDOUT_UNUSED,
+    HOLDOUT_BOTH /* trained on and measured on: where measures mean nothing (`refit`) */
+};
 
 /* By words, in any case:
  *   held out   1, true, t, yes, y, val, valid, validation, dev, held-out, held_out, holdout

@@ -114,10 +114,11 @@ as_status split_rows(const struct preprocess_opts *opts, const int32_t *labels, 
                      size_t classes, int32_t *rows, struct preprocess_rows *ret, struct as_err *err)
 {
     as_status st = AS_OK;
-    size_t held = opts->n_validation, train = n - held;
+    size_t held = opts->n_validation, both = 0, train = n - held;
     if (opts->part) {
         held = list_part(opts->part, n, HOLDOUT_HELD, rows);
-        train = list_part(opts->part, n, HOLDOUT_TRAIN, rows + held);
+        both = list_part(opts->part, n, HOLDOUT_BOTH, rows + held);
+        train = both + list_part(opts->part, n, HOLDOUT_TRAIN, rows + held + both);
         (void)list_part(opts->part, n, HOLDOUT_UNUSED, rows + held + train);
     } else if (opts->stratify && labels) {
         st = split_stratified(labels, n, classes, held, opts->split_seed, rows, err);
@@ -126,6 +127,6 @@ as_status split_rows(const struct preprocess_opts *opts, const int32_t *labels, 
     }
     if (st == AS_OK)
         *ret = (struct preprocess_rows){
-            .train = rows + held, .held = rows, .n_train = train, .n_held = held};
+            .train = rows + held, .held = rows, .n_train = train, .n_held = held + both};
     return st;
 }

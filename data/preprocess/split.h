@@ -30,7 +30,7 @@ AS_MUST_CHECK as_status split_stratified(const int32_t *labels, size_t n, size_t
  * if opts->stratify and there are labels.
  *   labels  [n], each in [0, classes); NULL: the rows have no classes. Borrowed
  *   rows    [n]: the held-out rows, then the training rows, then those that are used for nothing
- *   ret     views of `rows`
+ *   ret     views of `rows`, which overlap in rows that are for both
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status split_rows(const struct preprocess_opts *opts, const int32_t *labels,
                                    size_t n, size_t classes, int32_t *rows,

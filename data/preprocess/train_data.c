@@ -52,7 +52,7 @@ static as_status split_table(struct train_data *d, const struct preprocess_opts 
     if (st != AS_OK)
         return st;
     d->val_rows = d->rows;
-    d->train_rows = d->rows + r.n_held;
+    d->train_rows = d->rows + (r.train - r.held);
     d->n_val = r.n_held;
     d->n_train = r.n_train;
     return AS_OK;
@@ -222,7 +222,9 @@ static as_status prepare_all(struct train_data *d, const struct dataset_info *in
     as_status st = text ? split_text(d, opts, err) : split_table(d, opts, err);
     if (st != AS_OK)
         return st;
-    const struct preprocess_rows rows = {d->train_rows, d->val_rows, d->n_train, d->n_val};
+    /* rows that are for both parts are held out from nothing that is learnt */
+    size_t apart = text ? d->n_val : (size_t)(d->train_rows - d->rows);
+    const struct preprocess_rows rows = {d->train_rows, d->val_rows, d->n_train, apart};
     d->is_bytes = d->set.bytes != NULL;
     st = preprocess_fit(&d->set, info, &rows, opts, &d->fit, err);
     if (st != AS_OK)

@@ -445,6 +445,7 @@ static as_status check_boost(struct json_fields *f, const struct train_spec *spe
     const char *with = train_spec_snapshots(spec) > 0           ? "schedule.snapshots"
                        : spec->target_transform != TARGET_AS_IS ? "target.transform"
                        : spec->loss == TRAIN_BCE                ? "loss bce"
+                       : spec->refit                            ? "validation.refit"
                                                                 : NULL;
     if (!spec->boost.given || !with)
         return AS_OK;

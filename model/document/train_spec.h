@@ -240,6 +240,8 @@ struct train_spec {
     int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
                            * twentieth of the rounds, rounded up; the last is always reported */
     int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */
+    bool refit;           /* with folds: the model is one more training, on all rows; default false:
+                           * it is the mean of the folds' models */
     char *weights;        /* owned: the column with the weights of the rows; NULL: all 1 */
     char *buckets;        /* owned: the column whose values of held-out rows the trial leaves, for
                            * ensembles by bucketing; NULL: none */

@@ -29,30 +29,43 @@ static as_status parse_column(struct json_fields *f, const char *name, char **re
 static const struct way {
     const char *field;
     train_holdout holdout;
-    const char *also[3];
+    const char *also[4];
 } ways[] = {
     {"column", TRAIN_HOLD_COLUMN, {NULL}},
     {"order", TRAIN_HOLD_ORDER, {"last", NULL}},
     {"groups", TRAIN_HOLD_GROUPS, {"fraction", "seed", NULL}},
 };
 static const struct way by_chance = {NULL, TRAIN_HOLD_SHARE, {NULL}};
-static const struct way by_folds = {"folds", TRAIN_HOLD_FOLDS, {"seed", "split", NULL}};
+static const struct way by_folds = {"folds", TRAIN_HOLD_FOLDS, {"seed", "split", "refit", NULL}};
 
 static bool takes(const struct way *way, const char *field)
 {
     if (!way->field)
-        return !as_streq(field, "last");
+        return !as_streq(field, "last") && !as_streq(field, "refit");
     for (size_t i = 0; way->also[i]; i++)
         if (as_streq(way->also[i], field))
             return true;
     return false;
 }
 
+/* A field that stands without the one that it belongs to. */
+static as_status fail_alone(const char *at, const char *field, struct as_err *err)
+{
+    if (as_streq(field, "refit"))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found without folds, expected folds: what is measured is theirs",
+                          at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found without order, expected order: the name of the column whose last "
+                      "rows are held out",
+                      at);
+}
+
 /* Refuse fields of another way. */
 static as_status check_fields(const struct json_fields *f, const struct way *way,
                               struct as_err *err)
 {
-    static const char *const fields[] = {"fraction", "seed", "split", "last"};
+    static const char *const fields[] = {"fraction", "seed", "split", "last", "refit"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++) {
         const json_t *j = json_object_get(f->obj, fields[i]);
         char at[AS_ERR_POINTER_MAX];
@@ -60,10 +73,7 @@ static as_status check_fields(const struct json_fields *f, const struct way *way
             continue;
         json_pointer_child(f->pointer, fields[i], at);
         if (!way->field)
-            return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: found without order, expected order: the "
-                              "name of the column whose last rows are held out",
-                              at);
+            return fail_alone(at, fields[i], err);
         return as_fail_at(err, AS_E_INVAL, at, "%s: found beside %s, which does not use it", at,
                           way->field);
     }
@@ -146,6 +156,9 @@ as_status train_spec_parse_validation(struct json_fields *doc, struct train_spec
     if (st != AS_OK)
         return st;
     spec->validation_split = (train_split)split;
+    st = json_fields_bool(&f, "refit", JSON_OPTIONAL, &spec->refit, err);
+    if (st != AS_OK)
+        return st;
     st = check_fields(&f, way, err);
     return st != AS_OK ? st : json_fields_end(&f, err);
 }

@@ -105,8 +105,10 @@ static bool is_counted_later(const struct train_spec *spec)
  * plan must be the trainer's. */
 static size_t training_rows(const struct train_spec *spec, const struct net_data *d)
 {
-    if (is_counted_later(spec))
+    if (is_counted_later(spec) && !spec->refit)
         return d->rows > 1 ? d->rows - 1 : 1;
+    if (spec->refit)
+        return d->rows > 0 ? d->rows : 1;
     size_t held = d->rows < 2 ? 0 : train_spec_validation_rows(spec, d->rows);
     size_t train = d->rows - held;
     if (d->kind == NET_TOKENS)

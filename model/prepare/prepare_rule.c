@@ -61,10 +61,14 @@ as_status prepare_rule_fold(const struct train_spec *spec, const struct dataset 
     AS_AUTO(as_freep) unsigned char *part = as_calloc(set->n_rows, 1);
     if (!part)
         return as_fail_nomem(err);
-    as_status st = holdout_by_fold(labels, set->n_rows, set->n_outputs, (size_t)spec->folds, fold,
-                                   (uint64_t)spec->validation_seed, part, err);
+    size_t folds = (size_t)spec->folds;
+    as_status st =
+        holdout_by_fold(labels, set->n_rows, set->n_outputs, folds, fold < folds ? fold : 0,
+                        (uint64_t)spec->validation_seed, part, err);
     if (st != AS_OK)
         return st;
+    for (size_t i = 0; fold == folds && i < set->n_rows; i++)
+        part[i] = part[i] == HOLDOUT_HELD ? HOLDOUT_BOTH : part[i];
     *ret = as_steal(part);
     return AS_OK;
 }

@@ -28,7 +28,8 @@ AS_MUST_CHECK as_status prepare_rule_part(const struct train_spec *spec,
 
 /* The part of each row in one of the folds of `spec`, which has folds.
  *   set   the loaded rows, with their classes if there are any; borrowed
- *   fold  in [0, spec->folds)
+ *   fold  in [0, spec->folds]; spec->folds: all rows are trained on, and those of fold 0 are
+ *         measured on, too
  *   ret   [set->n_rows], owned by the caller; untouched on failure
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status prepare_rule_fold(const struct train_spec *spec, const struct dataset *set,

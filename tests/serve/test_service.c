@@ -1,6 +1,7 @@
 /* The service over real sockets, with models that assay-train made: what it answers, what it
  * refuses, what is computed together, and that a new version takes the place of the old one without
  * a lost request. */
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -234,6 +235,30 @@ START_TEST(test_predicts_as_the_predictor_does)
     /* missing and unknown cells */
     ck_assert_int_eq(infer(ROW("null", "50.5", "\"violet\""), &out), 200);
     ck_assert_int_eq(infer(ROW("0.5", "null", "\"red\""), &out), 200); /* training lacked none */
+}
+END_TEST
+
+/* The log has a line for the first number of a column that is imputed, and none for the next. */
+START_TEST(test_says_once_that_a_number_is_imputed)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    AS_AUTO(as_freep) char *path = child_path(&child[0], "log");
+    AS_AUTO(as_freep) char *text = NULL;
+    AS_AUTO(file_closep) int log = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    AS_AUTO(file_closep) int before = dup(STDERR_FILENO);
+    size_t len = 0;
+    ck_ok(load(&child[0], "m", 0), err);
+    ck_assert(log >= 0 && before >= 0 && dup2(log, STDERR_FILENO) >= 0);
+    int complete = infer(GOOD, &out), first = infer(ROW("0.5", "null", "\"red\""), &out);
+    int second = infer(ROW("0.5", "null", "\"red\""), &out);
+    ck_assert(dup2(before, STDERR_FILENO) >= 0);
+    ck_assert(complete == 200 && first == 200 && second == 200);
+    ck_ok(file_read(path, 100000, &text, &len, &err), err);
+    char *line = strstr(text, "a missing number is imputed");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "model=m version="));
+    ck_assert_ptr_nonnull(strstr(line, "column=\"weight\" median="));
+    ck_assert_ptr_null(strstr(line + 1, "a missing number is imputed"));
 }
 END_TEST
 
@@ -547,6 +572,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_says_what_it_serves);
     tcase_add_test(t, test_predicts_as_the_predictor_does);
+    tcase_add_test(t, test_says_once_that_a_number_is_imputed);
     tcase_add_test(t, test_answers_the_outputs_that_are_asked_for);
     tcase_add_test(t, test_refuses_what_the_model_does_not_take);
     tcase_add_test(t, test_large_requests_are_answered);

@@ -22,6 +22,7 @@
 #include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
+#include "trial-runner/train/refit.h"
 #include "trial-runner/train/report_file.h"
 #include "trial-runner/train/test_rows.h"
 
@@ -39,20 +40,35 @@ struct folds {
     const struct control_member *member; /* the trial's own */
     size_t k;
     char *root;
-    struct fold *fold; /* [k] */
-    json_t *values;    /* of the last report that was written */
+    struct fold *fold; /* [k], and with `refit` one more: the training on all rows */
+    bool refit;
+    json_t *refit_train; /* its document; owned */
+    json_t *values;      /* of the last report that was written */
     struct report_file report;
 };
 
+static size_t n_trainings(const struct folds *f)
+{
+    return f->k + f->refit;
+}
+
+/* The trainings whose models are the trial's. */
+static const struct fold *parts_of(const struct folds *f, size_t *ret_n)
+{
+    *ret_n = f->refit ? 1 : f->k;
+    return f->refit ? &f->fold[f->k] : f->fold;
+}
+
 static void folds_done(struct folds *f)
 {
-    for (size_t i = 0; f->fold && i < f->k; i++) {
+    for (size_t i = 0; f->fold && i < n_trainings(f); i++) {
         free(f->fold[i].dir);
         json_decref(f->fold[i].report);
         free(f->fold[i].model);
     }
     free(f->fold);
     free(f->root);
+    json_decref(f->refit_train);
     json_decref(f->values);
     report_file_done(&f->report);
 }
@@ -73,12 +89,13 @@ static as_status create_folds(struct folds *f, struct as_err *err)
         return as_fail(err, AS_E_INVAL,
                        "validation.folds needs a folder: set ASSAY_CHECKPOINTS or ASSAY_ARTIFACTS");
     f->root = file_join(base, "folds");
-    f->fold = as_calloc(f->k, sizeof *f->fold);
+    f->fold = as_calloc(n_trainings(f), sizeof *f->fold);
     if (!f->root || !f->fold)
         return as_fail_nomem(err);
-    for (size_t i = 0; i < f->k; i++) {
-        char name[24];
-        (void)snprintf(name, sizeof name, "%zu", i);
+    for (size_t i = 0; i < n_trainings(f); i++) {
+        char name[24] = "all";
+        if (i < f->k)
+            (void)snprintf(name, sizeof name, "%zu", i);
         f->fold[i].dir = file_join(f->root, name);
         f->fold[i].model = f->fold[i].dir ? file_join(f->fold[i].dir, "model.safetensors") : NULL;
         if (!f->fold[i].model)
@@ -131,7 +148,12 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     job.members = &member;
     job.test_rows = 0; /* the model of all folds predicts them, at the end */
     job.fold = i;
-    (void)printf("fold %zu of %zu\n", i + 1, f->k);
+    if (i < f->k)
+        (void)printf("fold %zu of %zu\n", i + 1, f->k);
+    else
+        (void)printf("all rows\n");
+    if (i == f->k)
+        member.train = f->refit_train;
     int exit = run_fold(f, i, &job, channel, opts, err); /* a training has written its errors */
     if (exit == EXIT_DONE && file_replace(done, "1\n", 2, 0644, err) != AS_OK)
         return EXIT_TRY_AGAIN;
@@ -301,20 +323,23 @@ static json_t *about(const struct folds *f)
     return json_pack("{s:O, s:s}", "metrics", metrics, "measured_on", "out-of-fold rows");
 }
 
-/* The mean of the folds' models; each of them may be of several members, as with snapshots. */
+/* The mean of the folds' models, or the one of all rows; each of them may be of several members, as
+ * with snapshots. */
 static as_status write_model(const struct folds *f, struct as_err *err)
 {
     struct model_source sources[TRAIN_MAX_FOLDS];
     char seed[24];
+    size_t n;
+    const struct fold *parts = parts_of(f, &n);
     JSON_AUTO known = about(f);
     AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "model.safetensors");
     as_status st = path && known ? AS_OK : as_fail_nomem(err);
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->member->seed);
-    for (size_t i = 0; i < f->k; i++) {
-        sources[i] = (struct model_source){
-            .path = f->fold[i].model, .weight = 1 / (double)f->k, .seed = seed};
+    for (size_t i = 0; i < n; i++) {
+        sources[i] =
+            (struct model_source){.path = parts[i].model, .weight = 1 / (double)n, .seed = seed};
     }
-    return st == AS_OK ? model_file_write(path, sources, f->k, NULL, known, err) : st;
+    return st == AS_OK ? model_file_write(path, sources, n, NULL, known, err) : st;
 }
 
 static as_status add_preprocessing(const struct fold *fold, json_t *list, struct as_err *err)
@@ -335,8 +360,10 @@ static as_status write_preprocessing(const struct folds *f, struct as_err *err)
 {
     JSON_AUTO all = json_array();
     as_status st = AS_OK;
-    for (size_t i = 0; i < f->k; i++)
-        if ((st = add_preprocessing(&f->fold[i], all, err)) != AS_OK)
+    size_t n;
+    const struct fold *parts = parts_of(f, &n);
+    for (size_t i = 0; i < n; i++)
+        if ((st = add_preprocessing(&parts[i], all, err)) != AS_OK)
             return st;
     AS_AUTO(as_freep) char *text = json_format_pretty(all);
     AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "preprocessing.json");
@@ -351,12 +378,14 @@ static as_status write_importance(const struct folds *f, struct as_err *err)
     JSON_AUTO mean = NULL;
     json_t *each[TRAIN_MAX_FOLDS] = {0};
     as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < f->k; i++)
-        st = importance_file_read(f->fold[i].dir, &each[i], err);
+    size_t n;
+    const struct fold *parts = parts_of(f, &n);
+    for (size_t i = 0; st == AS_OK && i < n; i++)
+        st = importance_file_read(parts[i].dir, &each[i], err);
     bool has_none = st == AS_E_NOT_FOUND && !each[0];
     if (st == AS_OK)
-        st = importance_of_mean(each, f->k, &mean, err);
-    for (size_t i = 0; i < f->k; i++)
+        st = importance_of_mean(each, n, &mean, err);
+    for (size_t i = 0; i < n; i++)
         json_decref(each[i]);
     if (st != AS_OK)
         return has_none ? AS_OK : st;
@@ -407,25 +436,41 @@ static int fail(as_status st, const struct as_err *err)
     return st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED;
 }
 
+/* What a fold leaves goes into the report; after the last one the document of the training on all
+ * rows is known. */
+static as_status take_fold(struct folds *f, size_t i, struct as_err *err)
+{
+    double std;
+    as_status st = read_fold(&f->fold[i], err);
+    if (st == AS_OK)
+        st = report_folds(f, i + 1, err);
+    if (st != AS_OK || !f->refit || i + 1 < f->k)
+        return st;
+    return refit_document(f->member->train, mean_over(f, f->k, "best_step", &std), &f->refit_train,
+                          err);
+}
+
 int folds_run(const struct job *job, struct channel *channel, const struct group_opts *opts)
 {
     struct as_err err = {0};
+    const json_t *validation = json_object_get(job->members[0].train, "validation");
     AS_AUTO(folds_done)
-    struct folds f = {
-        .job = job, .member = &job->members[0], .k = folds_of(job), .report = {.fd = -1}};
+    struct folds f = {.job = job,
+                      .member = &job->members[0],
+                      .k = folds_of(job),
+                      .refit = json_is_true(json_object_get(validation, "refit")),
+                      .report = {.fd = -1}};
     as_status st = create_folds(&f, &err);
     if (st != AS_OK)
         return fail(st, &err);
-    for (size_t i = 0; i < f.k; i++) {
+    for (size_t i = 0; i < n_trainings(&f); i++) {
         int exit = train_fold(&f, i, channel, opts, &err);
         if (exit != EXIT_DONE) {
             if (err.code != AS_OK)
                 (void)fprintf(stderr, "assay-train: %s\n", err.msg);
             return exit;
         }
-        st = read_fold(&f.fold[i], &err);
-        if (st == AS_OK)
-            st = report_folds(&f, i + 1, &err);
+        st = i < f.k ? take_fold(&f, i, &err) : AS_OK;
         if (st != AS_OK)
             return fail(st, &err);
     }

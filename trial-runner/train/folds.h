@@ -9,6 +9,8 @@
  *                                 members/I/
  *   preprocessing.json            a list of k records
  *   importance.json               of trees: of all k models (importance_of_mean())
+ * With `validation.refit` one more training, on all rows (refit.h), is the model in their place:
+ * the last three files are of it alone. What is measured stays that of the folds.
  *
  * Reports: one after each fold, step = folds that are done. A value is the mean over these folds,
  * weighted by their rows; NAME_std, of a metric val_*, is the deviation over them. The last report

@@ -32,7 +32,7 @@ struct job {
      * it, a view of doc; and what its own training learns. */
     const char *base;
     const struct stage_targets *boost;
-    size_t fold;                    /* of a document with folds (folds.h), from 0 */
+    size_t fold; /* of a document with folds (folds.h), from 0; as many as it has: all rows */
     bool group;                     /* the group form */
     size_t slots;                   /* members at once: 1 in the single form */
     size_t n_members;               /* members in JOB.json; at most slots */

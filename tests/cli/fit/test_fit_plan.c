@@ -220,6 +220,38 @@ START_TEST(rare_classes_and_sizes)
 }
 END_TEST
 
+/* The size first takes trees, then leaves; one forest on all rows may have those of all folds. */
+START_TEST(forests_within_the_size)
+{
+    struct fit_facts f = {.rows = 20000, .columns = 8, .inputs = 8, .targets = 1};
+    struct fit_wishes w = usual;
+    struct fit_plan usually = plan_of(&f, &w);
+    ck_assert(usually.extra && usually.forest && usually.refit);
+    w.size_bytes *= 20;
+    struct fit_plan large = plan_of(&f, &w);
+    ck_assert_uint_gt(large.trees, usually.trees);
+    ck_assert_double_eq(large.least_extra_weight, 1);
+    w.size_bytes /= 200;
+    struct fit_plan little = plan_of(&f, &w);
+    ck_assert_uint_lt(little.trees, large.trees);
+    ck_assert_double_gt(little.least_extra_weight, 5);
+    double bytes = 20000 / little.least_extra_weight * (double)little.trees * 28;
+    ck_assert_double_le(bytes, (double)w.size_bytes);
+    w.folds = 1;
+    ck_assert(!plan_of(&f, &w).refit);
+    f.rows = 10000000; /* a forest would take more than half of a trial's time */
+    struct fit_plan huge = plan_of(&f, &usual);
+    ck_assert(!huge.extra);
+    AS_AUTO(str_done) struct str b = {0};
+    fit_sweep_write(&huge, &f, "x-fit", "x", "assay fit", &b);
+    ck_assert_ptr_null(strstr(str_cstr(&b), "extra_trees"));
+    str_clear(&b);
+    fit_sweep_write(&little, &f, "x-fit", "x", "assay fit", &b);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind != 'extra_trees' or leaf_weight >= "));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "refit: \"${refit}\"}"));
+}
+END_TEST
+
 /* ---- columns ---- */
 
 START_TEST(columns)
@@ -266,6 +298,7 @@ Suite *test_suite(void)
     tcase_add_test(t, folds_by_rows_and_time);
     tcase_add_test(t, folds_that_are_asked_for);
     tcase_add_test(t, rare_classes_and_sizes);
+    tcase_add_test(t, forests_within_the_size);
     tcase_add_test(t, columns);
     suite_add_tcase(s, t);
     return s;

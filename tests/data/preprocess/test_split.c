@@ -136,6 +136,20 @@ START_TEST(given_parts_keep_the_order_of_the_file)
 }
 END_TEST
 
+/* Rows that are trained on and measured on are in both lists. */
+START_TEST(parts_may_share_rows)
+{
+    static const unsigned char part[] = {HOLDOUT_TRAIN, HOLDOUT_BOTH, HOLDOUT_HELD, HOLDOUT_BOTH};
+    static const int32_t want[] = {2, 1, 3, 0};
+    const struct preprocess_opts opts = {.part = part};
+    struct preprocess_rows r;
+    int32_t rows[4];
+    ck_ok(split_rows(&opts, NULL, 4, 0, rows, &r, &err), err);
+    ck_assert_mem_eq(rows, want, sizeof want);
+    ck_assert(r.held == rows && r.n_held == 3 && r.train == rows + 1 && r.n_train == 3);
+}
+END_TEST
+
 /* By chance: a shuffle, or a stratified one where there are classes to stratify by. */
 START_TEST(the_options_choose_the_shuffle)
 {
@@ -168,6 +182,7 @@ Suite *test_suite(void)
     tcase_add_test(t, one_class_is_the_random_split);
     tcase_add_test(t, runs_out_of_memory_cleanly);
     tcase_add_test(t, given_parts_keep_the_order_of_the_file);
+    tcase_add_test(t, parts_may_share_rows);
     tcase_add_test(t, the_options_choose_the_shuffle);
     suite_add_tcase(s, t);
     return s;

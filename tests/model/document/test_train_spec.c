@@ -457,6 +457,16 @@ START_TEST(validation_by_columns)
     ck_assert(s.holdout == TRAIN_HOLD_FOLDS && s.folds == 5 && !s.holdout_column);
     ck_assert_uint_eq(train_spec_validation_rows(&s, 100), 20);
     train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"folds\":5,\"refit\":true}}", &s),
+          err);
+    ck_assert(s.folds == 5 && s.refit);
+    train_spec_done(&s);
+    refuses_validation("\"validation\":{\"refit\":true}",
+                       "/trial/train/validation/refit: found without folds, expected folds");
+    refuses_validation("\"validation\":{\"groups\":\"g\",\"refit\":true}",
+                       "/trial/train/validation/refit: found beside groups");
+    refuses_validation("\"validation\":{\"folds\":3,\"refit\":true},\"boost\":{\"stage\":0}",
+                       "/trial/train/boost: found beside validation.refit");
     refuses_validation("\"validation\":{\"folds\":1}", "/trial/train/validation/folds");
     refuses_validation("\"validation\":{\"folds\":21}", "/trial/train/validation/folds");
     refuses_validation("\"validation\":{\"folds\":3,\"fraction\":0.1}",

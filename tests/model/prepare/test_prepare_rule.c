@@ -146,6 +146,11 @@ START_TEST(folds_hold_each_row_out_once)
     }
     for (size_t i = 0; i < ROWS; i++)
         ck_assert_uint_eq(held[i], 1);
+    AS_AUTO(as_freep) unsigned char *first = NULL, *all = NULL;
+    ck_ok(prepare_rule_fold(&spec, &set, 0, &first, &err), err);
+    ck_ok(prepare_rule_fold(&spec, &set, 4, &all, &err), err); /* the training on all rows */
+    for (size_t i = 0; i < ROWS; i++)
+        ck_assert_int_eq(all[i], first[i] == HELD ? HOLDOUT_BOTH : HOLDOUT_TRAIN);
 }
 END_TEST
 

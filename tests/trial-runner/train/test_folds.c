@@ -215,13 +215,79 @@ START_TEST(numbers_have_folds_too)
 }
 END_TEST
 
+/* The manifest of the model file. */
+static json_t *read_manifest(void)
+{
+    AS_AUTO(as_freep) char *path = file_join(child.dir, "artifacts/model.safetensors");
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    json_t *model = NULL;
+    ck_ok(safetensors_read(path, 1 << 20, &s, &err), err);
+    const char *text = safetensors_metadata(s, "model");
+    ck_ok(json_parse(text, strlen(text), &model, &err), err);
+    return model;
+}
+
+/* After which epoch a fold's weights were best, by its own report. */
+static double best_step_of(size_t fold)
+{
+    char name[64];
+    size_t len;
+    (void)snprintf(name, sizeof name, "checkpoints/folds/%zu/report", fold);
+    AS_AUTO(as_freep) char *text = child_read(&child, name, &len);
+    text[len - 1] = '\0'; /* the end of the last line */
+    return field(strrchr(text, '\n') + 1, "best_step");
+}
+
+/* One model, that saw all rows, as long as the folds were best on average; what is measured and
+ * written of the rows is that of the folds. */
+START_TEST(a_refitted_model_saw_all_rows)
+{
+#define STOPPED                                                                                    \
+    "\"epochs\":40,\"patience\":2,\"model\":{\"layers\":[8]},\"optimizer\":{\"lr\":0.1},"
+    static char plain[FOLDS + 2][900], lines[FOLDS + 2][900];
+    size_t n_plain, n;
+    write_job(false, STOPPED "\"validation\":{\"folds\":4,\"seed\":1}");
+    ck_assert_uint_eq(run(plain, NULL), FOLDS);
+    ck_assert_int_eq(child_wait(&child), 0);
+    AS_AUTO(as_freep) char *want = child_read(&child, "artifacts/predictions.npy", &n_plain);
+    child_teardown(&child);
+    child_setup(&child);
+    write_job(false, STOPPED "\"validation\":{\"folds\":4,\"seed\":1,\"refit\":true}");
+    ck_assert_uint_eq(run(lines, NULL), FOLDS);
+    ck_assert_int_eq(child_wait(&child), 0);
+    for (size_t i = 0; i < FOLDS; i++)
+        ck_assert_str_eq(lines[i], plain[i]);
+    AS_AUTO(as_freep) char *got = child_read(&child, "artifacts/predictions.npy", &n);
+    ck_assert_uint_eq(n, n_plain);
+    ck_assert_mem_eq(got, want, n);
+    double best = 0; /* the folds have 23, 23, 22 and 22 rows */
+    for (size_t i = 0; i < FOLDS; i++)
+        best += best_step_of(i) * (i < 2 ? 23 : 22) / ROWS;
+    JSON_AUTO model = read_manifest();
+    json_t *members = json_object_get(model, "members"), *m = json_array_get(members, 0);
+    json_t *fit = json_object_get(m, "preprocessing"), *train = json_object_get(m, "train");
+    ck_assert_uint_eq(json_array_size(members), 1);
+    ck_assert_double_eq(json_number_value(json_object_get(m, "weight")), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(fit, "training_rows")), ROWS);
+    ck_assert_int_eq(json_integer_value(json_object_get(fit, "validation_rows")), 0);
+    ck_assert_double_lt(best, 40);
+    ck_assert_int_eq(json_integer_value(json_object_get(train, "epochs")), llround(best));
+    ck_assert_ptr_null(json_object_get(train, "patience"));
+    ck_assert_double_eq_tol(
+        json_number_value(json_object_get(json_object_get(model, "metrics"), "val_error")),
+        field(lines[FOLDS - 1], "val_error"), 1e-12);
+}
+END_TEST
+
 START_TEST(killed_it_ends_with_the_same_bits)
 {
     static char whole[FOLDS + 2][900], parts[FOLDS + 2][900];
     static const char *const names[] = {"artifacts/predictions.npy", "artifacts/model.safetensors"};
     char *want[2];
     size_t len[2];
-#define LONG FOUR ",\"batch_size\":4"
+#define LONG                                                                                       \
+    "\"epochs\":6,\"model\":{\"layers\":[8]},\"optimizer\":{\"lr\":0.02},\"batch_size\":4,"        \
+    "\"validation\":{\"folds\":4,\"split\":\"stratified\",\"seed\":1,\"refit\":true}"
     write_job(false, LONG);
     ck_assert_uint_eq(run(whole, NULL), FOLDS);
     ck_assert_int_eq(child_wait(&child), 0);
@@ -265,6 +331,7 @@ Suite *test_suite(void)
     tcase_add_test(t, buckets_are_of_all_rows);
     tcase_add_test(t, the_model_has_a_member_for_each_fold);
     tcase_add_test(t, numbers_have_folds_too);
+    tcase_add_test(t, a_refitted_model_saw_all_rows);
     tcase_add_test(t, killed_it_ends_with_the_same_bits);
     suite_add_tcase(s, t);
     return s;

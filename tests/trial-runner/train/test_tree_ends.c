@@ -190,6 +190,43 @@ START_TEST(folds_of_trees)
 }
 END_TEST
 
+/* The trees of all rows: as many rounds as the folds' best ones had on average, and no rule that
+ * stops. */
+START_TEST(trees_are_refitted)
+{
+    double rounds = 0;
+    free(table_job(false,
+                   "\"kind\":\"boosted_trees\",\"n_estimators\":400,"
+                   "\"learning_rate\":0.3,\"early_stopping_rounds\":5",
+                   ",\"validation\":{\"folds\":4,\"seed\":4,\"refit\":true}"));
+    ck_assert_int_eq(run_job(), 4);
+    for (int i = 0; i < 4; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "checkpoints/folds/%d/report", i);
+        AS_AUTO(as_freep) char *report = child_read(&child, name, NULL);
+        report[strlen(report) - 1] = '\0';
+        rounds += field(strrchr(report, '\n') + 1, "best_step") / 4; /* folds of 200 rows each */
+    }
+    AS_AUTO(as_freep) char *file = in_dir("artifacts/model.safetensors");
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    ck_ok(safetensors_read(file, 1 << 26, &s, &err), err);
+    const char *text = safetensors_metadata(s, "model");
+    JSON_AUTO manifest = NULL;
+    ck_ok(json_parse(text, strlen(text), &manifest, &err), err);
+    json_t *members = json_object_get(manifest, "members"), *m = json_array_get(members, 0);
+    json_t *model = json_object_get(json_object_get(m, "train"), "model");
+    ck_assert_uint_eq(json_array_size(members), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(model, "n_estimators")), llround(rounds));
+    ck_assert_ptr_null(json_object_get(model, "early_stopping_rounds"));
+    ck_assert_ptr_nonnull(safetensors_get(s, "members/0/trees"));
+    JSON_AUTO whole = artifact_json("artifacts/importance.json");
+    JSON_AUTO own = artifact_json("checkpoints/folds/all/importance.json");
+    ck_assert(json_object_size(json_array_get(json_object_get(own, "columns"), 0)) > 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(whole, "columns")),
+                      json_array_size(json_object_get(own, "columns")));
+}
+END_TEST
+
 /* Stopped and killed in each fold, a trial ends with the predictions of one that was left alone. */
 START_TEST(folds_of_trees_resume)
 {
@@ -288,6 +325,7 @@ Suite *test_suite(void)
     add_test_if(t, patience, here, lacks);
     add_test_if(t, patience_follows_the_metric, here, lacks);
     add_test_if(t, folds_of_trees, here, lacks);
+    add_test_if(t, trees_are_refitted, here, lacks);
     add_test_if(t, folds_of_trees_resume, here, lacks);
     add_test_if(t, metrics_are_those_of_networks, here, lacks);
     suite_add_tcase(s, t);

@@ -646,6 +646,8 @@ export type TrainValidation = {
   last?: number | Template;
   /** So many trainings, each of which holds out another part of the rows: predictions are out-of-fold for all rows, metrics are means over the folds, the model is the mean of the models. With seed and split */
   folds?: number | Template;
+  /** With folds: the model is one more training, on all rows, as long as those of the folds were on average; all figures stay those of the folds */
+  refit?: boolean | Template;
   /** The column whose equal cells stay on one side; fraction and seed as without */
   groups?: string;
   fraction?: number | Template;

@@ -1,0 +1,149 @@
+/* The end of `assay fit`: the model is chosen among what the sweep left (fit_choice.h), kept as a
+ * version, fetched and measured, and reported. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/temp_file.h"
+#include "cli/commands/fit_choice.h"
+#include "cli/commands/fit_report.h"
+#include "cli/commands/fit_run.h"
+#include "cli/predict/row_time.h"
+#include "cli/session/fetch.h"
+
+/* The trials of the chosen model with their parameters. */
+static as_status trials_of(const struct fit *f, const struct fit_choice *c, json_t **ret,
+                           struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    const json_t *members = json_object_get(c->ensemble, "members");
+    const json_t *number = json_object_get(json_object_get(c->ensemble, "best_single"), "number");
+    JSON_AUTO trial = NULL;
+    char rest[48];
+    if (!c->single) {
+        *ret = json_incref((json_t *)members);
+        return AS_OK;
+    }
+    as_status st =
+        number ? AS_OK : request_get(f->session.client, &f->sweep, NULL, NULL, &sweep, err);
+    if (!number)
+        number = json_object_get(json_object_get(sweep, "best"), "number");
+    (void)snprintf(rest, sizeof rest, "trials/%" JSON_INTEGER_FORMAT, json_integer_value(number));
+    if (st == AS_OK)
+        st = request_get(f->session.client, &f->sweep, rest, NULL, &trial, err);
+    if (st < 0)
+        return st;
+    *ret = json_pack("[{s:O, s:O?}]", "number", json_object_get(trial, "number"), "params",
+                     json_object_get(trial, "params"));
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+/* Fetch the model to `path` and measure it. */
+static as_status fetch_model(const struct fit *f, const json_t *version, const char *path,
+                             double *ret_ms, struct as_err *err)
+{
+    AS_AUTO(model_file_freep) struct model_file *model = NULL;
+    const struct fetch what = {.sha256 = json_string_value(json_object_get(version, "sha256")),
+                               .size = json_integer_value(json_object_get(version, "size")),
+                               .name = f->model,
+                               .dest = path};
+    as_status st = fetch_content(&f->session, &what, err);
+    if (st == AS_OK)
+        st = model_file_read(path, MODEL_FILE_MAX_BYTES, &model, err);
+    return st == AS_OK ? predict_row_time(model, ret_ms, err) : st;
+}
+
+/* The file that was asked for, or a temporary one. */
+static as_status measure_model(const struct fit *f, const json_t *version, double *ret_ms,
+                               struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = -1;
+    char path[256];
+    if (f->output)
+        return fetch_model(f, version, f->output, ret_ms, err);
+    as_status st = temp_file_create(path, sizeof path, &fd, err);
+    if (st < 0)
+        return st;
+    st = fetch_model(f, version, path, ret_ms, err);
+    (void)unlink(path);
+    return st;
+}
+
+static bool exports_to_onnx(const struct table_look *look, const struct fit_columns *c)
+{
+    for (size_t i = 0; i < look->n_columns; i++)
+        if (look->columns[i].kind == LOOK_DATE || look->columns[i].kind == LOOK_TEXT)
+            return false;
+    return c->text.len == 0;
+}
+
+static as_status report(struct fit *f, const struct fit_choice *c, const json_t *version,
+                        double row_ms, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO trials = NULL;
+    as_status st = request_get(f->session.client, &f->sweep, NULL, NULL, &sweep, err);
+    if (st == AS_OK)
+        st = trials_of(f, c, &trials, err);
+    if (st < 0)
+        return st;
+    const struct fit_result r = {.choice = c,
+                                 .sweep = sweep,
+                                 .version = version,
+                                 .trials = trials,
+                                 .metric = f->plan.metric,
+                                 .remarks = f->remarks,
+                                 .output = f->output,
+                                 .data = f->data.test ? f->data.test : f->data.file,
+                                 .row_ms = row_ms,
+                                 .size_bytes = f->wishes.size_bytes,
+                                 .exports = exports_to_onnx(&f->look, &f->columns)};
+    if (f->session.json) {
+        JSON_AUTO j = fit_report_json(&r);
+        return j ? session_print_json_line(j, err) : as_fail_nomem(err);
+    }
+    str_puts(&b, f->session.terminal.tty ? "\n" : "");
+    fit_report_format(&r, &b);
+    return session_print_text(&b, err);
+}
+
+static as_status fail_untrained(const struct fit *f, struct as_err *err)
+{
+    JSON_AUTO page = NULL;
+    const json_t *first = NULL;
+    if (request_get(f->session.client, &f->sweep, "trials", "state=failed&page_size=1", &page,
+                    NULL) == AS_OK)
+        first = json_array_get(json_object_get(page, "items"), 0);
+    const char *reason = json_string_value(json_object_get(first, "reason"));
+    if (reason)
+        return as_fail(err, AS_E_INTERNAL,
+                       "no training succeeded; one of them: %.150s (assay logs "
+                       "%s/%" JSON_INTEGER_FORMAT ")",
+                       reason, f->sweep.sweep,
+                       json_integer_value(json_object_get(first, "number")));
+    return as_fail(err, AS_E_TIMEOUT,
+                   "no training ended in time: give more with --time; %s has what there is",
+                   f->sweep.sweep);
+}
+
+as_status fit_model_keep(struct fit *f, struct as_err *err)
+{
+    AS_AUTO(fit_choice_done) struct fit_choice choice = {0};
+    JSON_AUTO version = NULL;
+    double row_ms = NAN;
+    int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) / 2) * NS_PER_MS;
+    as_status st =
+        fit_choice_make(&f->session, &f->sweep, f->wishes.size_bytes, until_ns, &choice, err);
+    if (st == AS_E_NOT_FOUND)
+        return fail_untrained(f, err);
+    if (st == AS_OK)
+        st = fit_choice_keep(&f->session, &f->sweep, &choice, f->model, &version, err);
+    if (st == AS_OK)
+        st = measure_model(f, version, &row_ms, err);
+    return st == AS_OK ? report(f, &choice, version, row_ms, err) : st;
+}

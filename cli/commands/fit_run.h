@@ -1,0 +1,62 @@
+/* One run of `assay fit`, in the order of its steps: look at the table, plan, find a server,
+ * register the table, search, keep a model. Each step is a function here, in a file of its own
+ * name; what it decided stays in the struct for those after it. */
+#ifndef ASSAY_CLI_COMMANDS_FIT_RUN_H
+#define ASSAY_CLI_COMMANDS_FIT_RUN_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "cli/commands/data_add.h"
+#include "cli/fit/fit_facts.h"
+#include "cli/fit/fit_plan.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+#include "data/table_look.h"
+
+#define FIT_RETRY_MS 30000
+#define FIT_NAME_MAX 40
+
+struct fit {
+    struct session session;
+    struct data_add data; /* the table; `file`, `target` and options of reading it */
+    struct fit_wishes wishes;
+    int64_t time_ms; /* of the whole command */
+    const char *size, *output, *name;
+    bool print;
+    int64_t start_ns;
+    /* what was decided */
+    struct table_look look;
+    struct fit_columns columns;
+    struct fit_facts facts;
+    struct fit_plan plan;
+    struct str command, document;
+    struct str drop, numeric, text; /* lists of names: the user's and ours */
+    char dataset[FIT_NAME_MAX + 8], model[FIT_NAME_MAX + 8];
+    char sample[256]; /* a temporary file with a part of the rows; "": none */
+    struct trial_ref sweep;
+    json_t *remarks; /* a list of texts; owned */
+};
+
+int64_t fit_elapsed_ms(const struct fit *f);
+int64_t fit_kept_back_ms(const struct fit *f); /* for what comes after the search */
+
+/* fit_table.c: look at the table, say what there is to say of it, and decide about its columns. */
+AS_MUST_CHECK as_status fit_table_look(struct fit *f, struct as_err *err);
+/* Register it. A name that other content has is given a number: f->dataset. */
+AS_MUST_CHECK as_status fit_table_add(struct fit *f, struct as_err *err);
+
+/* fit_server.c: connect; where no server is known and none was named, start one, which goes on
+ * afterwards. Says so where it has no runners. */
+AS_MUST_CHECK as_status fit_server_find(struct fit *f, struct as_err *err);
+
+/* fit_search.c: f->document, of the plan. */
+AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);
+/* Create the sweep, with the time that is left, and start it: f->sweep. */
+AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);
+
+/* fit_model.c: choose a model of the ended sweep, keep it, measure it, and print the report. */
+AS_MUST_CHECK as_status fit_model_keep(struct fit *f, struct as_err *err);
+
+#endif

@@ -1,0 +1,73 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/yaml_reader.h"
+#include "cli/commands/fit_run.h"
+#include "cli/fit/fit_sweep.h"
+#include "cli/view/say.h"
+
+as_status fit_search_write(struct fit *f, struct as_err *err)
+{
+    char name[FIT_NAME_MAX + 16];
+    (void)snprintf(name, sizeof name, "%s-fit", f->model);
+    str_clear(&f->document);
+    fit_sweep_write(&f->plan, &f->facts, name, f->dataset, str_cstr(&f->command), &f->document);
+    return str_check(&f->document, err);
+}
+
+static as_status create_paused(struct fit *f, struct as_err *err)
+{
+    JSON_AUTO tree = NULL;
+    JSON_AUTO sweep = NULL;
+    char key[CLIENT_KEY_SIZE];
+    client_key_new(key);
+    const struct client_opts opts = {.idempotency_key = key, .retry_ms = FIT_RETRY_MS};
+    as_status st = yaml_parse(str_cstr(&f->document), f->document.len, &tree, err);
+    if (st == AS_OK)
+        st = client_call(f->session.client, "POST", "/v1/sweeps", "paused=true", tree, &opts,
+                         &sweep, NULL, err);
+    if (st < 0)
+        return st;
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    return id ? request_parse_sweep(id, &f->sweep, err)
+              : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without an id");
+}
+
+static as_status add_first_trials(struct fit *f, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    JSON_AUTO trials = fit_sweep_first_trials(&f->plan, &f->facts);
+    JSON_AUTO answer = NULL;
+    char key[CLIENT_KEY_SIZE];
+    client_key_new(key);
+    const struct client_opts opts = {.idempotency_key = key, .retry_ms = FIT_RETRY_MS};
+    request_path(&path, &f->sweep, "trials");
+    as_status st = trials ? str_check(&path, err) : as_fail_nomem(err);
+    return st < 0 ? st
+                  : client_call(f->session.client, "POST", path.s, NULL, trials, &opts, &answer,
+                                NULL, err);
+}
+
+as_status fit_search_start(struct fit *f, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s}", "state", "running");
+    JSON_AUTO answer = NULL;
+    int64_t left = f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
+    if (left < 1000)
+        return as_fail(err, AS_E_TIMEOUT,
+                       "--time: reading and registering the table took %.0f s, and nothing is left "
+                       "for the search",
+                       (double)fit_elapsed_ms(f) / 1000);
+    f->plan.search_ms = left;
+    as_status st = fit_search_write(f, err);
+    if (st == AS_OK)
+        st = create_paused(f, err);
+    if (st == AS_OK)
+        st = add_first_trials(f, err);
+    if (st == AS_OK)
+        st = request_patch(f->session.client, &f->sweep, body, &answer, err);
+    if (st == AS_OK)
+        say("Sweep %s: by %s, %s; dashboard: %s/#/sweeps/%s", f->sweep.sweep, f->plan.metric,
+            f->plan.folds ? "in folds" : "on held-out rows", f->session.url, f->sweep.sweep);
+    return st;
+}

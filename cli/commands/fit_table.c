@@ -1,0 +1,96 @@
+/* The table of `assay fit`: what there is to say of it, and the data set that it becomes. */
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/temp_file.h"
+#include "cli/commands/fit_run.h"
+#include "cli/files/row_sample.h"
+#include "cli/view/say.h"
+#include "data/dataset_json.h"
+
+#define NAMES_TRIED 100 /* NAME, NAME-2, … */
+
+/* For the report. */
+static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_t n,
+                              struct as_err *err)
+{
+    f->remarks = json_array();
+    for (size_t i = 0; f->remarks && i < n; i++) {
+        AS_AUTO(str_done) struct str line = {0};
+        remark_format(&f->look, &remarks[i], &line);
+        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0)
+            return as_fail_nomem(err);
+    }
+    return f->remarks ? AS_OK : as_fail_nomem(err);
+}
+
+as_status fit_table_look(struct fit *f, struct as_err *err)
+{
+    AS_AUTO(dataset_options_done) struct dataset_options o = {0};
+    AS_AUTO(as_freep) struct remark *remarks = NULL;
+    dataset_task task = DATASET_TASK_AUTO;
+    size_t n = 0;
+    as_status st = data_add_options(&f->data, &o, err);
+    if (st == AS_OK && f->data.task)
+        st = dataset_task_parse(f->data.task, &task, err);
+    if (st == AS_OK)
+        st = table_look(f->data.file, f->data.target, task, &o, &f->look, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%.200s", f->data.file);
+    st = remarks_of(&f->look, &remarks, &n, err);
+    if (st == AS_OK)
+        st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
+    if (st < 0)
+        return st;
+    st = keep_remarks(f, remarks, n, err);
+    if (st != AS_OK || f->print)
+        return st;
+    remarks_say(&f->look, remarks, n);
+    if (f->columns.drop.len)
+        say("Left out: %s", str_cstr(&f->columns.drop));
+    if (f->columns.numeric.len)
+        say("Taken as numbers, and as missing where they are none: %s",
+            str_cstr(&f->columns.numeric));
+    if (f->columns.text.len)
+        say("Taken as texts, whose words are hashed: %s", str_cstr(&f->columns.text));
+    return AS_OK;
+}
+
+static as_status take_sample(struct fit *f, struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = -1;
+    size_t kept = 0;
+    if (f->plan.row_share >= 1)
+        return AS_OK;
+    as_status st = temp_file_create(f->sample, sizeof f->sample, &fd, err);
+    if (st < 0) {
+        f->sample[0] = '\0';
+        return st;
+    }
+    st = row_sample_file(f->data.file, &f->look.dialect, f->plan.row_share, fd, &kept, err);
+    if (st == AS_OK)
+        say("Learning from %zu of %zu rows, drawn at random: more do not fit into the time "
+            "(--time)",
+            kept, f->look.n_rows);
+    return st;
+}
+
+as_status fit_table_add(struct fit *f, struct as_err *err)
+{
+    const char *file = f->data.file;
+    as_status st = take_sample(f, err);
+    f->data.file = f->sample[0] ? f->sample : file;
+    for (int i = 1; st == AS_OK && i <= NAMES_TRIED; i++) {
+        (void)snprintf(f->dataset, sizeof f->dataset, i > 1 ? "%s-%d" : "%s", f->model, i);
+        f->data.name = f->dataset;
+        f->data.looked_at = true;
+        st = data_add(&f->data, err);
+        if (st != AS_E_CONFLICT || i == NAMES_TRIED)
+            break;
+        st = AS_OK;
+    }
+    f->data.file = file;
+    return st;
+}
