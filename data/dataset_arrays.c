@@ -515,3 +515,31 @@ as_status dataset_arrays_test(const struct dataset_paths *paths, const struct da
     st = dataset_alloc(&rows, false, ret ? ret : &one, err);
     return st == AS_OK ? read_test_rows(&a, &rows, !ret, ret ? ret : &one, err) : st;
 }
+
+/* ---- one row after another ---- */
+
+as_status dataset_arrays_rows(const struct dataset_paths *paths, const struct dataset_info *info,
+                              dataset_row_fn *visit, void *ctx, struct as_err *err)
+{
+    AS_AUTO(arrays_done) struct arrays a = {0};
+    AS_AUTO(dataset_done) struct dataset one = {0};
+    struct dataset_info row = *info; /* borrows all that info owns */
+    bool whole = target_classes_whole(info);
+    as_status st = open_arrays(paths, info->format, info->target, &info->options, &a, err);
+    if (st == AS_OK)
+        st = check_shape(&a, info, err);
+    if (st == AS_OK)
+        st = read_names(&a, info->task, err);
+    row.n_rows = 1;
+    if (st == AS_OK)
+        st = dataset_alloc(&row, false, &one, err);
+    for (size_t r = 0; st == AS_OK && r < a.n_rows; r++) {
+        st = read_row(&a, r, one.x, err);
+        if (st == AS_OK)
+            st = store_target(&a, info, whole, r, 0, &one, err);
+        const struct dataset_row_view view = {one.x, one.labels ? one.labels[0] : 0, one.targets};
+        if (st == AS_OK)
+            st = visit(ctx, &view, err);
+    }
+    return st;
+}

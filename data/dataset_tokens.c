@@ -176,3 +176,23 @@ as_status dataset_tokens_load(const struct dataset_paths *paths, const struct da
         return st;
     return check_vocab(largest, info->n_outputs, err);
 }
+
+as_status dataset_tokens_count(const struct dataset_paths *paths, const struct dataset_info *info,
+                               size_t max, size_t *counts, size_t *ret_n, struct as_err *err)
+{
+    AS_AUTO(reader_freep) struct reader *r = NULL;
+    AS_AUTO(as_freep) int32_t *piece = as_calloc(PIECE, sizeof *piece);
+    size_t n = 0, got = 1;
+    as_status st = piece ? AS_OK : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = open_reader(paths->table, info->format, info->options.raw, &r, err);
+    while (st == AS_OK && got && n < max) {
+        st = next_tokens(r, piece, &got, err);
+        for (size_t i = 0; st == AS_OK && i < got && n < max; i++, n++) {
+            st = check_vocab(piece[i], info->n_outputs, err);
+            counts[st == AS_OK ? piece[i] : 0]++;
+        }
+    }
+    *ret_n = n;
+    return st;
+}

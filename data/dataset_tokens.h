@@ -17,4 +17,10 @@ AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
                                             const struct dataset_info *info, struct dataset *ret,
                                             struct as_err *err);
 
+/* Add how often each token occurs, of the first `max`, to counts[n_outputs]. *ret_n: how many were
+ * looked at. Errors as in dataset_tokens_load(). */
+AS_MUST_CHECK as_status dataset_tokens_count(const struct dataset_paths *paths,
+                                             const struct dataset_info *info, size_t max,
+                                             size_t *counts, size_t *ret_n, struct as_err *err);
+
 #endif

@@ -70,6 +70,11 @@ json_t *dataset_encode(const struct dataset_row *r)
     return encode_dataset(r, true);
 }
 
+json_t *dataset_preview_encode(const char *preview)
+{
+    return json_loads(preview, 0, NULL);
+}
+
 json_t *dataset_page_encode(const struct dataset_page *p)
 {
     json_t *items = json_array();

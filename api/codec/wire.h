@@ -74,6 +74,7 @@ json_t *usage_encode(const struct usage_list *l);
 json_t *file_list_encode(const struct file_list *l);
 
 json_t *dataset_encode(const struct dataset_row *r);
+json_t *dataset_preview_encode(const char *preview); /* JSON */
 json_t *dataset_page_encode(const struct dataset_page *p);
 
 json_t *model_encode(const struct model_row *r);

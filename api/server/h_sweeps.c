@@ -71,6 +71,7 @@ as_status h_sweep_list(struct call *c, struct as_err *err)
     if (tag_len < 1 || tag_len > MAX_TAG)
         return as_fail(err, AS_E_INVAL, "?tag is %zu bytes long, expected 1 to %d", tag_len,
                        MAX_TAG);
+    q.dataset = call_query(c, "dataset");
     st = call_query_word(c, "include", includes, &include, err);
     if (st < 0)
         return st;

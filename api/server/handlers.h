@@ -17,6 +17,7 @@ route_fn h_trial_list, h_trial_get, h_trial_attrs, h_trial_cancel, h_trial_retry
 route_fn h_suggestion_ask, h_suggestion_measure, h_suggestion_complete, h_suggestion_heartbeat;
 route_fn h_blob_parts, h_blob_put, h_blob_get, h_blob_has;
 route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
+route_fn h_dataset_preview, h_dataset_models;
 route_fn h_model_list, h_model_get, h_model_delete, h_model_version_add, h_model_version_list,
     h_model_version_get, h_model_content, h_model_version_delete, h_model_alias_set,
     h_model_alias_delete;

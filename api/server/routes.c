@@ -35,7 +35,7 @@ const struct route routes[] = {
     {"getOpenapi", "GET", "/openapi.json", 0, NONE, ROUTE_LOCAL, "", h_openapi},
 
     {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused unique", h_sweep_create},
-    {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag include cursor page_size", h_sweep_list},
+    {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag dataset include cursor page_size", h_sweep_list},
     {"previewSweep", "POST", "/v1/preview", WRITERS, JSON, ROUTE_SLOW, "suggestions", h_sweep_preview},
     {"getSweep", "GET", SWEEP, READERS | ROUTE_TRIAL, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "if_state", h_sweep_change},
@@ -84,6 +84,8 @@ const struct route routes[] = {
     {"listDatasets", "GET", "/v1/datasets", ALL_ROLES, NONE, 0, "cursor page_size", h_dataset_list},
     {"createDataset", "POST", "/v1/datasets", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_SLOW | ROUTE_REFERS, "", h_dataset_create},
     {"getDataset", "GET", "/v1/datasets/{dataset}", ALL_ROLES, NONE, 0, "", h_dataset_get},
+    {"getDatasetPreview", "GET", "/v1/datasets/{dataset}/preview", READERS, NONE, ROUTE_SLOW, "", h_dataset_preview},
+    {"listDatasetModels", "GET", "/v1/datasets/{dataset}/models", READERS, NONE, 0, "cursor page_size", h_dataset_models},
     {"deleteDataset", "DELETE", "/v1/datasets/{dataset}", WRITERS, NONE, 0, "", h_dataset_delete},
 
     {"listModels", "GET", "/v1/models", READERS, NONE, 0, "cursor page_size", h_model_list},

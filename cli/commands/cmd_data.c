@@ -1,7 +1,8 @@
-/* assay data add | list | show | delete: data sets of the built-in trainer. */
+/* assay data add | list | show | preview | delete: data sets of the built-in trainer. */
 #include "base/json.h"
 #include "cli/commands/cmd.h"
 #include "cli/commands/data_add.h"
+#include "cli/commands/data_preview.h"
 #include "cli/commands/data_show.h"
 #include "cli/session/exit_code.h"
 #include "cli/view/format.h"
@@ -55,7 +56,8 @@ static int delete_data_set(const struct session *s, const char *name, bool yes)
 }
 
 /* Run the action argv[1] with the arguments after it. */
-static int run_action(struct session *session, struct data_add *d, bool yes, int n, char **argv)
+static int run_action(struct session *session, struct data_add *d, bool yes, bool first_rows, int n,
+                      char **argv)
 {
     struct as_err err = {0};
     const char *action = argv[1];
@@ -64,6 +66,8 @@ static int run_action(struct session *session, struct data_add *d, bool yes, int
         st = list_data_sets(session, &err);
     } else if (as_streq(action, "show") && n == 2) {
         st = data_show(session, argv[2], &err);
+    } else if (as_streq(action, "preview") && n == 2) {
+        st = data_preview(session, argv[2], first_rows, &err);
     } else if (as_streq(action, "add") && (n == 2 || n == 3)) {
         d->name = argv[2];
         d->file = n == 3 ? argv[3] : NULL;
@@ -75,7 +79,8 @@ static int run_action(struct session *session, struct data_add *d, bool yes, int
         return delete_data_set(session, argv[2], yes);
     } else {
         return exit_with_usage("data",
-                               "expected `add NAME FILE`, `list`, `show NAME` or `delete NAME`, "
+                               "expected `add NAME FILE`, `list`, `show NAME`, `preview NAME` or "
+                               "`delete NAME`, "
                                "found '%.60s' with %d more",
                                action, n - 1);
     }
@@ -86,7 +91,7 @@ int cmd_data(const struct verb *v, int argc, char **argv)
 {
     struct session session = {0};
     struct data_add d = {.session = &session};
-    bool yes = false;
+    bool yes = false, first_rows = false;
     int n, code;
     const struct opt table[] = {
         {"format", 0, OPT_STRING, &d.format, "FORMAT", NULL, "instead of that of the file's name",
@@ -113,12 +118,14 @@ int cmd_data(const struct verb *v, int argc, char **argv)
          "csv: instead of --test, the column that says test or train of each row"},
         {"test-targets", 0, OPT_STRING, &d.test_targets, "FILE", NULL,
          "with --targets: what the rows of --test are to predict"},
+        {"rows", 0, OPT_FLAG, &first_rows, NULL, NULL,
+         "preview: the first rows instead of the distributions"},
         {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
         DELETION_OPT(&yes),
         SESSION_OPTS(&session),
     };
     if (session_begin(&session, v, table, argc, argv, 1, 3, &n, &code))
-        code = run_action(&session, &d, yes, n, argv);
+        code = run_action(&session, &d, yes, first_rows, n, argv);
     session_done(&session);
     return code;
 }

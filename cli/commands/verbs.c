@@ -206,7 +206,7 @@ static const struct verb table[] = {
      cmd_replay},
     {"data",
      "data add NAME FILE [--target COLUMN] [--targets FILE] [--test FILE] | data list | data show "
-     "NAME | data delete NAME",
+     "NAME | data preview NAME [--rows] | data delete NAME",
      "register data sets for the built-in trainer, and look at them",
      "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
      "the\n"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "cli/view/blocks.h"
 #include "cli/view/format.h"
 
 #define RANKS_MAX 16  /* rows of a gang; --json has all */
@@ -59,15 +60,13 @@ static double mean_of(const json_t *list, size_t a, size_t b)
 /* Processor over time as blocks, from 0 to the most. */
 static void add_picture(const json_t *list, struct str *b)
 {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     size_t n = json_array_size(list), wide = n < BLOCKS_MAX ? n : BLOCKS_MAX;
     double mean = 0, most = 0;
     if (!sum_up(list, &mean, &most) || most <= 0)
         return;
     for (size_t i = 0; i < wide; i++) {
         double v = mean_of(list, i * n / wide, (i + 1) * n / wide);
-        int step = (int)(v / most * 8);
-        str_puts(b, v < 0 ? " " : blocks[step < 7 ? step : 7]);
+        str_puts(b, block_of(v / most));
     }
 }
 

@@ -63,6 +63,7 @@ struct sweep_change_list {
 struct sweep_query {
     const sweep_state *state; /* NULL: any */
     const char *tag;          /* NULL: any; else sweeps whose document has exactly this tag */
+    const char *dataset;      /* NULL: any; else sweeps whose trials may learn from it */
     bool with_documents;
     struct page_req page;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "data/dataset_json.h"
+#include "data/dataset_profile.h"
 #include "data/dataset_read.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -393,6 +394,89 @@ as_status dataset_list(struct store *db, struct arena *a, const struct page_req 
     *ret = rows;
     return AS_OK;
 }
+
+/* ---- previews ---- */
+
+static as_status read_preview(struct store *db, struct arena *a, const char *name,
+                              struct dataset_row *ret_row, const char **ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run)) {
+        run.status = store_dataset_preview(run.tx, a, name, ret, err);
+        if (run.status == AS_OK && !*ret)
+            run.status = store_dataset_get(run.tx, a, name, false, ret_row, err);
+    }
+    return run.status;
+}
+
+static const struct dataset_file_row *find_file(const struct dataset_row *d, const char *role)
+{
+    for (size_t i = 0; i < d->n_files; i++)
+        if (as_streq(d->files[i].role, role))
+            return &d->files[i];
+    return NULL;
+}
+
+static as_status copy_role(struct store *db, const struct dataset_row *d, const char *role,
+                           struct blob_file *file, const char **ret_path, struct as_err *err)
+{
+    const struct dataset_file_row *f = find_file(d, role);
+    as_status st = f ? blob_file_init(db, f->sha256, file, err) : AS_OK;
+    *ret_path = f ? file->path : NULL;
+    return st;
+}
+
+static as_status look_at(struct store *db, const struct dataset_row *d, struct dataset_profile *ret,
+                         struct as_err *err)
+{
+    AS_AUTO(blob_file_done) struct blob_file table = {0};
+    AS_AUTO(blob_file_done) struct blob_file features = {0};
+    AS_AUTO(blob_file_done) struct blob_file targets = {0};
+    AS_AUTO(info_done) struct dataset_info info = {0};
+    struct dataset_paths paths = {0};
+    as_status st = dataset_row_info(d, &info, err);
+    if (st == AS_OK)
+        st = copy_role(db, d, "table", &table, &paths.table, err);
+    if (st == AS_OK)
+        st = copy_role(db, d, "features", &features, &paths.features, err);
+    if (st == AS_OK)
+        st = copy_role(db, d, "targets", &targets, &paths.targets, err);
+    return st == AS_OK ? dataset_profile_read(&paths, &info, ret, err) : st;
+}
+
+/* Two requests at once do the work twice; both find the same. */
+static as_status make_preview(struct store *db, struct arena *a, const struct dataset_row *d,
+                              const char **ret, struct as_err *err)
+{
+    AS_AUTO(dataset_profile_done) struct dataset_profile profile = {0};
+    as_status st = look_at(db, d, &profile, err);
+    if (st != AS_OK)
+        return st;
+    JSON_AUTO j = dataset_profile_to_json(&profile);
+    AS_AUTO(as_freep) char *text = json_format_ordered(j);
+    *ret = arena_strdup(a, text);
+    if (!*ret)
+        return as_fail_nomem(err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = store_dataset_keep_preview(run.tx, d->name, d->sha256, *ret, err);
+    return run.status;
+}
+
+as_status dataset_preview(struct store *db, struct arena *a, const char *name, const char **ret,
+                          struct as_err *err)
+{
+    struct dataset_row row;
+    const char *preview = NULL;
+    as_status st = read_preview(db, a, name, &row, &preview, err);
+    if (st == AS_OK && !preview)
+        st = make_preview(db, a, &row, &preview, err);
+    if (st == AS_OK)
+        *ret = preview;
+    return st;
+}
+
+/* ---- removal ---- */
 
 static as_status delete_unused(struct tx *t, const char *name, struct as_err *err)
 {

@@ -25,6 +25,12 @@ AS_MUST_CHECK as_status dataset_create(struct store *db, struct arena *a, const 
 AS_MUST_CHECK as_status dataset_get(struct store *db, struct arena *a, const char *name,
                                     struct dataset_row *ret, struct as_err *err);
 
+/* How its values are distributed, and its first rows: the DatasetPreview of the API as JSON in the
+ * arena. The first request reads the content, which may take seconds; what it found is kept with
+ * the data set. AS_E_NOT_FOUND, AS_E_IO, AS_E_UNAVAILABLE, AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_preview(struct store *db, struct arena *a, const char *name,
+                                        const char **ret, struct as_err *err);
+
 /* In the order of names. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_list(struct store *db, struct arena *a, const struct page_req *page,
                                      struct dataset_page *ret, struct as_err *err);

@@ -175,6 +175,56 @@ as_status model_version_list(struct store *db, struct arena *a, const char *name
     return AS_OK;
 }
 
+/* The cursor is the last row's version and the name of its model. */
+static as_status read_place(struct arena *a, const char *cursor, const char **ret_model,
+                            int64_t *ret_before, struct as_err *err)
+{
+    const char *fields[2] = {0};
+    *ret_model = "";
+    *ret_before = 0;
+    if (!cursor)
+        return AS_OK;
+    as_status st = cursor_read(a, cursor, "learned", fields, 2, err);
+    if (st == AS_OK)
+        st = cursor_i64(fields[0], ret_before, err);
+    if (st == AS_OK && (*ret_before < 0 || *ret_before > INT32_MAX))
+        st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
+    *ret_model = fields[1];
+    return st;
+}
+
+as_status model_versions_learned(struct store *db, struct arena *a, const char *dataset,
+                                 const struct page_req *page, struct model_version_page *ret,
+                                 struct as_err *err)
+{
+    const char *model = NULL;
+    int64_t size = 0, before = 0;
+    struct model_version_page rows = {0};
+    bool more = false;
+    as_status st = page_size(page, &size, err);
+    if (st == AS_OK)
+        st = read_place(a, page->cursor, &model, &before, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status =
+            store_model_version_learned(run.tx, a, dataset, model, before, size, &rows, &more, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (more) {
+        char number[24];
+        const struct model_version_row *last = &rows.rows[rows.n - 1];
+        const char *const place[] = {number, last->model};
+        (void)snprintf(number, sizeof number, "%" PRId64, last->version);
+        rows.next_cursor = cursor_make(a, "learned", place, 2);
+        if (!rows.next_cursor)
+            return as_fail_nomem(err);
+    }
+    *ret = rows;
+    return AS_OK;
+}
+
 static as_status get_version(struct tx *t, struct arena *a, const char *name, const char *version,
                              struct model_version_row *ret, struct as_err *err)
 {

@@ -356,6 +356,7 @@ as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query
 {
     struct sweep_list_query query = {.state = q->state ? sweep_state_format(*q->state) : NULL,
                                      .tag = q->tag,
+                                     .dataset = q->dataset,
                                      .with_documents = q->with_documents};
     struct sweep_page rows = {0};
     int64_t next = 0;

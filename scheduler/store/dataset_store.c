@@ -22,7 +22,9 @@ enum {
     DATASET_OF_SWEEP,
     DATASET_LOCK,
     DATASET_USER,
-    DATASET_DELETE
+    DATASET_DELETE,
+    DATASET_PREVIEW,
+    DATASET_KEEP_PREVIEW
 };
 
 /* The files in the order of their roles. count_files() computes n_files from them. Another
@@ -101,6 +103,9 @@ static const struct stmt stmts[] = {
                       "u.dataset = $1 and s.state in ('running', 'paused', 'finishing') order by "
                       "s.key limit 1"},
     [DATASET_DELETE] = {"dataset_delete", "delete from dataset where name = $1"},
+    [DATASET_PREVIEW] = {"dataset_preview", "select preview from dataset where name = $1"},
+    [DATASET_KEEP_PREVIEW] = {"dataset_keep_preview",
+                              "update dataset set preview = $3 where name = $1 and sha256 = $2"},
 };
 const struct stmt_set dataset_stmts = {"dataset", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -247,4 +252,26 @@ as_status store_dataset_user(struct tx *t, struct arena *a, const char *name, co
 as_status store_dataset_delete(struct tx *t, const char *name, struct as_err *err)
 {
     return tx_exec(t, &stmts[DATASET_DELETE], ARGS(arg_str(name)), NULL, err);
+}
+
+as_status store_dataset_preview(struct tx *t, struct arena *a, const char *name, const char **ret,
+                                struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[DATASET_PREVIEW], ARGS(arg_str(name)), &r, err);
+    if (st == AS_OK && r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%.63s'", name);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status store_dataset_keep_preview(struct tx *t, const char *name, const char *sha256,
+                                     const char *preview, struct as_err *err)
+{
+    return tx_exec(t, &stmts[DATASET_KEEP_PREVIEW],
+                   ARGS(arg_str(name), arg_str(sha256), arg_str(preview)), NULL, err);
 }

@@ -31,4 +31,12 @@ AS_MUST_CHECK as_status store_dataset_user(struct tx *t, struct arena *a, const 
                                            const char **ret, struct as_err *err);
 AS_MUST_CHECK as_status store_dataset_delete(struct tx *t, const char *name, struct as_err *err);
 
+/* The preview that was kept, as JSON in the arena; NULL: none yet. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_dataset_preview(struct tx *t, struct arena *a, const char *name,
+                                              const char **ret, struct as_err *err);
+/* Keep one, if the data set still has this digest. */
+AS_MUST_CHECK as_status store_dataset_keep_preview(struct tx *t, const char *name,
+                                                   const char *sha256, const char *preview,
+                                                   struct as_err *err);
+
 #endif

@@ -24,6 +24,7 @@ enum {
     MODEL_VERSION_OF,
     MODEL_VERSION_GET,
     MODEL_VERSION_LIST,
+    MODEL_VERSION_LEARNED,
     MODEL_VERSION_DELETE,
     MODEL_DEFAULT,
     MODEL_ALIAS_GET,
@@ -112,6 +113,10 @@ static const struct stmt stmts[] = {
     [MODEL_VERSION_LIST] = {"model_version_list",
                             "select " LISTED_COLUMNS " from model_version v where v.model = $1 and "
                             "v.version < $2 order by v.version desc limit $3"},
+    [MODEL_VERSION_LEARNED] = {"model_version_learned",
+                               "select " LISTED_COLUMNS " from model_version v where v.lineage -> "
+                               "'dataset' ->> 'name' = $1 and (v.model > $2 or (v.model = $2 and "
+                               "v.version < $3)) order by v.model, v.version desc limit $4"},
     [MODEL_VERSION_DELETE] = {"model_version_delete",
                               "delete from model_version where model = $1 and version = $2"},
     [MODEL_DEFAULT] = {"model_default", "select " SQL_DEFAULT " from model m where m.name = $1"},
@@ -262,6 +267,36 @@ as_status store_model_version_list(struct tx *t, struct arena *a, const char *mo
         for (int i = 0; i < take; i++, n++) {
             if ((st = read_version_row(&r, i, a, &rows[n], err)) != AS_OK)
                 return st;
+            before = rows[n].version;
+        }
+    }
+    *ret = (struct model_version_page){.rows = rows, .n = n};
+    *ret_more = f.has_more;
+    return AS_OK;
+}
+
+as_status store_model_version_learned(struct tx *t, struct arena *a, const char *dataset,
+                                      const char *model, int64_t before, int64_t size,
+                                      struct model_version_page *ret, bool *ret_more,
+                                      struct as_err *err)
+{
+    struct page_fill f = page_fill_start(size);
+    struct model_version_row *rows = arena_alloc(a, (size_t)size, sizeof *rows);
+    size_t n = 0;
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = tx_query(
+            t, &stmts[MODEL_VERSION_LEARNED],
+            ARGS(arg_str(dataset), arg_str(model), arg_i64(before), arg_i64(ask + 1)), &r, err);
+        if (st != AS_OK)
+            return st;
+        int take = page_fill_take(&f, &r, ask);
+        for (int i = 0; i < take; i++, n++) {
+            if ((st = read_version_row(&r, i, a, &rows[n], err)) != AS_OK)
+                return st;
+            model = rows[n].model;
             before = rows[n].version;
         }
     }

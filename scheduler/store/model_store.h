@@ -44,6 +44,13 @@ AS_MUST_CHECK as_status store_model_version_list(struct tx *t, struct arena *a, 
                                                  int64_t before, int64_t size,
                                                  struct model_version_page *ret, bool *ret_more,
                                                  struct as_err *err);
+/* The versions that learned from a data set of this name, by the names of their models and newest
+ * first, after a place (a model and a version of it, or "" for all); without the same columns. */
+AS_MUST_CHECK as_status store_model_version_learned(struct tx *t, struct arena *a,
+                                                    const char *dataset, const char *model,
+                                                    int64_t before, int64_t size,
+                                                    struct model_version_page *ret, bool *ret_more,
+                                                    struct as_err *err);
 /* AS_E_NOT_FOUND: there is no such version, or (foreign key) an alias has it: look before. */
 AS_MUST_CHECK as_status store_model_version_delete(struct tx *t, const char *model, int64_t version,
                                                    struct as_err *err);

@@ -278,10 +278,13 @@ static const struct stmt stmts[] = {
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     /* Tags are texts, and a filter compares whole ones: `key=value` is a habit without a meaning
      * here. They are a column with an index, because documents may have a megabyte each. */
-    [SWEEP_LIST] = {"sweep_list",
-                    "select " LISTED_COLUMNS ", s.key" SWEEP_FROM
-                    "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
-                    "and ($5::text is null or s.tags @> array[$5]) order by s.key desc limit $3"},
+    [SWEEP_LIST] =
+        {"sweep_list",
+         "select " LISTED_COLUMNS ", s.key" SWEEP_FROM
+         "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
+         "and ($5::text is null or s.tags @> array[$5]) and ($6::text is null or s.key in "
+         "(select u.sweep_key from sweep_dataset u where u.dataset = $6)) order by "
+         "s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
                     "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
                     "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
@@ -518,10 +521,11 @@ as_status store_sweep_list(struct tx *t, struct arena *a, const struct sweep_lis
         return as_fail_nomem(err);
     for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
         RESULT_AUTO r = {0};
-        as_status st = tx_query(t, &stmts[SWEEP_LIST],
-                                ARGS(arg_str(q->state), arg_i64(before), arg_i64(ask + 1),
-                                     arg_bool(q->with_documents), arg_str(q->tag)),
-                                &r, err);
+        as_status st =
+            tx_query(t, &stmts[SWEEP_LIST],
+                     ARGS(arg_str(q->state), arg_i64(before), arg_i64(ask + 1),
+                          arg_bool(q->with_documents), arg_str(q->tag), arg_str(q->dataset)),
+                     &r, err);
         if (st != AS_OK)
             return st;
         int take = page_fill_take(&f, &r, ask);

@@ -145,10 +145,11 @@ AS_MUST_CHECK as_status store_sweep_search(struct tx *t, struct arena *a, int64_
                                            struct sweep_making *ret, struct as_err *err);
 
 struct sweep_list_query {
-    const char *state; /* NULL: any */
-    const char *tag;   /* NULL: any */
-    int64_t before;    /* only keys below this; 0: all */
-    int64_t size;      /* at most so many; fewer when they pass PAGE_BYTES_MAX */
+    const char *state;   /* NULL: any */
+    const char *tag;     /* NULL: any */
+    const char *dataset; /* NULL: any */
+    int64_t before;      /* only keys below this; 0: all */
+    int64_t size;        /* at most so many; fewer when they pass PAGE_BYTES_MAX */
     bool with_documents;
 };
 

@@ -433,8 +433,16 @@ def the_rest(c):
     assert made["rows"] == 20 and made["features"] == 2 and made["outputs"] == 2, made
     c.getDataset(dataset="small")
     c.listDatasets()
+    preview = c.getDatasetPreview(dataset="small")
+    assert preview == c.getDatasetPreview(dataset="small")  # computed, and as it was kept
+    assert [(k["name"], k["kind"], k["target"]) for k in preview["columns"]] == [
+        ("class", "categorical", True), ("a", "numeric", False), ("b", "numeric", False)], preview
+    assert preview["columns"][1]["numbers"]["mean"] == 9.5 and sum(preview["columns"][2]["numbers"]["counts"]) == 20, preview
+    assert preview["first_rows"][1] == ["y", "1", "-1"], preview
+    assert c.listDatasetModels(dataset="small")["items"] == []
     c.deleteDataset(dataset="small")
     c.getDataset(dataset="small", expect=404)
+    c.getDatasetPreview(dataset="small", expect=404)
     models(c)
     viewer = c.createToken({"role": "viewer", "name": "reader"})
     c.listSweeps(bearer=viewer["token"])

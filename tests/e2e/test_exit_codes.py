@@ -86,7 +86,7 @@ CASES = {
                ("failed", "--file", "good.yaml"), ("absent", "{done}"), ("ok", "{done}"), ("ok", "{idle}")],
     "data": [("usage",), ("usage", "odd"), ("usage", "add", "d"), ("usage", "add", "d", "digits.csv"),
              ("usage", "add", "d", "good.yaml"), ("usage", "add", "d", "digits.csv", "--target", "class", "--size", "3x3"),
-             ("usage", "show"), ("missing", "add", "d", "none.csv", "--target", "class"), ("missing", "show", "none"),
+             ("usage", "show"), ("missing", "add", "d", "none.csv", "--target", "class"), ("missing", "show", "none"), ("missing", "preview", "none"), ("usage", "preview"),
              ("missing", "delete", "none"), ("denied", "add", "d", "digits.csv", "--target", "class"), ("absent", "list"), ("ok", "list")],
     "fit": [("usage",), ("usage", "digits.csv"), ("usage", "digits.csv", "--target", "class", "--time", "1s"),
             ("usage", "digits.csv", "--target", "class", "--size", "big"), ("missing", "none.csv", "--target", "class"),

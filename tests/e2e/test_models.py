@@ -73,6 +73,14 @@ def check_versions(assay, work):
     got = assay.call("POST", "/v1/models/Digits/versions", {"sweep": "keep"})
     assert got["version"] == wanted["version"], (got, wanted)
     versions = assay.call("GET", "/v1/models/Digits/versions")["items"]
+    learned, cursor = [], ""
+    while cursor is not None:  # one after another: the cursor is a model and a version
+        page = assay.call("GET", f"/v1/datasets/digits/models?page_size=1{cursor and '&cursor=' + cursor}")
+        learned, cursor = learned + page["items"], page["next_cursor"]
+    assert learned == versions, learned
+    assert assay.call("GET", "/v1/datasets/none/models")["items"] == []
+    assert [s["id"] for s in assay.call("GET", "/v1/sweeps?dataset=digits")["items"]] == ["keep"]
+    assert assay.call("GET", "/v1/sweeps?dataset=none")["items"] == []
     assert [v["version"] for v in versions] == sorted((v["version"] for v in versions), reverse=True)
     assert "inputs" not in versions[0] and "lineage" not in versions[0], versions[0]
     path = os.path.join(work, "whole.safetensors")

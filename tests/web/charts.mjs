@@ -388,8 +388,11 @@ const steps = {
     await leave(page, () => page.getByRole("link", { name: "Data", exact: true }).click());
     await shows(page, "the names", () => region("Data sets").locator("tbody a").allInnerTexts(), ["digits", "people"]);
     await leave(page, () => page.getByRole("link", { name: "people" }).click());
-    await shows(page, "columns", attribute(region("Columns"), "data-columns"), "4");
+    await shows(page, "columns", attribute(region("Columns"), "data-columns"), "5");
     await matches(page, "what is missing", text(region("Columns")), /categorical\s*25\.0 %/);
+    await shows(page, "distributions", () => region("Columns").getByRole("img").count(), 5);
+    await matches(page, "a distribution in words", attribute(region("Columns").getByRole("img").nth(1), "aria-label"), /^Distribution of age: 17 to 90, mean 38\.6/);
+    await shows(page, "first rows", attribute(region("First rows"), "data-rows"), "20");
     await shows(page, "who uses it", attribute(region("Used by"), "data-sweeps"), "0");
     await page.getByRole("button", { name: "First rows of table" }).click();
     await matches(page, "its first rows", text(page.getByRole("dialog")), /b, c[^]*40 rows/);
@@ -399,8 +402,10 @@ const steps = {
     assert.ok(users > 0);
     await visit("#/data/digits");
     await shows(page, "who uses it", attribute(region("Used by"), "data-sweeps"), String(users));
-    await visit("#/data/nope");
+    await shows(page, "the models that learned from it", attribute(region("Used by"), "data-versions"), "3");
+    await matches(page, "a version", text(region("Models that learned from it")), /digits\s*2\s*champion/);
     browser.expect(/status of 404/);
+    await visit("#/data/nope");
     await heading("There is no data set nope").waitFor();
   },
 };

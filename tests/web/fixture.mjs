@@ -287,6 +287,18 @@ function makeDatasets() {
   ];
 }
 
+function previewOfDataset(name) {
+  const numbers = { least: 17, most: 90, mean: 38.6, deviation: 13.6, from: 16, width: 2, counts: [4, 40, 70, 66, 90, 84, 71, 60, 66, 52, 49, 48, 40, 33, 31, 30, 29, 24, 20, 18, 15, 12, 11, 9, 8, 6, 4, 3, 2, 1, 0, 1, 1, 0, 0, 0, 1, 1] };
+  const income = { name: "income", kind: "categorical", target: true, missing: 0, values: { different: 2, top: [{ value: "<=50K", rows: 760 }, { value: NASTY, rows: 240 }], other: 0 } };
+  if (name === "digits") return { rows_looked_at: 1797, columns_in_all: 2, columns: [{ ...income, name: "target", values: { different: 10, top: Array.from({ length: 10 }, (_, i) => ({ value: String(i), rows: 170 + i })), other: 0 } }, { name: "values", kind: "numeric", target: false, missing: 0, numbers: { ...numbers, least: 0, most: 16, from: 0, width: 1, counts: numbers.counts.slice(0, 17) } }], first_rows: [] };
+  return {
+    rows_looked_at: 1000, columns_in_all: 5,
+    columns: [income, { name: "age", kind: "numeric", target: false, missing: 0, numbers }, { name: NASTY, kind: "categorical", target: false, missing: 250, values: { different: 5, top: [{ value: "a", rows: 500 }, { value: NASTY, rows: 247 }], other: 3 } },
+      { name: "since", kind: "date", target: false, missing: 0, numbers: { ...numbers, least: 19000, most: 19070.5, mean: 19030, from: 19000 } }, { name: "note", kind: "text", target: false, missing: 10, numbers: { ...numbers, least: 3, most: 60, from: 0 } }],
+    first_rows: Array.from({ length: 20 }, (_, i) => [i % 4 ? "<=50K" : NASTY, String(17 + i), i % 3 ? "a" : "", "2022-01-08", `a note of ${i}`]),
+  };
+}
+
 const RUNGS = [1, 3, 9];
 
 /** A sweep with early stopping. One trial did not obey: it completed although it was pruned. */
@@ -534,11 +546,13 @@ function logOf(t) {
     }
     if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], cpus: 16, used_cpus: 8 * (2 - n), memory_bytes: 64e9, used_memory_bytes: 0, draining: drained.has(`box-${n}`), running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
     if (kind === "models") return registry.answer(method, parts, body);
+    if (kind === "datasets" && below === "preview") return { at: "/v1/datasets/{dataset}/preview", body: previewOfDataset(id) };
+    if (kind === "datasets" && below === "models") return { at: "/v1/datasets/{dataset}/models", body: page(registry.learned(id), query, 100) };
     if (kind === "datasets") return id ? (datasets.has(id) ? { at: "/v1/datasets/{dataset}", body: datasets.get(id) } : problem(404, "not_found", `there is no data set ${id}`)) : { at: "/v1/datasets", body: page([...datasets.values()].map(({ columns, ...d }) => d), query, 100) };
     if (kind === "preview") return { at: "/v1/preview", body: previewOf(body) };
     if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
     if (!id && method === "POST") return create(body);
-    if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
+    if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].filter((s) => query.get("dataset") === null || s.base.document.trial?.train?.dataset === query.get("dataset")).map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
     if (below === "table") return { at: "/v1/sweeps/{sweep}/table", table: tableFor(sweep, query.get("since")) };

@@ -84,5 +84,8 @@ export function makeModels({ iso, problem, emit, sweeps, sha256, nasty }) {
     return { at: "/v1/models/{model}", body: viewOf(m) };
   }
 
-  return { answer, models };
+  /** The versions whose lineage names the data set. */
+  const learned = (dataset) => [...models.values()].flatMap((m) => m.versions.filter((v) => wholeOf(v).lineage.dataset.name === dataset).map((v) => withAliases(m, v)));
+
+  return { answer, models, learned };
 }

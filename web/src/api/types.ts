@@ -1751,6 +1751,48 @@ export type Dataset = {
   created_at: Time;
 };
 
+export type DatasetPreview = {
+  /** The distributions are of so many rows, the first ones */
+  rows_looked_at: number;
+  /** Of which at most 256 are described */
+  columns_in_all: number;
+  /** The targets first. Of images one column, all of their numbers */
+  columns: ({
+    name: string;
+    kind: "numeric" | "categorical" | "date" | "text";
+    target: boolean;
+    /** Rows without a value, of those looked at */
+    missing: number;
+    /** Of numbers; of dates the days since 1970-01-01; of texts their bytes. Absent if all are missing */
+    numbers?: {
+      least: number;
+      most: number;
+      mean: number;
+      /** Standard deviation of the numbers themselves */
+      deviation: number;
+      /** Where the first bin begins */
+      from: number;
+      /** Of a bin, a power of two */
+      width: number;
+      counts: number[];
+    };
+    /** Of categories */
+    values?: {
+      /** How many values there are */
+      different: number;
+      /** The most frequent ones, by their rows */
+      top: {
+        value: string;
+        rows: number;
+      }[];
+      /** Rows with other values */
+      other: number;
+    };
+  })[];
+  /** Cells in the order of columns, as they are in the file, at most 100 bytes of each. None of images and tokens */
+  first_rows: string[][];
+};
+
 export type DatasetList = {
   items: Dataset[];
   next_cursor: string | null;
@@ -2328,7 +2370,7 @@ export interface Operations {
   /** List sweeps, newest first */
   "GET /v1/sweeps": {
     path: undefined;
-    query: {state?: SweepState; tag?: string; include?: "document"; cursor?: string; page_size?: number};
+    query: {state?: SweepState; tag?: string; dataset?: string; include?: "document"; cursor?: string; page_size?: number};
     body: undefined;
     result: SweepList;
   };
@@ -2655,6 +2697,20 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** How the values of a data set are distributed, and its first rows */
+  "GET /v1/datasets/{dataset}/preview": {
+    path: {dataset: string};
+    query: undefined;
+    body: undefined;
+    result: DatasetPreview;
+  };
+  /** The versions of models that learned from a data set of this name */
+  "GET /v1/datasets/{dataset}/models": {
+    path: {dataset: string};
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: ModelVersionList;
   };
   /** List models by name */
   "GET /v1/models": {

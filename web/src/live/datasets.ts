@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
+import { LazyResource } from "./lazy_resource";
 import { Model } from "./model";
 import { allOf } from "./models";
 
@@ -26,43 +27,41 @@ export class DatasetsModel extends Model {
   }
 }
 
-const MOST_PAGES = 5; // of sweeps that are looked at
-const PAGE = 100;
+const MOST_USERS = 200; // sweeps that are listed
 
-/** The sweeps that learn from a data set. */
+/** Who learns from a data set. */
 export interface Users {
   sweeps: Api.SweepSummary[];
-  /** There are older sweeps, which were not looked at. */
+  versions: Api.ModelVersion[];
+  /** There are older sweeps, which are not listed. */
   cut: boolean;
 }
 
-function datasetOf(document: Api.SweepDocument | undefined): unknown {
-  const trial = document?.trial;
-  return trial && "train" in trial ? trial.train.dataset : undefined;
-}
-
 async function usersOf(name: string, signal: AbortSignal): Promise<Users> {
-  const users: Users = { sweeps: [], cut: false };
-  let cursor: string | null = null;
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const list: Api.SweepList = await call("GET /v1/sweeps", { query: { include: "document", page_size: PAGE, ...(cursor === null ? {} : { cursor }) }, signal });
-    users.sweeps.push(...list.items.filter((s) => datasetOf(s.document) === name).map((s) => { const { document: _, ...rest } = s; return rest; }));
-    cursor = list.next_cursor;
-    users.cut = cursor !== null;
-    if (cursor === null) break;
-  }
-  return users;
+  const [sweeps, versions] = await Promise.all([
+    call("GET /v1/sweeps", { query: { dataset: name, page_size: MOST_USERS }, signal }),
+    allOf((query) => call("GET /v1/datasets/{dataset}/models", { path: { dataset: name }, query, signal })),
+  ]);
+  return { sweeps: sweeps.items, versions, cut: sweeps.next_cursor !== null };
 }
 
 export class OneDataset extends Model {
   readonly dataset = signal<Api.Dataset | null>(null);
   readonly users = signal<Users | null>(null);
+  /** Null until it is loaded: the first request of all reads the content. */
+  readonly preview: LazyResource<Api.DatasetPreview>;
   readonly #name: string;
   #usersChanged = true;
 
   constructor(name: string) {
     super("/v1/events");
     this.#name = name;
+    this.preview = new LazyResource((signal) => call("GET /v1/datasets/{dataset}/preview", { path: { dataset: name }, signal }));
+  }
+
+  override close(): void {
+    this.preview.stop();
+    super.close();
   }
 
   protected reset(): void {
@@ -70,7 +69,7 @@ export class OneDataset extends Model {
   }
 
   protected event(event: Api.Event): void {
-    if (event.type !== "sweep.created") return;
+    if (event.type !== "sweep.created" && event.type !== "model.changed") return;
     this.#usersChanged = true;
     this.refresher.ask();
   }

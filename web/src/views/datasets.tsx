@@ -1,13 +1,15 @@
-/* The data sets; one data set with its columns, its first rows, its files and the sweeps that use it. */
+/* The data sets; one data set with its columns, its first rows, its files, and who learns from it. */
 import type * as Api from "../api/types";
 import { useState } from "preact/hooks";
 import { bytes, count, NONE, sig, toNumber } from "../format";
 import { DatasetsModel, OneDataset, type Users } from "../live/datasets";
+import { useSight } from "../live/lazy_resource";
 import { useModel } from "../live/model";
 import { lazy } from "../parts/lazy";
 import { Empty, Loading, Since, State } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
+import { FirstRowsPanel, ValuesPanel } from "./data_values";
 
 const PreviewDialog = lazy(async () => (await import("./preview")).PreviewDialog);
 
@@ -57,7 +59,7 @@ export function DatasetView({ name }: { name: string }) {
             <div class="head"><nav aria-label="Where this is"><a href={href(["data"])}>Data sets</a><span aria-hidden="true">/</span></nav><h1>{d.name}</h1></div>
             {d.description && <p class="reason">{d.description}</p>}
             <Facts d={d} />
-            {d.columns && <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} />}
+            <Looked d={d} model={model} />
             {d.classes && <section class="panel" aria-label="Classes"><div class="bar"><h2>Classes <small>{count(d.classes.length)}</small></h2></div><p class="words">{d.classes.slice(0, MOST_WORDS).join(", ")}{d.classes.length > MOST_WORDS && ` and ${count(d.classes.length - MOST_WORDS)} more`}</p></section>}
             <UsersPanel users={model.users.value} />
             <FilesPanel d={d} />
@@ -80,13 +82,30 @@ function Facts({ d }: { d: Api.Dataset }) {
   return <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>;
 }
 
+/** What the record says of the values of a column. */
+function valuesOf(c: Api.DatasetColumn): string {
+  if (c.values) return `${c.values.slice(0, 20).join(", ")}${c.values.length > 20 ? ` and ${count(c.values.length - 20)} more` : ""}`;
+  if (c.kind === "date") return (c.cycles ?? []).join(", ");
+  return c.buckets === undefined ? "" : `${count(c.buckets)} numbers`;
+}
+
+/** The columns with their distributions, and the first rows; until they are here the schema alone. */
+function Looked({ d, model }: { d: Api.Dataset; model: OneDataset }) {
+  const element = useSight<HTMLDivElement>(model.preview);
+  const preview = model.preview.value.value;
+  const failed = model.preview.refresher.error.value;
+  const schema = new Map((d.columns ?? []).map((c) => [c.name, valuesOf(c)]));
+  return (
+    <div class="stack" ref={element}>
+      {failed !== null && <p class="stale" role="status">The distributions are not known: {failed}</p>}
+      {preview ? <ValuesPanel name={d.name} preview={preview} rows={d.rows} schema={schema} /> : d.columns ? <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} /> : failed === null && <p class="hint" role="status">Reading the values…</p>}
+      {preview && <FirstRowsPanel preview={preview} />}
+    </div>
+  );
+}
+
 /** The schema: what each column is, and how much of it is missing. */
 function ColumnsPanel({ columns: all, rows, target }: { columns: readonly Api.DatasetColumn[]; rows: number; target: string | number | null }) {
-  const valuesOf = (c: Api.DatasetColumn) => {
-    if (c.values) return `${c.values.slice(0, 20).join(", ")}${c.values.length > 20 ? ` and ${count(c.values.length - 20)} more` : ""}`;
-    if (c.kind === "date") return (c.cycles ?? []).join(", ");
-    return c.buckets === undefined ? "" : `${count(c.buckets)} numbers`;
-  };
   return (
     <section class="panel" aria-label="Columns" data-columns={all.length}>
       <div class="bar"><h2>Columns <small>{count(all.length)}</small></h2></div>
@@ -108,28 +127,57 @@ function ColumnsPanel({ columns: all, rows, target }: { columns: readonly Api.Da
   );
 }
 
-/** The sweeps that learn from it, newest first. */
+/** The sweeps that learn from it, newest first, and the versions of models that learned from it. */
 function UsersPanel({ users }: { users: Users | null }) {
   return (
-    <section class="panel" aria-label="Used by" data-sweeps={users?.sweeps.length ?? -1}>
-      <div class="bar"><h2>Used by {users && <small>{count(users.sweeps.length)} {users.sweeps.length === 1 ? "sweep" : "sweeps"}</small>}</h2></div>
-      {users === null ? <p class="hint">Loading…</p> : users.sweeps.length === 0 ? <p class="hint">No sweep learns from it{users.cut ? ", of the newest" : ""}.</p> : (
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Sweeps that use it">
-          <table class="compared">
-            <thead><tr><th scope="col">Sweep</th><th scope="col">State</th><th scope="col" class="num">Best</th><th scope="col">Created</th></tr></thead>
-            <tbody>
-              {users.sweeps.map((s) => (
-                <tr key={s.id}>
-                  <th scope="row"><a href={href(["sweeps", s.id])}>{s.id}</a></th><td><State state={s.state} /></td>
-                  <td class="num" title={s.metric.name}>{s.best ? sig(toNumber(s.best.value)) : ""}</td><td><Since time={s.created_at} /></td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+    <section class="panel" aria-label="Used by" data-sweeps={users?.sweeps.length ?? -1} data-versions={users?.versions.length ?? -1}>
+      <div class="bar"><h2>Used by {users && <small>{many(users.sweeps.length, "sweep", users.cut)}, {many(users.versions.length, "version")} of models</small>}</h2></div>
+      {users === null ? <p class="hint">Loading…</p> : users.sweeps.length === 0 && users.versions.length === 0 ? <p class="hint">No sweep learns from it.</p> : (
+        <>
+          {users.sweeps.length > 0 && <SweepsTable sweeps={users.sweeps} />}
+          {users.versions.length > 0 && <VersionsTable versions={users.versions} />}
+        </>
       )}
-      {users?.cut && <p class="note">Only the newest sweeps were looked at.</p>}
+      {users?.cut && <p class="note">The newest are shown.</p>}
     </section>
+  );
+}
+
+const many = (n: number, word: string, more = false) => `${count(n)}${more ? " or more" : ""} ${n === 1 && !more ? word : `${word}s`}`;
+
+function SweepsTable({ sweeps }: { sweeps: readonly Api.SweepSummary[] }) {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Sweeps that use it">
+      <table class="compared">
+        <thead><tr><th scope="col">Sweep</th><th scope="col">State</th><th scope="col" class="num">Best</th><th scope="col">Created</th></tr></thead>
+        <tbody>
+          {sweeps.map((s) => (
+            <tr key={s.id}>
+              <th scope="row"><a href={href(["sweeps", s.id])}>{s.id}</a></th><td><State state={s.state} /></td>
+              <td class="num" title={s.metric.name}>{s.best ? sig(toNumber(s.best.value)) : ""}</td><td><Since time={s.created_at} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function VersionsTable({ versions }: { versions: readonly Api.ModelVersion[] }) {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Models that learned from it">
+      <table class="compared">
+        <thead><tr><th scope="col">Model</th><th scope="col" class="num">Version</th><th scope="col">Aliases</th><th scope="col">From</th><th scope="col">Added</th></tr></thead>
+        <tbody>
+          {versions.map((v) => (
+            <tr key={`${v.model}@${v.version}`}>
+              <th scope="row"><a href={href(["models", v.model], { version: String(v.version) })}>{v.model}</a></th><td class="num">{v.version}</td>
+              <td>{v.aliases.join(", ")}</td><td><bdi>{v.sweep}</bdi></td><td><Since time={v.created_at} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
