@@ -217,6 +217,11 @@ const tests = {
     const inside = passing.filter((r) => (t.column("param:p0").values[r] >= 0.01 && t.column("param:p0").values[r] <= 0.1) || r === 0);
     assert.deepEqual([some.marked, some.drawn.length - some.faint, some.density, some.drawn.length], [inside.length, inside.length, null, passing.length]);
     assert.equal(some.best[0].value, Math.min(...inside.filter((r) => t.column("infeasible").values[r] !== 1).map(value)));
+    // More lines than bundles: what is seen stays the same, and every trial is counted.
+    const manyTrials = Array.from({ length: 8000 }, (_, i) => trial(i, { params: { p1: (i % 100) / 100, p2: (i % 40) / 40 } }));
+    const crowd = d.explore(storeOf(table(manyTrials)).table("1"), { ...input, names: ["p1", "p2"], lines: ["param:p1", "param:p2"], parameters: {} });
+    assert.equal(crowd.count, crowd.axes[0].active);
+    assert.ok(crowd.density.x.length > 100 && list(crowd.density.level).every((l) => l >= 1 && l <= d.LEVELS));
     const none = d.explore(t, { ...input, filter: "p1 < 0" });
     assert.deepEqual([none.count, none.drawn.length], [0, 0]);
   },
@@ -229,6 +234,10 @@ const tests = {
     const b = density.boxes();
     const at = list(b.x).map((x, i) => [x, b.y[i], b.height[i], b.level[i], b.tone[i]]);
     assert.deepEqual(at, [[0, 0, 1, 5, 3], [1, 0, 1, 5, 3], [2, 0, 1, 8, 2], [2, 1, 9, 1, 0], [3, 0, 1, 5, 3]]);
+    const bundled = new d.Density(4, 10);
+    bundled.bundle(0, 0, 4, 8, 2, 100, 300);
+    const cells = bundled.boxes();
+    assert.deepEqual(list(cells.x).map((x, i) => [x, cells.y[i], cells.height[i], cells.level[i], cells.tone[i]]), [[0, 0, 4, 8, 3], [1, 2, 4, 8, 3], [2, 4, 4, 8, 3], [3, 6, 4, 8, 3]]);
   },
   "curves: parts replace whole lines; smoothing; axes; what stops and what counts as best": () => {
     const trials = [0, 1, 2, 3].map((n) => trial(n, { state: n === 1 ? "pruned" : "completed", started_at: `2026-11-25T0${5 + n}:00:00Z` }));
