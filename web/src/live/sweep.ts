@@ -31,7 +31,7 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
 }
 
 /** Of many trials a change is seen less and costs more: every view is drawn again. */
-const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 100));
+const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 50));
 
 export class SweepModel extends Model {
   readonly id: string;
