@@ -64,14 +64,14 @@ const longest = (of = page) => of.evaluate(() => { const most = Math.max(0, ...w
 /** Fetch the table in the page as the page does, and nothing else: ms, bytes as they came, bytes. */
 async function fetchTable() {
   return page.evaluate(async ([path, headers]) => {
-    performance.clearResourceTimings();
     const began = performance.now();
-    const body = await (await fetch(path, { headers, cache: "no-store" })).arrayBuffer();
+    const response = await fetch(path, { headers, cache: "no-store" });
+    const body = await response.arrayBuffer();
     const ms = performance.now() - began;
     const head = new DataView(body, 0, 16);
     JSON.parse(new TextDecoder().decode(new Uint8Array(body, 16, head.getUint32(8, true))));
     await new Promise((resolve) => { setTimeout(resolve, 0); });
-    return { ms, sent: performance.getEntriesByType("resource").at(-1)?.encodedBodySize ?? 0, whole: body.byteLength };
+    return { ms, sent: Number(response.headers.get("content-length")), whole: body.byteLength };
   }, [`${URL_}/v1/sweeps/${SWEEP}/table?layout=planes`, HEADERS]);
 }
 
@@ -172,12 +172,22 @@ async function liveCost(tab) {
   return { tab: (100 * (processOf(tab).seconds - before.tab)) / seconds, server: (100 * (processOf(SERVER).seconds - before.server)) / seconds };
 }
 
+/** Collect garbage, as the browser does when memory is short. */
+async function collect() {
+  const session = await context.newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  await session.detach();
+  await wait(1000);
+}
+
 async function measureLive() {
   await page.evaluate(() => scrollTo(0, 0));
   await wait(SETTLE_MS);
   const tab = renderers()[0].pid;
+  const before = memoryOf(tab).share; // this file's own copies of the table are in it, and what was sorted
+  await collect();
   const memory = memoryOf(tab);
-  tell("memory of the tab, its share (PSS)", memory.share, "MB", 250);
+  tell("memory of the tab, its share (PSS)", memory.share, "MB", 250, before);
   tell("memory of the tab, resident", memory.resident, "MB", null);
   await longest();
   const idle = processOf(tab).seconds;
