@@ -25,7 +25,15 @@ const part = (list, share) => [...list].sort((a, b) => a - b)[Math.min(list.leng
 function processOf(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { pid, parent: fields[1], line: readFileSync(`/proc/${pid}/cmdline`, "utf8"), seconds: (Number(fields[11]) + Number(fields[12])) / 100, mb: (Number(fields[21]) * 4096) / 1e6 };
+  return { pid, parent: fields[1], line: readFileSync(`/proc/${pid}/cmdline`, "utf8"), seconds: (Number(fields[11]) + Number(fields[12])) / 100 };
+}
+
+/** Memory of a process, MB: its share of what it shares with others (PSS), as the libraries of Chromium; and all that
+ * is resident. */
+function memoryOf(pid) {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  const of = (name) => Math.round((Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)[1]) * 1024) / 1e6);
+  return { share: of("Pss"), resident: of("Rss") };
 }
 
 /** The processes below this one that draw pages, the one that used most first. */
@@ -56,14 +64,14 @@ const longest = (of = page) => of.evaluate(() => { const most = Math.max(0, ...w
 /** Fetch the table in the page as the page does, and nothing else: ms, bytes as they came, bytes. */
 async function fetchTable() {
   return page.evaluate(async ([path, headers]) => {
-    performance.clearResourceTimings();
     const began = performance.now();
-    const body = await (await fetch(path, { headers, cache: "no-store" })).arrayBuffer();
+    const response = await fetch(path, { headers, cache: "no-store" });
+    const body = await response.arrayBuffer();
     const ms = performance.now() - began;
     const head = new DataView(body, 0, 16);
     JSON.parse(new TextDecoder().decode(new Uint8Array(body, 16, head.getUint32(8, true))));
     await new Promise((resolve) => { setTimeout(resolve, 0); });
-    return { ms, sent: performance.getEntriesByType("resource").at(-1)?.encodedBodySize ?? 0, whole: body.byteLength };
+    return { ms, sent: Number(response.headers.get("content-length")), whole: body.byteLength };
   }, [`${URL_}/v1/sweeps/${SWEEP}/table?layout=planes`, HEADERS]);
 }
 
@@ -164,11 +172,23 @@ async function liveCost(tab) {
   return { tab: (100 * (processOf(tab).seconds - before.tab)) / seconds, server: (100 * (processOf(SERVER).seconds - before.server)) / seconds };
 }
 
+/** Collect garbage, as the browser does when memory is short. */
+async function collect() {
+  const session = await context.newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  await session.detach();
+  await wait(1000);
+}
+
 async function measureLive() {
   await page.evaluate(() => scrollTo(0, 0));
   await wait(SETTLE_MS);
   const tab = renderers()[0].pid;
-  tell("memory of the tab", Math.round(processOf(tab).mb), "MB", 250);
+  const before = memoryOf(tab).share; // this file's own copies of the table are in it, and what was sorted
+  await collect();
+  const memory = memoryOf(tab);
+  tell("memory of the tab, its share (PSS)", memory.share, "MB", 250, before);
+  tell("memory of the tab, resident", memory.resident, "MB", null);
   await longest();
   const idle = processOf(tab).seconds;
   await wait(1000 * LIVE_S);
@@ -176,6 +196,7 @@ async function measureLive() {
   const one = await liveCost(tab);
   tell(`processor of the tab, ${LIVE_A_SECOND} new trials a second`, one.tab.toFixed(1), "%", 10, idleShare);
   tell("longest task while trials come", await longest(), "ms", 50);
+  tell("memory of the tab after that, its share (PSS)", memoryOf(tab).share, "MB", 250);
   const second = await context.newPage();
   await second.goto(`${URL_}/#/sweeps/${SWEEP}`);
   await second.getByTestId("best").waitFor();
@@ -191,7 +212,7 @@ async function measurePeer() {
   tell("optuna-dashboard: its first chart", Math.round(performance.now() - began), "ms", null);
   await wait(SETTLE_MS);
   tell("optuna-dashboard: longest task while loading", await longest(), "ms", null);
-  tell("optuna-dashboard: memory of the tab", Math.round(renderers()[0].mb), "MB", null);
+  tell("optuna-dashboard: memory of the tab", memoryOf(renderers()[0].pid).share, "MB", null);
 }
 
 try {

@@ -21,7 +21,7 @@ globalThis.history = { replaceState: (_state, _title, to) => { location.hash = t
 
 const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
-const names = ["columnar", "columns", "density", "explore", "filter", "order", "jobs", "points", "selection", "summary", "timeline"];
+const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "jobs", "points", "selection", "summary", "timeline"];
 await esbuild.build({
   stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
@@ -42,6 +42,13 @@ const tests = {
     const part = read(table([trial(0), trial(1, { value: null, runner: null, params: { kind: "é\"x" } }), trial(2, { value: "Infinity", state: "failed" })]));
     const t = storeOf(table([trial(0), trial(1, { value: null, runner: null, params: { kind: "é\"x" } }), trial(2, { value: "Infinity", state: "failed" })])).table("7");
     assert.equal(part.version, "7");
+    const roomy = new d.Store();
+    const whole = d.parseTable(bytesOf(table([trial(0), trial(1, { value: null, runner: null, params: { kind: "é\"x" } }), trial(2, { value: "Infinity", state: "failed" })])), true);
+    assert.deepEqual([whole.number.length, ...whole.columns.map((c) => c.values.length)], [3, ...whole.columns.map(() => d.roomOf(3))]);
+    roomy.take(whole);
+    const its = roomy.table("7");
+    const rowsOfTable = (of) => [...of.columns.values()].map((c) => [c.name, [0, 1, 2].map((r) => d.valueAt(c, r))]);
+    assert.deepEqual(rowsOfTable(its), rowsOfTable(t));
     assert.equal(t.n, 3);
     assert.deepEqual(list(t.column("value").values), [0, NaN, Infinity]);
     assert.deepEqual([0, 1, 2].map((row) => d.wordAt(t.column("param:kind"), row)), ["adamw", "é\"x", "adamw"]);
@@ -217,8 +224,22 @@ const tests = {
     const inside = passing.filter((r) => (t.column("param:p0").values[r] >= 0.01 && t.column("param:p0").values[r] <= 0.1) || r === 0);
     assert.deepEqual([some.marked, some.drawn.length - some.faint, some.density, some.drawn.length], [inside.length, inside.length, null, passing.length]);
     assert.equal(some.best[0].value, Math.min(...inside.filter((r) => t.column("infeasible").values[r] !== 1).map(value)));
+    // More lines than bundles: what is seen stays the same, and every trial is counted.
+    const manyTrials = Array.from({ length: 8000 }, (_, i) => trial(i, { params: { p1: (i % 100) / 100, p2: (i % 40) / 40 } }));
+    const crowd = d.explore(storeOf(table(manyTrials)).table("1"), { ...input, names: ["p1", "p2"], lines: ["param:p1", "param:p2"], parameters: {} });
+    assert.equal(crowd.count, crowd.axes[0].active);
+    assert.ok(crowd.density.x.length > 100 && list(crowd.density.level).every((l) => l >= 1 && l <= d.LEVELS));
     const none = d.explore(t, { ...input, filter: "p1 < 0" });
     assert.deepEqual([none.count, none.drawn.length], [0, 0]);
+  },
+  "long lists travel as arrays, and arrive as they were": () => {
+    const long = Array.from({ length: 300 }, (_, i) => (i % 3 ? i / 7 : null));
+    const output = { long, short: [1, null], text: "a", none: null, words: Array(300).fill("x"), nan: Array(300).fill(NaN), typed: new Uint8Array(300), infinite: [...long, Infinity, -0] };
+    const packed = d.pack(output);
+    assert.ok(packed.long.packed instanceof Float64Array && packed.infinite.packed instanceof Float64Array);
+    assert.deepEqual([packed.short, packed.words, packed.nan, packed.typed], [output.short, output.words, output.nan, output.typed]);
+    assert.deepEqual(d.unpack(structuredClone(packed)), output);
+    assert.deepEqual([d.pack("text"), d.unpack(null)], ["text", null]);
   },
   "how many lines pass each cell": () => {
     const density = new d.Density(4, 10);
@@ -229,6 +250,10 @@ const tests = {
     const b = density.boxes();
     const at = list(b.x).map((x, i) => [x, b.y[i], b.height[i], b.level[i], b.tone[i]]);
     assert.deepEqual(at, [[0, 0, 1, 5, 3], [1, 0, 1, 5, 3], [2, 0, 1, 8, 2], [2, 1, 9, 1, 0], [3, 0, 1, 5, 3]]);
+    const bundled = new d.Density(4, 10);
+    bundled.bundle(0, 0, 4, 8, 2, 100, 300);
+    const cells = bundled.boxes();
+    assert.deepEqual(list(cells.x).map((x, i) => [x, cells.y[i], cells.height[i], cells.level[i], cells.tone[i]]), [[0, 0, 4, 8, 3], [1, 2, 4, 8, 3], [2, 4, 4, 8, 3], [3, 6, 4, 8, 3]]);
   },
   "curves: parts replace whole lines; smoothing; axes; what stops and what counts as best": () => {
     const trials = [0, 1, 2, 3].map((n) => trial(n, { state: n === 1 ? "pruned" : "completed", started_at: `2026-11-25T0${5 + n}:00:00Z` }));

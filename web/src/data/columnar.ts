@@ -3,7 +3,7 @@
  *   then the arrays, each beginning at a multiple of 8 bytes from the start of the file.
  * The header: {rows, version, whole, columns: [{name, type, at, width?, words?, planes?}]}. Types: u8, u32,
  * f32, f64, and dict (`width` 2 or 4 bytes; the largest index says that there is no value). */
-import { MISSING, type Column } from "./columns";
+import { MISSING, roomOf, type Column } from "./columns";
 
 /** The rows of an answer: all of them, or those that changed. */
 export interface Part {
@@ -60,46 +60,54 @@ export function readColumns(buffer: ArrayBuffer): ColumnFile {
   return { rows: header.rows, version: String(header.version), whole: header.whole, columns: header.columns.map((d) => columnOf(buffer, d, header.rows)) };
 }
 
-/** Parse the table of trials. Columns of f64 and u32 are views of the buffer where they can be. */
-export function parseTable(buffer: ArrayBuffer): Part {
+/** Parse the table of trials. Columns of f64 and u32 are views of the buffer where they can be. `withRoom`: of a
+ * whole table every array is as long as a store of so many rows keeps it, so that the store takes it as it is. */
+export function parseTable(buffer: ArrayBuffer, withRoom = false): Part {
   const header = headerOf(buffer);
+  const room = withRoom && header.whole ? roomOf(header.rows) : header.rows;
   const columns: Column[] = [];
   let number: Uint32Array | null = null;
   for (const d of header.columns) {
     if (d.name === "number") number = new Uint32Array(arrayOf(buffer, d, header.rows));
-    else columns.push(columnOf(buffer, d, header.rows));
+    else columns.push(columnOf(buffer, d, header.rows, room));
   }
   need(number !== null, "it has no column 'number'");
   return { version: String(header.version), whole: header.whole, number, columns };
 }
 
 /** Half a value at a time: every browser's machine is little-endian, as the file is. */
-function fromPlanes(planes: Uint8Array, rows: number): Float64Array {
-  const halves = new Uint32Array(rows * 2);
+function fromPlanes(planes: Uint8Array, rows: number, room: number): Float64Array {
+  const halves = new Uint32Array(room * 2);
   const plane = (i: number) => planes.subarray(i * rows, (i + 1) * rows);
   for (let half = 0; half < 2; half++) {
     const [a, b, c, d] = [plane(4 * half), plane(4 * half + 1), plane(4 * half + 2), plane(4 * half + 3)];
     for (let i = 0, to = half; i < rows; i++, to += 2) halves[to] = a[i]! | (b[i]! << 8) | (c[i]! << 16) | (d[i]! << 24);
   }
-  return new Float64Array(halves.buffer);
+  return new Float64Array(halves.buffer).fill(NaN, rows);
 }
 
-function arrayOf(buffer: ArrayBuffer, d: Described, rows: number): Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array {
+function arrayOf(buffer: ArrayBuffer, d: Described, rows: number, room = rows): Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array {
   const type = d.type === "dict" ? (d.width === 4 ? "u32" : d.width === 2 ? "u16" : "") : d.type;
   const size = { f64: 8, f32: 4, u32: 4, u16: 2, u8: 1 }[type];
   need(size !== undefined, `column '${d.name}' has the type '${d.type}'${d.width === undefined ? "" : ` of ${d.width} bytes`}`);
   need(Number.isInteger(d.at) && d.at >= 0 && d.at % 8 === 0 && d.at + rows * size <= buffer.byteLength, `column '${d.name}' lies at ${d.at}, outside of the file or at no multiple of 8`);
-  if (d.planes && type === "f64") return fromPlanes(new Uint8Array(buffer, d.at, rows * 8), rows);
+  if (d.planes && type === "f64") return fromPlanes(new Uint8Array(buffer, d.at, rows * 8), rows, room);
   const Made = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array }[type as "f64"];
   return new Made(buffer, d.at, rows);
 }
 
-function columnOf(buffer: ArrayBuffer, d: Described, rows: number): Column {
-  const raw = arrayOf(buffer, d, rows);
-  if (d.type !== "dict") return { name: d.name, kind: "number", values: raw instanceof Float64Array ? raw : new Float64Array(raw) };
+/** The values in an array of their own, the rest of which is filled. */
+function widened<T extends Float64Array | Uint32Array>(made: T, raw: ArrayLike<number>, nothing: number): T {
+  made.set(raw);
+  return made.fill(nothing, raw.length) as T;
+}
+
+function columnOf(buffer: ArrayBuffer, d: Described, rows: number, room = rows): Column {
+  const raw = arrayOf(buffer, d, rows, room);
+  if (d.type !== "dict") return { name: d.name, kind: "number", values: raw instanceof Float64Array && raw.length === room ? raw : widened(new Float64Array(room), raw, NaN) };
   const words = d.words ?? [];
   const none = d.width === 2 ? 0xffff : MISSING;
-  const values = raw instanceof Uint32Array ? raw : new Uint32Array(raw);
+  const values = raw instanceof Uint32Array && raw.length === room ? raw : widened(new Uint32Array(room), raw, MISSING);
   for (let i = 0; i < rows; i++) {
     const index = values[i]!;
     if (index < words.length) continue;

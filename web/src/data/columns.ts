@@ -100,6 +100,10 @@ interface Held {
 
 const LEAST_ROOM = 64;
 
+/** The length of the arrays for so many rows: many trials are rarely doubled while one looks at them, and every
+ * column costs its room twice, here and in the worker. */
+export const roomOf = (rows: number): number => rows + Math.max(LEAST_ROOM, rows >> 4);
+
 export class Store {
   n = 0;
   #room = LEAST_ROOM;
@@ -164,13 +168,13 @@ export class Store {
   #replace(part: Part): void {
     this.n = part.number.length;
     this.#wideN = 0;
-    this.#room = Math.max(LEAST_ROOM, this.n);
-    this.#number = part.number.length === this.#room ? part.number : extended(part.number, this.#room, 0);
+    this.#room = roomOf(this.n);
+    this.#number = extended(part.number, this.#room, 0);
     this.#held = new Map();
     for (const c of part.columns) {
       const words = c.kind === "words" ? [...c.words] : [];
       const values = c.values.length === this.#room ? c.values : extended(c.values, this.#room, nothingOf(c.kind));
-      this.#held.set(c.name, { name: c.name, kind: c.kind, isPositive: c.kind === "number" && c.values.some((v) => v > 0), values, words, index: new Map(words.map((w, i) => [w, i])) });
+      this.#held.set(c.name, { name: c.name, kind: c.kind, isPositive: c.kind === "number" && (c.isPositive ?? c.values.some((v) => v > 0)), values, words, index: new Map(words.map((w, i) => [w, i])) });
     }
     if (!this.#held.has("state")) this.#add("state", "words");
   }
@@ -227,7 +231,7 @@ export class Store {
 
   #reserve(n: number): void {
     if (n <= this.#room) return;
-    this.#room = Math.max(n, Math.ceil(this.#room * 1.5));
+    this.#room = roomOf(n);
     this.#number = extended(this.#number, this.#room, 0);
     for (const h of this.#held.values()) h.values = extended(h.values, this.#room, nothingOf(h.kind));
   }

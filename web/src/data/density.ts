@@ -47,6 +47,22 @@ export class Density {
     }
   }
 
+  /** Many lines from one end to the other over whole columns: each end lies somewhere between y and
+   * y + thick. `tones` is the sum of their tones. */
+  bundle(x0: number, y0: number, x1: number, y1: number, thick: number, lines: number, tones: number): void {
+    const slope = (y1 - y0) / (x1 - x0);
+    const [count, tone] = [lines / thick, tones / thick];
+    for (let c = x0, a = y0; c < x1; c++, a += slope) {
+      const b = a + slope;
+      const low = Math.floor(a < b ? a : b);
+      const high = Math.min(this.rows, Math.floor(a < b ? b : a) + thick);
+      for (let at = c * this.rows + (low < 0 ? 0 : low), end = c * this.rows + high; at < end; at++) {
+        this.#count[at]! += count;
+        this.#tone[at]! += tone;
+      }
+    }
+  }
+
   boxes(): Boxes {
     const { columns, rows } = this;
     let most = 1;
@@ -61,7 +77,7 @@ export class Density {
       };
       for (let y = 0; y < rows; y++) {
         const n = this.#count[x * rows + y]!;
-        const here = n === 0 ? 0 : 1 + Math.round(scale * Math.log(n));
+        const here = n === 0 ? 0 : 1 + Math.round(scale * Math.log(n < 1 ? 1 : n));
         const its = n === 0 ? 0 : Math.round(this.#tone[x * rows + y]! / n);
         if (here === level && its === tone) continue;
         end(y);

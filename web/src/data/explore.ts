@@ -56,6 +56,8 @@ export interface Explored {
 const MOST_BEST = 20;
 const GAP_CELLS = 36; // columns of the density between two axes
 const CELLS_UP = 160;
+const BUNDLE_CELLS = 2; // lines whose ends share so many cells are drawn as one …
+const BUNDLES = (CELLS_UP / BUNDLE_CELLS) ** 2; // … when there are more than all bundles
 
 /** Every k-th row, so that at most `most` are left. */
 function thinned(rows: Uint32Array, most: number): Uint32Array {
@@ -87,13 +89,29 @@ function fifthsOf(n: number, rows: Uint32Array, infeasible: number): Uint8Array 
   return fifths;
 }
 
+/** The lines between two axes: counted by where they begin and end, so that what is drawn does not
+ * grow with the trials. */
+function bundlesOf(density: Density, x: number, from: Float32Array, to: Float32Array, rows: Uint32Array, fifths: Uint8Array): void {
+  const side = CELLS_UP / BUNDLE_CELLS;
+  const [lines, tones] = [new Uint32Array(BUNDLES), new Uint32Array(BUNDLES)];
+  const up = side - 1e-3;
+  for (let i = 0; i < rows.length; i++) {
+    const at = Math.floor(from[i]! * up) * side + Math.floor(to[i]! * up);
+    if (!(at >= 0)) continue; // it has no value of one of them
+    lines[at]!++;
+    tones[at]! += fifths[rows[i]!]!;
+  }
+  for (let at = 0; at < BUNDLES; at++) if (lines[at]! > 0) density.bundle(x, BUNDLE_CELLS * Math.floor(at / side), x + GAP_CELLS, BUNDLE_CELLS * (at % side), BUNDLE_CELLS, lines[at]!, tones[at]!);
+}
+
 function linesOf(table: Table, axes: readonly Axis[], rows: Uint32Array, fifths: Uint8Array): Boxes {
   const density = new Density(Math.max(1, axes.length - 1) * GAP_CELLS, CELLS_UP);
   const places = axes.map((a) => placesOf(a, table.column(a.name)!, rows));
   const up = CELLS_UP - 1e-3;
   for (let a = 0; a + 1 < axes.length; a++) {
     const [from, to] = [places[a]!, places[a + 1]!];
-    for (let i = 0; i < rows.length; i++) density.line(a * GAP_CELLS, from[i]! * up, (a + 1) * GAP_CELLS, to[i]! * up, fifths[rows[i]!]!);
+    if (rows.length > BUNDLES) bundlesOf(density, a * GAP_CELLS, from, to, rows, fifths);
+    else for (let i = 0; i < rows.length; i++) density.line(a * GAP_CELLS, from[i]! * up, (a + 1) * GAP_CELLS, to[i]! * up, fifths[rows[i]!]!);
   }
   return density.boxes();
 }

@@ -113,7 +113,8 @@ function curvesCsv(table: Table, input: CurvesInput, held?: Held): string {
     for (const [number, line] of held?.points.get(input.metric)?.lines ?? []) {
       const row = table.rowOf(number);
       if (row < 0 || (shown && shown[row] === 0)) continue;
-      for (let i = 0; i < line.step.length; i++) yield [number, line.step[i]!, Number.isNaN(line.time[i]!) ? null : line.time[i]!, line.value[i]!, mark ? mark.rows[row]! : 1];
+      const { step, time, value } = line;
+      for (let i = 0; i < step.length; i++) yield [number, step[i]!, Number.isNaN(time[i]!) ? null : time[i]!, value[i]!, mark ? mark.rows[row]! : 1];
     }
   }
   return csvOf(["number", "step", "time", input.metric, "highlighted"], lines());

@@ -12,10 +12,27 @@ import { Density, type Boxes } from "./density";
 import { shownOf } from "./filter";
 import { markOf } from "./marks";
 
-export interface Line {
+/** The columns of an answer. */
+interface PointColumns {
   step: Float64Array;
   time: Float64Array;
   value: Float64Array;
+}
+
+/** The points of one trial: a place in the columns of an answer. Arrays of its own for each of 100,000 lines would
+ * take ten times the memory of their points. */
+export class Line {
+  readonly #of: PointColumns;
+  readonly #from: number;
+  readonly #to: number;
+
+  constructor(of: PointColumns, from: number, to: number) {
+    [this.#of, this.#from, this.#to] = [of, from, to];
+  }
+
+  get step(): Float64Array { return this.#of.step.subarray(this.#from, this.#to); }
+  get time(): Float64Array { return this.#of.time.subarray(this.#from, this.#to); }
+  get value(): Float64Array { return this.#of.value.subarray(this.#from, this.#to); }
 }
 
 export class Points {
@@ -31,12 +48,13 @@ export class Points {
       if (found?.kind !== "number") throw new Error(`The points of the server cannot be read: there is no column '${name}'`);
       return found.values;
     };
-    const [trial, step, time, value] = [column("trial"), column("step"), column("time"), column("value")];
+    const trial = column("trial");
+    const columns = { step: column("step"), time: column("time"), value: column("value") };
     if (file.whole) this.lines.clear();
     for (let from = 0; from < file.rows;) {
       let to = from + 1;
       while (to < file.rows && trial[to] === trial[from]) to++;
-      this.lines.set(trial[from]!, { step: step.slice(from, to), time: time.slice(from, to), value: value.slice(from, to) });
+      this.lines.set(trial[from]!, new Line(columns, from, to));
       from = to;
     }
     this.version = file.version;

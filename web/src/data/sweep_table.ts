@@ -18,6 +18,9 @@ interface Measured {
 export class SweepTable {
   readonly table = signal<Table>(emptyTable());
   readonly loaded = signal(false);
+  /** The first load has ended, whether it succeeded or not. */
+  readonly tried: Promise<void>;
+  #endTry!: () => void;
   readonly #sweep: string;
   readonly #path: string;
   readonly #worker = new WorkerClient();
@@ -29,13 +32,18 @@ export class SweepTable {
   constructor(sweep: string) {
     this.#sweep = `/v1/sweeps/${encodeURIComponent(sweep)}`;
     this.#path = `${this.#sweep}/table`;
+    this.tried = new Promise((resolve) => { this.#endTry = resolve; });
   }
 
   /** Load what changed since the last load; the whole table at first. A whole table may be older
    * than the request, so what changed since its version follows at once. */
   async load(signal: AbortSignal): Promise<void> {
     this.#news.clear();
-    if (await this.#loadPart(signal)) await this.#loadPart(signal);
+    try {
+      if (await this.#loadPart(signal)) await this.#loadPart(signal);
+    } finally {
+      this.#endTry();
+    }
     this.loaded.value = true;
   }
 
@@ -80,6 +88,7 @@ export class SweepTable {
   }
 
   close(): void {
+    this.#endTry();
     this.#worker.close();
   }
 

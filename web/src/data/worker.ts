@@ -1,7 +1,8 @@
 /* The worker: holds a copy of the table and does everything that takes longer with more trials. */
 import { parseTable, type Part } from "./columnar";
-import { Store, type Table } from "./columns";
+import { Store, type Column, type Table } from "./columns";
 import { JOBS, type Held, type JobName } from "./jobs";
+import { pack } from "./packed";
 import { Points } from "./points";
 import { Attempts } from "./timeline";
 import { summaryOf } from "./summary";
@@ -32,12 +33,19 @@ function send(answer: Answer): void {
   postMessage(answer, { transfer: [...buffersOf(answer)] as Transferable[] });
 }
 
-/** The part without the buffer that it was read from, which the store may keep. */
-const copyOf = (part: Part): Part => ({ ...part, number: part.number.slice(), columns: part.columns.map((c) => (c.kind === "number" ? { ...c, values: c.values.slice() } : { ...c, values: c.values.slice() })) });
+/** The part without the buffer that it was read from, which the store may keep. Of a whole table the page need not look
+ * whether a column has positive numbers. */
+function copyOf(part: Part): Part {
+  const columns = part.columns.map((c): Column => {
+    if (c.kind !== "number") return { ...c, values: c.values.slice() };
+    return part.whole ? { ...c, values: c.values.slice(), isPositive: c.values.some((v) => v > 0) } : { ...c, values: c.values.slice() };
+  });
+  return { ...part, number: part.number.slice(), columns };
+}
 
 function answer(q: Question): void {
   if (q.kind === "take") {
-    const part = parseTable(q.buffer);
+    const part = parseTable(q.buffer, true);
     const copy = copyOf(part);
     store.take(part);
     table = store.table(part.version);
@@ -52,7 +60,7 @@ function answer(q: Question): void {
     held.attempts.take(q.buffer);
     send({ id: q.id, output: held.attempts.version });
   } else if (q.kind === "summarise") send({ id: q.id, output: summaryOf(parseTable(q.buffer), q.metric, q.goal) });
-  else send({ id: q.id, output: JOBS[q.job](table, q.input as never, held) });
+  else send({ id: q.id, output: pack(JOBS[q.job](table, q.input as never, held)) });
 }
 
 addEventListener("message", (event: MessageEvent<Question>) => {

@@ -1,6 +1,7 @@
 /* The page's side of the worker: questions and their answers, in order. */
 import type { Part } from "./columnar";
 import type { JobInput, JobName, JobOutput } from "./jobs";
+import { unpack } from "./packed";
 import type { Summary } from "./summary";
 import type { Answer, Question } from "./worker";
 
@@ -71,7 +72,7 @@ export class WorkerClient {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if ("error" in answer) waiting?.reject(new Error(answer.error));
-    else waiting?.resolve(("part" in answer ? answer.part : answer.output) as never);
+    else waiting?.resolve(("part" in answer ? answer.part : unpack(answer.output)) as never);
   }
 
   #failAll(error: Error): void {

@@ -1,11 +1,12 @@
 /* A value that the server must compute. It is fetched when its panel becomes visible, and again
- * when it may have changed or was out of date when it arrived: at most every few seconds, and only
- * while the panel is visible. */
+ * when it may have changed or was out of date when it arrived: at most every few seconds, for a tenth of
+ * the time, and only while the panel is visible. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refresher } from "./refresher";
 
 const EVERY_MS = 3000;
+const REST = 9; // times as long as the last load took
 
 export class LazyResource<T> {
   readonly value = signal<T | null>(null);
@@ -17,8 +18,10 @@ export class LazyResource<T> {
   constructor(load: (signal: AbortSignal) => Promise<T>, isStale: (value: T) => boolean = () => false) {
     this.refresher = new Refresher(async (signal) => {
       this.#isOld = false;
+      const began = performance.now();
       try {
         const value = await load(signal);
+        this.refresher.pace(Math.max(EVERY_MS, REST * (performance.now() - began)));
         this.value.value = value;
         if (isStale(value)) this.mark();
       } catch (error) {

@@ -14,6 +14,7 @@ import { Predictions } from "./predictions";
 import { INTERVAL_MS } from "./refresher";
 
 const SLOWEST_MS = 2000; // between loads of a table of very many trials
+const MANY = 10_000; // trials: what the server computes from all of them waits for their table
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
@@ -30,7 +31,7 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
 }
 
 /** Of many trials a change is seen less and costs more: every view is drawn again. */
-const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 100));
+const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 50));
 
 export class SweepModel extends Model {
   readonly id: string;
@@ -63,16 +64,24 @@ export class SweepModel extends Model {
     const path = { sweep: id };
     this.trials = new SweepTable(id);
     this.predictions = new Predictions(id);
-    this.attempts = new LazyResource((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
-    this.pareto = new LazyResource((signal) => wholeFront(path, signal));
+    this.attempts = this.#afterTable((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
+    this.pareto = this.#afterTable((signal) => wholeFront(path, signal));
     this.regret = new LazyResource(async (signal) => (await call("GET /v1/sweeps/{sweep}/regret/checks", { path, signal })).items);
+  }
+
+  /** A value that the server computes from all trials: of many it would keep the table waiting. */
+  #afterTable<T>(load: (signal: AbortSignal) => Promise<T>, isStale?: (value: T) => boolean): LazyResource<T> {
+    return new LazyResource(async (signal) => {
+      if ((this.sweep.peek()?.counts.total ?? 0) > MANY) await this.trials.tried;
+      return load(signal);
+    }, isStale);
   }
 
   /** The importance of the parameters for one of the sweep's objectives. */
   importanceOf(metric: string): LazyResource<Api.Importance> {
     const known = this.#importance.get(metric);
     if (known) return known;
-    const made = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/importance", { path: { sweep: this.id }, query: { metric }, signal }), (now) => now.stale);
+    const made = this.#afterTable((signal) => call("GET /v1/sweeps/{sweep}/importance", { path: { sweep: this.id }, query: { metric }, signal }), (now) => now.stale);
     this.#importance.set(metric, made);
     return made;
   }
@@ -83,7 +92,7 @@ export class SweepModel extends Model {
     const known = this.#surfaces.get(key);
     if (known) return known;
     const query = { metric, ...(x === null ? {} : { x }), ...(y === null ? {} : { y }) };
-    const made = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/surface", { path: { sweep: this.id }, query, signal }), (now) => now.stale);
+    const made = this.#afterTable((signal) => call("GET /v1/sweeps/{sweep}/surface", { path: { sweep: this.id }, query, signal }), (now) => now.stale);
     this.#surfaces.set(key, made);
     return made;
   }
@@ -92,7 +101,7 @@ export class SweepModel extends Model {
   pointsOf(metric: string): LazyResource<string> {
     const known = this.#points.get(metric);
     if (known) return known;
-    const made: LazyResource<string> = new LazyResource((signal) => this.trials.loadPoints(metric, made.value.peek(), signal));
+    const made: LazyResource<string> = this.#afterTable((signal) => this.trials.loadPoints(metric, made.value.peek(), signal));
     this.#points.set(metric, made);
     return made;
   }

@@ -8,6 +8,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 const ROW_PX = 28;    // the height of .rows td in style.css
 const AHEAD = 12;     // rows above and below the visible ones that exist, too
+const MANY = 3000;    // rows: a new order shows other ones, and changing texts costs less than making rows
 
 export interface Column<T> {
   id: string;
@@ -135,7 +136,7 @@ export function Table<T>(props: Props<T>) {
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
           {Array.from({ length: Math.max(0, last - first) }, (_, i) => sorted[first + i]!).map((row, i) => (
-            <tr key={props.rowKey(row)} aria-rowindex={first + i + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
+            <tr key={sorted.length > MANY ? first + i : props.rowKey(row)} aria-rowindex={first + i + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
               {columns.map((c) => <td key={c.id} class={c.numeric ? "num" : ""}>{c.cell(row)}</td>)}
             </tr>
           ))}
