@@ -117,6 +117,23 @@ static as_status prepare(struct fit *f, struct as_err *err)
     return st == AS_OK ? fit_search_start(f, err) : st;
 }
 
+/* Watch the search. Half of its time shows which ranges are too narrow. */
+static int search(struct fit *f)
+{
+    struct as_err err = {0};
+    struct watch_opts opts = {.top = -1,
+                              .look_ms = f->plan.search_ms / 2,
+                              .ends_ms = clock_wall_ms() + f->plan.search_ms};
+    int code = watch_sweep(&f->session, f->sweep.sweep, &opts);
+    if (code != EXIT_TIMEOUT)
+        return code;
+    as_status st = fit_search_widen(f, &err);
+    if (st < 0)
+        return session_end(&f->session, st, &err);
+    opts.look_ms = 0;
+    return watch_sweep(&f->session, f->sweep.sweep, &opts);
+}
+
 static int fit(struct fit *f)
 {
     struct as_err err = {0};
@@ -129,8 +146,7 @@ static int fit(struct fit *f)
     }
     if (st < 0)
         return session_end(&f->session, st, &err);
-    const struct watch_opts opts = {.top = -1, .ends_ms = clock_wall_ms() + f->plan.search_ms};
-    int code = watch_sweep(&f->session, f->sweep.sweep, &opts);
+    int code = search(f);
     if (interrupt_seen() || (code != EXIT_OK && code != EXIT_FAIL && code != EXIT_CANCELLED))
         return code;
     st = fit_model_keep(f, &err);

@@ -27,6 +27,7 @@ void fit_choice_done(struct fit_choice *c)
 struct choosing {
     const struct session *s;
     const struct trial_ref *sweep;
+    const char *also; /* a further sweep, or NULL */
     int64_t size_bytes, until_ns;
     json_t *sizes;                  /* of trials by their numbers as text; owned */
     struct fit_choice best, larger; /* within the size, and of all that are larger */
@@ -69,8 +70,10 @@ static as_status ask(const struct choosing *c, const char *method, int64_t size,
     JSON_AUTO body = json_pack("{s:s, s:I}", "method", method, "size", (json_int_t)size);
     char rest[48];
     const struct client_opts opts = {.retry_ms = RETRY_MS};
+    bool bad =
+        !body || (c->also && json_object_set_new(body, "sweeps", json_pack("[s]", c->also)) != 0);
     request_path(&path, c->sweep, "ensembles");
-    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
+    as_status st = !bad ? str_check(&path, err) : as_fail_nomem(err);
     if (st == AS_OK)
         st = client_call(c->s->client, "POST", path.s, NULL, body, &opts, &answer, NULL, err);
     if (st < 0)
@@ -83,19 +86,25 @@ static as_status ask(const struct choosing *c, const char *method, int64_t size,
 /* ---- sizes ---- */
 
 /* The bytes of a trial's model; 0: it left none. */
-static as_status size_of_trial(struct choosing *c, int64_t number, int64_t *ret, struct as_err *err)
+static as_status size_of_trial(struct choosing *c, const json_t *trial, int64_t *ret,
+                               struct as_err *err)
 {
-    char key[24], rest[48];
+    char key[128], rest[48];
     JSON_AUTO files = NULL;
     size_t i;
     json_t *file;
-    (void)snprintf(key, sizeof key, "%lld", (long long)number);
+    struct trial_ref of = *c->sweep;
+    const char *sweep = json_string_value(json_object_get(trial, "sweep"));
+    json_int_t number = json_integer_value(json_object_get(trial, "number"));
+    if (sweep)
+        (void)snprintf(of.sweep, sizeof of.sweep, "%s", sweep);
+    (void)snprintf(key, sizeof key, "%s/%lld", of.sweep, (long long)number);
     const json_t *known = json_object_get(c->sizes, key);
     *ret = json_integer_value(known);
     if (known)
         return AS_OK;
-    (void)snprintf(rest, sizeof rest, "trials/%s/artifacts", key);
-    as_status st = get(c, rest, &files, err);
+    (void)snprintf(rest, sizeof rest, "trials/%lld/artifacts", (long long)number);
+    as_status st = request_get_within(c->s->client, &of, rest, RETRY_MS, &files, err);
     if (st < 0)
         return st;
     json_array_foreach(json_object_get(files, "items"), i, file)
@@ -115,8 +124,7 @@ static as_status size_of_members(struct choosing *c, const json_t *ensemble, int
     json_array_foreach(json_object_get(ensemble, "members"), i, member)
     {
         int64_t one = 0;
-        as_status st =
-            size_of_trial(c, json_integer_value(json_object_get(member, "number")), &one, err);
+        as_status st = size_of_trial(c, member, &one, err);
         if (st < 0)
             return st;
         *ret += one;
@@ -162,8 +170,7 @@ static as_status offer_ensemble(struct choosing *c, json_t *ensemble, int64_t as
     c->maximize = as_streq(json_string_value(json_object_get(ensemble, "goal")), "maximize");
     as_status st = size_of_members(c, ensemble, &whole.bytes, err);
     if (st == AS_OK)
-        st = size_of_trial(c, json_integer_value(json_object_get(single, "number")), &one.bytes,
-                           err);
+        st = size_of_trial(c, single, &one.bytes, err);
     if (st < 0)
         return st;
     offer(c, &whole);
@@ -178,13 +185,17 @@ static as_status offer_others(struct choosing *c, struct as_err *err)
     static const struct {
         const char *method;
         int64_t size;
-        bool small;
-    } others[] = {
-        {"stacking", 16, false}, {"greedy", 6, true}, {"stacking", 4, true}, {"greedy", 2, true}};
+        bool small, shared;
+    } others[] = {{"greedy", 16, false, true}, /* of one sweep it is there already */
+                  {"stacking", 16, false, false},
+                  {"greedy", 6, true, false},
+                  {"stacking", 4, true, false},
+                  {"greedy", 2, true, false}};
     for (size_t i = 0; i < AS_ARRAY_LEN(others); i++) {
         JSON_AUTO e = NULL;
         int64_t number = 0;
-        if (clock_mono_ns() > c->until_ns || (others[i].small && !c->has_larger))
+        if (clock_mono_ns() > c->until_ns || (others[i].small && !c->has_larger) ||
+            (others[i].shared && !c->also))
             continue;
         as_status st = ask(c, others[i].method, others[i].size, &e, &number, err);
         if (st < 0)
@@ -206,10 +217,10 @@ static as_status offer_best_trial(struct choosing *c, struct as_err *err)
     as_status st = get(c, NULL, &sweep, err);
     if (st < 0)
         return st;
-    const json_t *number = json_object_get(json_object_get(sweep, "best"), "number");
-    if (!number)
+    const json_t *best = json_object_get(sweep, "best");
+    if (!json_is_object(best))
         return as_fail(err, AS_E_NOT_FOUND, "no training has ended");
-    st = size_of_trial(c, json_integer_value(number), &one.bytes, err);
+    st = size_of_trial(c, best, &one.bytes, err);
     if (st == AS_OK)
         offer(c, &one);
     return st;
@@ -236,13 +247,14 @@ static void choosing_done(struct choosing *c)
     fit_choice_done(&c->larger);
 }
 
-as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep,
+as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep, const char *also,
                           int64_t size_bytes, int64_t until_ns, struct fit_choice *ret,
                           struct as_err *err)
 {
     AS_AUTO(choosing_done)
     struct choosing c = {.s = s,
                          .sweep = sweep,
+                         .also = also,
                          .size_bytes = size_bytes,
                          .until_ns = until_ns,
                          .sizes = json_object()};
@@ -258,18 +270,36 @@ as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep
     return AS_OK;
 }
 
+const char *fit_choice_sweep(const struct fit_choice *c, const struct trial_ref *sweep)
+{
+    const json_t *single = json_object_get(c->ensemble, "best_single");
+    const char *of = json_string_value(json_object_get(single, "sweep"));
+    return c->single && of ? of : sweep->sweep;
+}
+
+/* The best trial by its name: an ensemble of two sweeps may have it from either. */
+static int name_trial(const struct fit_choice *c, json_t *body)
+{
+    const json_t *single = json_object_get(c->ensemble, "best_single");
+    if (!json_object_get(single, "sweep"))
+        return json_object_set_new(body, "use", json_string("single"));
+    return json_object_set(body, "trial", json_object_get(single, "number"));
+}
+
 as_status fit_choice_keep(const struct session *s, const struct trial_ref *sweep,
                           const struct fit_choice *c, const char *name, json_t **ret,
                           struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     char key[CLIENT_KEY_SIZE];
-    JSON_AUTO body = json_pack("{s:s}", "sweep", sweep->sweep);
+    JSON_AUTO body = json_pack("{s:s}", "sweep", fit_choice_sweep(c, sweep));
     int bad = !body;
     if (c->asked)
         bad |= json_object_set_new(body, "ensemble", json_integer(c->asked));
+    else if (c->ensemble && c->single)
+        bad |= name_trial(c, body);
     else if (c->ensemble)
-        bad |= json_object_set_new(body, "use", json_string(c->single ? "single" : "ensemble"));
+        bad |= json_object_set_new(body, "use", json_string("ensemble"));
     if (bad)
         return as_fail_nomem(err);
     str_puts(&path, "/v1/models");

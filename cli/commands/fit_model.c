@@ -28,13 +28,14 @@ static as_status trials_of(const struct fit *f, const struct fit_choice *c, json
         *ret = json_incref((json_t *)members);
         return AS_OK;
     }
-    as_status st =
-        number ? AS_OK : request_get(f->session.client, &f->sweep, NULL, NULL, &sweep, err);
+    struct trial_ref of = f->sweep;
+    (void)snprintf(of.sweep, sizeof of.sweep, "%s", fit_choice_sweep(c, &f->sweep));
+    as_status st = number ? AS_OK : request_get(f->session.client, &of, NULL, NULL, &sweep, err);
     if (!number)
         number = json_object_get(json_object_get(sweep, "best"), "number");
     (void)snprintf(rest, sizeof rest, "trials/%" JSON_INTEGER_FORMAT, json_integer_value(number));
     if (st == AS_OK)
-        st = request_get(f->session.client, &f->sweep, rest, NULL, &trial, err);
+        st = request_get(f->session.client, &of, rest, NULL, &trial, err);
     if (st < 0)
         return st;
     *ret = json_pack("[{s:O, s:O?}]", "number", json_object_get(trial, "number"), "params",
@@ -96,6 +97,7 @@ static as_status report(struct fit *f, const struct fit_choice *c, const json_t 
                                  .sweep = sweep,
                                  .version = version,
                                  .trials = trials,
+                                 .narrow = f->narrow.sweep[0] ? f->narrow.sweep : NULL,
                                  .metric = f->plan.metric,
                                  .remarks = f->remarks,
                                  .output = f->output,
@@ -131,14 +133,26 @@ static as_status fail_untrained(const struct fit *f, struct as_err *err)
                    f->sweep.sweep);
 }
 
+/* Of both sweeps, if there are two; of the first where nothing of the second has ended. */
+static as_status choose(struct fit *f, int64_t until_ns, struct fit_choice *ret, struct as_err *err)
+{
+    const char *also = f->narrow.sweep[0] ? f->narrow.sweep : NULL;
+    int64_t size = f->wishes.size_bytes;
+    as_status st = fit_choice_make(&f->session, &f->sweep, also, size, until_ns, ret, err);
+    if (st != AS_E_NOT_FOUND || !also)
+        return st;
+    f->sweep = f->narrow;
+    f->narrow.sweep[0] = '\0';
+    return fit_choice_make(&f->session, &f->sweep, NULL, size, until_ns, ret, err);
+}
+
 as_status fit_model_keep(struct fit *f, struct as_err *err)
 {
     AS_AUTO(fit_choice_done) struct fit_choice choice = {0};
     JSON_AUTO version = NULL;
     double row_ms = NAN;
     int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) / 2) * NS_PER_MS;
-    as_status st =
-        fit_choice_make(&f->session, &f->sweep, f->wishes.size_bytes, until_ns, &choice, err);
+    as_status st = choose(f, until_ns, &choice, err);
     if (st == AS_E_NOT_FOUND)
         return fail_untrained(f, err);
     if (st == AS_OK)

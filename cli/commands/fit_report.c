@@ -94,12 +94,20 @@ static const json_t *figure_of(const struct fit_choice *c)
     return c->single ? json_object_get(c->ensemble, "best_single") : c->ensemble;
 }
 
+/* As the ensemble calls it, also where there is none: "rmse" for "val_rmse". */
+static const char *metric_of(const struct fit_result *r)
+{
+    const char *metric = json_string_value(json_object_get(r->choice->ensemble, "metric"));
+    size_t prefix = as_starts_with(r->metric, "val_") ? strlen("val_") : 0;
+    return metric ? metric : r->metric + prefix;
+}
+
 static void add_score(const struct fit_result *r, struct str *b)
 {
     const struct fit_choice *c = r->choice;
     const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
     const char *metric = json_string_value(json_object_get(c->ensemble, "metric"));
-    str_printf(b, LABEL "%s ", "Score", metric ? metric : r->metric);
+    str_printf(b, LABEL "%s ", "Score", metric_of(r));
     format_value(b, json_object_get(figure ? figure : best, "value"), FORMAT_SHORT);
     add_interval(json_object_get(figure, "interval"), b);
     if (c->ensemble)
@@ -135,6 +143,9 @@ static void add_search(const struct fit_result *r, struct str *b)
     if (failed > 0)
         str_printf(b, ", %" JSON_INTEGER_FORMAT " failed", failed);
     str_printf(b, ": assay show %s\n", json_string_value(json_object_get(r->sweep, "id")));
+    if (r->narrow)
+        str_printf(b, LABEL "after those of %s, whose ranges were too narrow: assay show %s\n", "",
+                   r->narrow, r->narrow);
 }
 
 /* ---- commands ---- */
@@ -194,16 +205,16 @@ json_t *fit_report_json(const struct fit_result *r)
     const struct fit_choice *c = r->choice;
     const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
     const json_t *test = json_object_get(c->ensemble, "test");
-    const json_t *metric = json_object_get(c->ensemble, "metric");
     return json_pack(
-        "{s:O?, s:O?, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?}", "sweep",
-        json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"), "metric",
-        metric ? json_incref((json_t *)metric) : json_string(r->metric), "version",
-        json_object_get(r->version, "version"), "size", json_object_get(r->version, "size"),
-        "value", json_object_get(figure ? figure : best, "value"), "interval",
+        "{s:O?, s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?, s:s?}",
+        "sweep", json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"),
+        "metric", metric_of(r), "version", json_object_get(r->version, "version"), "size",
+        json_object_get(r->version, "size"), "value",
+        json_object_get(figure ? figure : best, "value"), "interval",
         json_object_get(figure, "interval"), "test",
         json_object_get(test, c->single ? "best_single" : "ensemble"), "rows",
         json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
         json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
-        isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output);
+        isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output, "before",
+        r->narrow);
 }

@@ -11,7 +11,8 @@
 
 struct fit_result {
     const struct fit_choice *choice;
-    const json_t *sweep;   /* as it ended */
+    const json_t *sweep; /* as it ended */
+    const char *narrow; /* the sweep before it, whose ranges were too narrow; NULL: there is none */
     const json_t *version; /* of the model that was kept */
     const json_t *trials;  /* a list: the trials that the model is made of, with their parameters */
     const char *metric;    /* of the sweep, val_… */

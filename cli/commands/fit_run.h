@@ -36,6 +36,8 @@ struct fit {
     char dataset[FIT_NAME_MAX + 8], model[FIT_NAME_MAX + 8];
     char sample[256]; /* a temporary file with a part of the rows; "": none */
     struct trial_ref sweep;
+    struct trial_ref
+        narrow;      /* the one before the ranges became wider; its sweep "": there is none */
     json_t *remarks; /* a list of texts; owned */
 };
 
@@ -55,6 +57,10 @@ AS_MUST_CHECK as_status fit_server_find(struct fit *f, struct as_err *err);
 AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);
 /* Create the sweep, with the time that is left, and start it: f->sweep. */
 AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);
+/* Look at a sweep that has run for a part of its time. Where its best trial stands at the end of a
+ * range, no more trials of it begin, and one with wider ranges that knows its results takes the
+ * rest of the time: f->narrow is the first one then, and f->sweep the other. Says so. */
+AS_MUST_CHECK as_status fit_search_widen(struct fit *f, struct as_err *err);
 
 /* fit_model.c: choose a model of the ended sweep, keep it, measure it, and print the report. */
 AS_MUST_CHECK as_status fit_model_keep(struct fit *f, struct as_err *err);

@@ -1,4 +1,7 @@
+/* The search of `assay fit`: one sweep, or two. A sweep's space is fixed, so ranges become wider in
+ * a second sweep, which has the first one as `search.prior` and shares its ensemble with it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
@@ -6,10 +9,13 @@
 #include "cli/fit/fit_sweep.h"
 #include "cli/view/say.h"
 
+#define ENOUGH_TRIALS 6 /* the best of fewer says little about ranges */
+#define LEAST_WIDER_MS 5000
+
 as_status fit_search_write(struct fit *f, struct as_err *err)
 {
     char name[FIT_NAME_MAX + 16];
-    (void)snprintf(name, sizeof name, "%s-fit", f->model);
+    (void)snprintf(name, sizeof name, "%s-fit%s", f->model, f->plan.prior ? "-wider" : "");
     str_clear(&f->document);
     fit_sweep_write(&f->plan, &f->facts, name, f->dataset, str_cstr(&f->command), &f->document);
     return str_check(&f->document, err);
@@ -70,4 +76,69 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
         say("Sweep %s: by %s, %s; dashboard: %s/#/sweeps/%s", f->sweep.sweep, f->plan.metric,
             f->plan.folds ? "in folds" : "on held-out rows", f->session.url, f->sweep.sweep);
     return st;
+}
+
+/* ---- wider ranges ---- */
+
+static int64_t left_ms(const struct fit *f)
+{
+    return f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
+}
+
+static int64_t count_of(const json_t *sweep, const char *state)
+{
+    return json_integer_value(json_object_get(json_object_get(sweep, "counts"), state));
+}
+
+/* No more trials of the sweep begin; it ends when those that run have ended. */
+static as_status begin_no_more(const struct fit *f, const json_t *sweep, struct as_err *err)
+{
+    static const char *const states[] = {"running", "completed", "failed", "pruned", "cancelled"};
+    JSON_AUTO answer = NULL;
+    int64_t begun = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(states); i++)
+        begun += count_of(sweep, states[i]);
+    JSON_AUTO body = json_pack("{s:{s:I}}", "limits", "max_trials", (json_int_t)begun);
+    return request_patch(f->session.client, &f->sweep, body, &answer, err);
+}
+
+static as_status start_wider(struct fit *f, const json_t *sweep, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s}", "state", "running");
+    JSON_AUTO answer = NULL;
+    size_t done = (size_t)count_of(sweep, "completed");
+    as_status st = begin_no_more(f, sweep, err);
+    if (st < 0)
+        return st;
+    f->narrow = f->sweep;
+    f->plan.prior = f->narrow.sweep;
+    f->plan.search_ms = left_ms(f);
+    f->plan.max_trials = f->plan.max_trials > done ? f->plan.max_trials - done : 1;
+    st = fit_search_write(f, err);
+    if (st == AS_OK)
+        st = create_paused(f, err);
+    if (st == AS_OK)
+        st = request_patch(f->session.client, &f->sweep, body, &answer, err);
+    if (st == AS_OK)
+        say("Sweep %s goes on from %s with these ranges", f->sweep.sweep, f->narrow.sweep);
+    return st;
+}
+
+as_status fit_search_widen(struct fit *f, struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    AS_AUTO(str_done) struct str says = {0};
+    as_status st =
+        request_get_within(f->session.client, &f->sweep, NULL, FIT_RETRY_MS, &sweep, err);
+    if (st < 0)
+        return st;
+    const json_t *params = json_object_get(json_object_get(sweep, "best"), "params");
+    if (count_of(sweep, "completed") < ENOUGH_TRIALS || left_ms(f) < LEAST_WIDER_MS ||
+        fit_ranges_widen(f->plan.ranges, params, &says) == 0)
+        return AS_OK;
+    if ((st = str_check(&says, err)) < 0)
+        return st;
+    for (const char *line = says.s, *end; (end = strchr(line, '\n')); line = end + 1)
+        say("%.*s", (int)(end - line), line);
+    return start_wider(f, sweep, err);
 }

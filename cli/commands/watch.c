@@ -35,6 +35,7 @@ struct watch {
     int64_t start_ns, fetched_ns, printed_ns;
     int64_t away_since_ns; /* 0: the server answers */
     bool dirty, urgent;
+    bool looks;       /* `look_ms` is over */
     struct str frame; /* the text on the terminal now */
     struct str shown; /* the state at the last line (has_changed) */
     as_status status;
@@ -173,7 +174,8 @@ static bool watch_step(struct watch *w)
     if (w->status == AS_OK && w->opts->timeout_ms > 0 && !progress_ended(&w->progress) &&
         ms_since(w->start_ns) >= w->opts->timeout_ms)
         w->status = as_fail(&w->err, AS_E_TIMEOUT, "the sweep has not ended in the time allowed");
-    return w->status == AS_OK && !progress_ended(&w->progress);
+    w->looks = w->opts->look_ms > 0 && ms_since(w->start_ns) >= w->opts->look_ms;
+    return w->status == AS_OK && !w->looks && !progress_ended(&w->progress);
 }
 
 static bool on_event(void *arg, const char *id, const char *type, const json_t *data)
@@ -215,7 +217,7 @@ static void follow_events(struct watch *w)
         str_done(&path);
     }
     /* Without a stream, or when it was refused, poll. */
-    while (w->status == AS_OK && !progress_ended(&w->progress) && watch_step(w))
+    while (w->status == AS_OK && !w->looks && !progress_ended(&w->progress) && watch_step(w))
         if (!interrupt_sleep_ms(TICK_MS))
             break;
 }
@@ -235,6 +237,8 @@ static int finish_watch(struct watch *w)
             w->ref.sweep, w->ref.sweep);
         return EXIT_CANCELLED;
     }
+    if (w->status == AS_OK && w->looks && !progress_ended(&w->progress))
+        return EXIT_TIMEOUT;
     if (w->status == AS_OK && w->opts->top >= 0)
         w->status =
             sweep_summary_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);

@@ -9,6 +9,7 @@
 struct watch_opts {
     int64_t timeout_ms; /* 0: none */
     int64_t top;        /* rows of the table at the end; below 0: no summary at the end */
+    int64_t look_ms;    /* after so long return EXIT_TIMEOUT, in silence; 0: never */
     int64_t ends_ms; /* Unix time at which it ends at the latest, for the time left; 0: unknown */
 };
 

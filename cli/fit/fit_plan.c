@@ -187,11 +187,17 @@ static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w,
     double round = fit_plan_training_seconds(f, (size_t)rows, 1) * (double)trainings_of_trial(p);
     p->rounds = clamp(seconds / round, 60, 1000);
     double rate = ceil(1500.0 / (double)p->rounds) / 100; /* as the document has it */
-    p->least_rate = rate < 0.02 ? 0.02 : rate > 0.1 ? 0.1 : rate;
+    rate = rate < 0.02 ? 0.02 : rate > 0.1 ? 0.1 : rate;
     size_t typical = p->rounds < 300 ? p->rounds : 300;
     double trees = (double)(trainings_of_trial(p) * typical * trees_of_round(f));
     double leaves = (double)w->size_bytes * 0.5 / trees / LEAF_BYTES;
-    p->leaves = clamp(leaves < rows / 20 ? leaves : rows / 20, 8, 128);
+    double most = leaves < rows / 4 ? leaves : rows / 4;
+    size_t usual = clamp(leaves < rows / 20 ? leaves : rows / 20, 8, 128);
+    p->ranges[FIT_RATE] = (struct fit_range){rate, 0.3, rate / 3, 0.5};
+    p->ranges[FIT_LEAVES] =
+        (struct fit_range){4, (double)usual, 2, (double)clamp(most, usual, 1024)};
+    p->ranges[FIT_ROWS] = (struct fit_range){0.5, 1, 0.25, 1};
+    p->ranges[FIT_COLUMNS] = (struct fit_range){0.3, 1, 0.1, 1};
 }
 
 /* The weight of a leaf with which so many trees keep within the share of the size. */
@@ -227,7 +233,8 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
     p->least_weight =
         least_weight_of(w, p, trees * (double)trees_of_round(f), rows * FULL_LEAVES, LEAF_BYTES);
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
-    p->least_per_split = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
+    column = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
+    p->ranges[FIT_PER_SPLIT] = (struct fit_range){column, 1, 0.01, 1};
     p->extra = extra_seconds(f, rows) * trees * trainings < trial_seconds;
     p->forest =
         fit_plan_training_seconds(f, (size_t)rows, p->trees) * 2 * trainings < trial_seconds;
@@ -235,14 +242,27 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
 
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
 {
-    p->width = rows < 1000 ? 128 : rows < 50000 ? 256 : 512;
+    double width = rows < 1000 ? 128 : rows < 50000 ? 256 : 512;
+    p->ranges[FIT_WIDTH] = (struct fit_range){32, width, 8, 2 * width};
+    p->ranges[FIT_DROPOUT] = (struct fit_range){0, 0.5, 0, 0.8};
+    p->ranges[FIT_LR] = (struct fit_range){0.0003, 0.03, 0.00001, 0.3};
     p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
     p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
-    double typical = (double)p->width / 2;
+    double typical = width / 2;
     double outputs = f->classes ? (double)f->classes : (double)f->targets;
     double weights = typical * ((double)f->inputs + typical + outputs);
     double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
     p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+}
+
+/* Leaves of a forest may have to be larger than any of boosting would be. */
+static void plan_leaf_weights(struct fit_plan *p)
+{
+    double most = 30, forest = p->forest ? 4 * p->least_weight : 0;
+    double extra = p->extra ? 4 * p->least_extra_weight : 0;
+    most = forest > most ? forest : most;
+    most = extra > most ? extra : most;
+    p->ranges[FIT_LEAF_WEIGHT] = (struct fit_range){1, most, 0.1, 10 * most};
 }
 
 /* Where one class is rare and the metric looks at both classes alike. */
@@ -270,6 +290,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
     double rows = (double)f->rows * p.row_share;
     plan_boosting(f, w, rows, &p);
     plan_forests(f, w, rows, &p);
+    plan_leaf_weights(&p);
     plan_network(f, rows, &p);
     p.class_weights = wants_class_weights(f, &p);
     *ret = p;

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "cli/fit/fit_facts.h"
+#include "cli/fit/fit_ranges.h"
 
 #define FIT_METRIC_MAX 40
 #define FIT_MIN_TIME_MS 10000
@@ -33,21 +34,19 @@ struct fit_plan {
     double held_out;    /* … which is this share of the rows */
     double row_share;   /* of the rows that are learned from; 1: all */
     const char *groups; /* a view of the wishes */
+    const char *prior;  /* an earlier sweep that the search learns from; NULL: none. Borrowed */
     int64_t search_ms, trial_ms;
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
     bool forest, extra, network;
     bool class_weights; /* they are searched over */
     bool refit;         /* forests and extra trees are refitted on all rows */
-    /* boosted trees */
-    size_t rounds, leaves;
-    double least_rate;
-    /* a random forest, and extra trees */
-    size_t trees; /* of each */
-    double least_per_split;
-    double least_weight, least_extra_weight; /* of leaves, so that the trees keep within the size */
-    /* networks */
-    size_t width, epochs, batch;
+    struct fit_range ranges[FIT_PARAMETERS];
+    size_t rounds; /* of boosted trees, at most */
+    size_t trees;  /* of a random forest, of extra trees */
+    double least_weight,
+        least_extra_weight; /* of their leaves, so that they keep within the size */
+    size_t epochs, batch;   /* of networks */
 };
 
 /* AS_E_INVAL: a metric that the task has not, or folds that the rows do not allow; the message

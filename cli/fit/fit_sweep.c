@@ -49,16 +49,6 @@ static void write_head(const struct fit_plan *p, const struct fit_facts *f, cons
                p->maximize ? "maximize" : "minimize");
 }
 
-static double most_weight(const struct fit_plan *p)
-{
-    double most = 30;
-    if (p->forest && 4 * p->least_weight > most)
-        most = 4 * p->least_weight;
-    if (p->extra && 4 * p->least_extra_weight > most)
-        most = 4 * p->least_extra_weight;
-    return most;
-}
-
 /* Append `first` and the kinds of forests that are searched over, as a list. */
 static void add_forests(const struct fit_plan *p, const char *first, struct str *b)
 {
@@ -80,14 +70,23 @@ static void write_kinds(const struct fit_plan *p, const struct fit_facts *f, str
                p->network ? ", mlp" : "", f->classes ? "logistic" : "linear");
 }
 
+/* A range, and the kind that has it. */
+static void write_range(const struct fit_plan *p, fit_parameter which, const char *kind,
+                        struct str *b)
+{
+    fit_range_write(which, &p->ranges[which], b);
+    str_printf(b, ", when: {kind: %s}}\n", kind);
+}
+
 static void write_forest_parameters(const struct fit_plan *p, struct str *b)
 {
     if (!p->forest && !p->extra)
         return;
     str_printf(b,
-               "  # forests of %zu trees: the share of the columns that a split may choose from\n"
-               "  per_split: {type: float, min: %.2f, max: 1.0, scale: log, when: {kind: ",
-               p->trees, p->least_per_split);
+               "  # forests of %zu trees: the share of the columns that a split may choose from\n",
+               p->trees);
+    fit_range_write(FIT_PER_SPLIT, &p->ranges[FIT_PER_SPLIT], b);
+    str_puts(b, ", when: {kind: ");
     add_forests(p, NULL, b);
     str_puts(b, "}}\n");
     if (!p->refit)
@@ -98,40 +97,40 @@ static void write_forest_parameters(const struct fit_plan *p, struct str *b)
     str_puts(b, "}}\n");
 }
 
-static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
+static void write_boosting(const struct fit_plan *p, struct str *b)
 {
-    const char *linear = f->classes ? "logistic" : "linear";
-    str_puts(b, "parameters:\n");
-    write_kinds(p, f, b);
-    str_printf(
-        b,
-        "  # boosted trees: early stopping decides how many, within each fold\n"
-        "  rounds: {type: constant, value: %zu, when: {kind: boosted_trees}}\n"
-        "  rate: {type: float, min: %.2f, max: 0.3, scale: log, when: {kind: boosted_trees}}\n"
-        "  leaves: {type: int, min: 4, max: %zu, scale: log, when: {kind: boosted_trees}}\n"
-        "  rows: {type: float, min: 0.5, max: 1.0, when: {kind: boosted_trees}}\n"
-        "  columns: {type: float, min: 0.3, max: 1.0, when: {kind: boosted_trees}}\n"
-        "  leaf_weight: {type: float, min: 1, max: %.0f, scale: log, when: {kind: ",
-        p->rounds, p->least_rate, p->leaves, most_weight(p));
+    str_printf(b,
+               "  # boosted trees: early stopping decides how many, within each fold\n"
+               "  rounds: {type: constant, value: %zu, when: {kind: boosted_trees}}\n",
+               p->rounds);
+    write_range(p, FIT_RATE, "boosted_trees", b);
+    write_range(p, FIT_LEAVES, "boosted_trees", b);
+    write_range(p, FIT_ROWS, "boosted_trees", b);
+    write_range(p, FIT_COLUMNS, "boosted_trees", b);
+    fit_range_write(FIT_LEAF_WEIGHT, &p->ranges[FIT_LEAF_WEIGHT], b);
+    str_puts(b, ", when: {kind: ");
     add_forests(p, "boosted_trees", b);
     str_puts(b, "}}\n");
+}
+
+static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
+{
+    AS_AUTO(str_done) struct str descent = {0}; /* kinds that are trained by gradients */
+    str_printf(&descent, p->network ? "[mlp, %s]" : "%s", f->classes ? "logistic" : "linear");
+    str_puts(b, "parameters:\n");
+    write_kinds(p, f, b);
+    write_boosting(p, b);
     write_forest_parameters(p, b);
-    if (p->network)
-        str_printf(b,
-                   "  # networks: two hidden layers\n"
-                   "  width: {type: int, min: 32, max: %zu, scale: log, when: {kind: mlp}}\n"
-                   "  dropout: {type: float, min: 0.0, max: 0.5, when: {kind: mlp}}\n",
-                   p->width);
-    if (p->network)
-        str_printf(
-            b, "  lr: {type: float, min: 0.0003, max: 0.03, scale: log, when: {kind: [mlp, %s]}}\n",
-            linear);
-    else
-        str_printf(b, "  lr: {type: float, min: 0.0003, max: 0.03, scale: log, when: {kind: %s}}\n",
-                   linear);
+    if (p->network) {
+        str_puts(b, "  # networks: two hidden layers\n");
+        write_range(p, FIT_WIDTH, "mlp", b);
+        write_range(p, FIT_DROPOUT, "mlp", b);
+    }
+    write_range(p, FIT_LR, str_cstr(&descent), b);
     if (p->class_weights)
         str_puts(b, "  # a class is rare: do its rows count more? (null: all rows alike)\n"
                     "  weights: {type: categorical, values: [null, balanced]}\n");
+    b->failed = b->failed || descent.failed;
 }
 
 /* The limit of a forest's size is one of its leaves. */
@@ -155,8 +154,11 @@ static void write_constraints(const struct fit_plan *p, struct str *b)
 
 static void write_limits(const struct fit_plan *p, struct str *b)
 {
+    str_puts(b, "search: {method: gp, seed: 1");
+    if (p->prior)
+        str_printf(b, ", prior: [%s]", p->prior);
     str_printf(b,
-               "search: {method: gp, seed: 1}\n"
+               "}\n"
                "limits: {max_trials: %zu, max_failed_trials: 50, max_restarts: 1, wall_time: "
                "%llds, trial_timeout: %llds, "
                "grace: 1s}\n"
@@ -226,25 +228,21 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
 
 /* ---- the first trials ---- */
 
-static double within(double v, double least, double most)
-{
-    return v < least ? least : v > most ? most : v;
-}
-
 static json_t *boosted_new(const struct fit_plan *p, double rate, double leaves, double rows,
                            double columns, double weight)
 {
     return json_pack("{s:s, s:I, s:f, s:I, s:f, s:f, s:f}", "kind", "boosted_trees", "rounds",
-                     (json_int_t)p->rounds, "rate", within(rate, p->least_rate, 0.3), "leaves",
-                     (json_int_t)within(leaves, 4, (double)p->leaves), "rows", rows, "columns",
-                     columns, "leaf_weight", weight);
+                     (json_int_t)p->rounds, "rate", fit_range_clamp(&p->ranges[FIT_RATE], rate),
+                     "leaves", (json_int_t)fit_range_clamp(&p->ranges[FIT_LEAVES], leaves), "rows",
+                     rows, "columns", columns, "leaf_weight", weight);
 }
 
 static json_t *forest_new(const struct fit_plan *p, const char *kind, double per_split,
                           double weight)
 {
-    JSON_AUTO j = json_pack("{s:s, s:f, s:f}", "kind", kind, "per_split",
-                            within(per_split, p->least_per_split, 1), "leaf_weight", weight);
+    JSON_AUTO j =
+        json_pack("{s:s, s:f, s:f}", "kind", kind, "per_split",
+                  fit_range_clamp(&p->ranges[FIT_PER_SPLIT], per_split), "leaf_weight", weight);
     if (j && p->refit && json_object_set_new(j, "refit", json_true()) != 0)
         return NULL;
     return as_steal(j);

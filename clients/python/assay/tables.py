@@ -141,6 +141,8 @@ class Model:
         self.interval: Optional[Tuple[float, float]] = (interval["low"], interval["high"]) if interval else None
         self.test: Optional[float] = float(test["value"]) if test else None
         self.sweep, self.name, self.version = str(report["sweep"]), str(report["model"]), int(report["version"])
+        before = report.get("before")  # the sweep whose ranges were too narrow
+        self._sweeps = [self.sweep] + ([str(before)] if before else [])
         self.size_bytes, self.row_ms = int(report["size"]), report.get("row_ms")
         self.remarks: List[str] = list(report.get("remarks") or [])
 
@@ -209,8 +211,10 @@ class Model:
 
     def leaderboard(self, top: int = 20) -> Any:
         """The best trials of the search: a list of dicts, or a pandas frame if the model is one of a frame."""
-        answer = json.loads(_run(["best", self.sweep, "--top", str(top), "--json", *self._where]))
-        rows = [{"trial": t["number"], "value": t["value"], **t["params"]} for t in answer["items"]]
+        lists = [json.loads(_run(["best", sweep, "--top", str(top), "--json", *self._where]))["items"] for sweep in self._sweeps]
+        falls = any(items[0]["value"] > items[-1]["value"] for items in lists if items)  # each has its best trial first
+        every = sorted((t for items in lists for t in items), key=lambda t: t["value"], reverse=falls)
+        rows = [{"sweep": t["sweep"], "trial": t["number"], "value": t["value"], **t["params"]} for t in every[:top]]
         if self._form == "pandas":
             import pandas
             return pandas.DataFrame(rows)

@@ -216,7 +216,7 @@ START_TEST(rare_classes_and_sizes)
     w.size_bytes = 2000000;
     struct fit_plan little = plan_of(&f, &w);
     ck_assert_double_gt(little.least_weight, large.least_weight);
-    ck_assert_uint_lt(little.leaves, large.leaves);
+    ck_assert_double_lt(little.ranges[FIT_LEAVES].max, large.ranges[FIT_LEAVES].max);
 }
 END_TEST
 
@@ -249,6 +249,43 @@ START_TEST(forests_within_the_size)
     fit_sweep_write(&little, &f, "x-fit", "x", "assay fit", &b);
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind != 'extra_trees' or leaf_weight >= "));
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "refit: \"${refit}\"}"));
+}
+END_TEST
+
+/* ---- ranges ---- */
+
+START_TEST(ranges_widen_where_the_best_trial_stands_at_an_end)
+{
+    struct fit_facts f = small;
+    struct fit_wishes w = usual;
+    f.rows = 5000;
+    w.size_bytes *= 20;
+    struct fit_plan p = plan_of(&f, &w), before = p;
+    AS_AUTO(str_done) struct str says = {0};
+    JSON_AUTO inside = json_pack("{s:s, s:f, s:i, s:f}", "kind", "boosted_trees", "rate", 0.08,
+                                 "leaves", 20, "rows", 0.8);
+    ck_assert_uint_eq(fit_ranges_widen(p.ranges, inside, &says), 0);
+    ck_assert_mem_eq(p.ranges, before.ranges, sizeof p.ranges);
+    ck_assert_uint_eq(says.len, 0);
+    double most = p.ranges[FIT_LEAVES].max;
+    JSON_AUTO at_ends = json_pack("{s:f, s:f, s:f, s:f}", "rate", p.ranges[FIT_RATE].min * 1.02,
+                                  "leaves", most - 1, "rows", 1.0, "leaf_weight", 1.0);
+    ck_assert_uint_eq(fit_ranges_widen(p.ranges, at_ends, &says),
+                      3); /* of the rows all are taken */
+    ck_assert_double_lt(p.ranges[FIT_RATE].min, before.ranges[FIT_RATE].min);
+    ck_assert_double_eq(p.ranges[FIT_RATE].max, before.ranges[FIT_RATE].max);
+    ck_assert_double_eq(p.ranges[FIT_LEAVES].max, 4 * most);
+    ck_assert_double_eq(p.ranges[FIT_LEAF_WEIGHT].min, 0.2);
+    ck_assert_double_eq(p.ranges[FIT_ROWS].max, 1);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&says),
+                                 "leaves 127, at the end of the range 4 to 128: now "
+                                 "it is searched up to 512\n"));
+    check_document(&p, &f);
+    for (int i = 0; i < 20; i++) { /* not beyond what the size and the rows allow */
+        JSON_AUTO end = json_pack("{s:f}", "leaves", p.ranges[FIT_LEAVES].max);
+        (void)fit_ranges_widen(p.ranges, end, &says);
+    }
+    ck_assert_double_eq(p.ranges[FIT_LEAVES].max, p.ranges[FIT_LEAVES].most);
 }
 END_TEST
 
@@ -299,6 +336,7 @@ Suite *test_suite(void)
     tcase_add_test(t, folds_that_are_asked_for);
     tcase_add_test(t, rare_classes_and_sizes);
     tcase_add_test(t, forests_within_the_size);
+    tcase_add_test(t, ranges_widen_where_the_best_trial_stands_at_an_end);
     tcase_add_test(t, columns);
     suite_add_tcase(s, t);
     return s;
