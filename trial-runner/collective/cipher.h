@@ -1,9 +1,9 @@
-/* Encryption of what travels between two ranks over TCP: AES-256-GCM (NIST SP 800-38D), by OpenSSL's
- * libcrypto, with a key of its own for each direction of each connection.
+/* Encryption of what travels between two ranks over TCP: AES-256-GCM (NIST SP 800-38D), by
+ * OpenSSL's libcrypto, with a key of its own for each direction of each connection.
  *
  * The nonce is the number of the frame on its connection and does not travel. So a frame that was
- * changed, left out, repeated or moved is noticed. The head of a frame (step, tensor, length) is not
- * hidden, but nobody can change it. Threads: one at a time. */
+ * changed, left out, repeated or moved is noticed. The head of a frame (step, tensor, length) is
+ * not hidden, but nobody can change it. Threads: one at a time. */
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_CIPHER_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_CIPHER_H
 

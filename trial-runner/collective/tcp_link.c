@@ -30,7 +30,8 @@
 #define UNACKED_MS 5000             /* bytes that the peer's host does not acknowledge so long */
 
 /* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload and
- * tag). A frame without a payload is alone in its batch, and one part: its tag is behind its head. */
+ * tag). A frame without a payload is alone in its batch, and one part: its tag is behind its
+ * head. */
 struct batch {
     struct frame frames[FRAMES_AT_ONCE];
     uint8_t heads[FRAMES_AT_ONCE][FRAME_HEAD_BYTES + CIPHER_TAG_BYTES];

@@ -1,6 +1,6 @@
-/* Ranks that take each other for ranks of other hosts and encrypt what they send, in real processes:
- * the same bits as without, over sums and over servers, with deaths. That nothing readable travels
- * is in collective/test_cipher.c. */
+/* Ranks that take each other for ranks of other hosts and encrypt what they send, in real
+ * processes: the same bits as without, over sums and over servers, with deaths. That nothing
+ * readable travels is in collective/test_cipher.c. */
 #include <stdio.h>
 #include <string.h>
 
