@@ -1,6 +1,6 @@
-/* Three forms behind one interface: numbers as they are, blocks of a codec with numbers behind them,
- * and significant values. The first two have lengths that follow from the slice, so a message is
- * checked by its length alone; the third is measured. */
+/* Three forms behind one interface: numbers as they are, blocks of a codec with numbers behind
+ * them, and significant values. The first two have lengths that follow from the slice, so a message
+ * is checked by its length alone; the third is measured. */
 #include "trial-runner/distributed/push_form.h"
 
 #include <stdlib.h>
