@@ -21,8 +21,8 @@
 
 static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
                                                "huber", "bce",           NULL};
-static const char *const optimizer_words[] = {"sgd",  "adam", "adamw",   "rmsprop",
-                                              "lamb", "lion", "adagrad", NULL};
+static const char *const optimizer_words[] = {"sgd",  "adam",    "adamw", "rmsprop", "lamb",
+                                              "lion", "adagrad", "lbfgs", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
@@ -110,6 +110,7 @@ static void set_optimizer_defaults(struct train_optimizer_spec *o)
 {
     o->lr = o->kind == TRAIN_SGD       ? 0.1
             : o->kind == TRAIN_ADAGRAD ? 0.01
+            : o->kind == TRAIN_LBFGS   ? 1
             : o->kind == TRAIN_LION    ? 1e-4
                                        : 1e-3;
     o->beta2 = o->kind == TRAIN_LION || o->kind == TRAIN_RMSPROP ? 0.99 : 0.999;
@@ -144,6 +145,10 @@ static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer
         {"ema", 0, TRAIN_BELOW_ONE, &o->ema},
     };
     st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err);
+    if (st != AS_OK)
+        return st;
+    const struct train_integer history = {"history", 1, 100, &o->history};
+    st = train_spec_integers(&f, &history, 1, err);
     if (st != AS_OK)
         return st;
     st = json_fields_bool(&f, "nesterov", JSON_OPTIONAL, &o->nesterov, err);
@@ -531,6 +536,10 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, train_spec_parse_privacy(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    if (!f->faults || f->faults->n == 0) /* fields that it reads may be at fault */
+        st = json_fields_note(f, train_spec_check_lbfgs(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     settle_rounds(f, spec);
     return json_fields_end(f, err);
 }
@@ -548,7 +557,7 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .heads = 4,
                   .context = 64},
         .huber_delta = 1,
-        .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9},
+        .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9, .history = 10},
         .boost = {.rate = 0.3},
         .schedule = {.kind = TRAIN_CONSTANT,
                      .pct_start = 0.3,

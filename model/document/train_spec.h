@@ -57,8 +57,9 @@ typedef enum train_optimizer_kind {
     TRAIN_RMSPROP,
     TRAIN_LAMB,
     TRAIN_LION,
-    TRAIN_ADAGRAD
-} train_optimizer_kind; /* the order of optim_kind (kernels/ops_optim.h) */
+    TRAIN_ADAGRAD,
+    TRAIN_LBFGS         /* of ranks that work on all rows: trial-runner/distributed/lbfgs_step.c */
+} train_optimizer_kind; /* the order of optim_kind (kernels/ops_optim.h), which has not the last */
 typedef enum train_schedule_kind {
     TRAIN_CONSTANT,
     TRAIN_COSINE,
@@ -153,7 +154,7 @@ struct train_model_spec {
 
 struct train_optimizer_spec {
     train_optimizer_kind kind; /* default adamw */
-    double lr;                 /* > 0; default 1e-3; sgd 0.1; adagrad 0.01; lion 1e-4 */
+    double lr;                 /* > 0; default 1e-3; sgd 0.1; adagrad 0.01; lion 1e-4; lbfgs 1 */
     double momentum;           /* sgd, rmsprop, [0, 1); default 0 */
     bool nesterov;             /* sgd; needs momentum > 0 to matter */
     double beta1, beta2;       /* adam, adamw, lamb, lion: [0, 1); default 0.9, 0.999 (lion 0.99);
@@ -161,6 +162,7 @@ struct train_optimizer_spec {
     double eps;                /* > 0; default 1e-8 (lamb 1e-6, adagrad 1e-10) */
     double weight_decay; /* >= 0, on every parameter; decoupled in adamw, lamb, lion; else L2 */
     double clip_norm;    /* > 0: gradients are scaled to at most this norm; 0 (default): never */
+    int64_t history;     /* lbfgs: pairs that are kept, 1 to 100; default 10 */
     double ema;          /* [0, 1): decay of the average of weights that is evaluated and kept;
                           * 0 (default): none */
 };

@@ -23,7 +23,8 @@ _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADA
 struct optimizer_needs optimizer_needs_of(const struct train_spec *spec)
 {
     const struct train_optimizer_spec *o = &spec->optimizer;
-    return (struct optimizer_needs){.second = o->kind != TRAIN_SGD && o->kind != TRAIN_LION,
+    bool none = o->kind == TRAIN_SGD || o->kind == TRAIN_LION || o->kind == TRAIN_LBFGS;
+    return (struct optimizer_needs){.second = !none,
                                     .norms = o->kind == TRAIN_LAMB,
                                     .accumulate = spec->batch_size > spec->micro_batch,
                                     .average = o->ema > 0,

@@ -62,6 +62,23 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
                       spec->dataset, data->n_rows, tokens ? "tokens" : "rows", least);
 }
 
+/* An iteration of L-BFGS is a batch of all rows. Which are held out is not known here. */
+static as_status check_whole_batch(const struct train_spec *spec, const struct dataset_info *data,
+                                   const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    bool needed = spec->optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&spec->model);
+    bool text = data->input == DATASET_TOKEN_TEXT;
+    size_t rows = text ? data->n_rows / (size_t)spec->model.context : data->n_rows;
+    if (!needed || (size_t)spec->batch_size >= rows)
+        return AS_OK;
+    json_pointer_child(pointer, "batch_size", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %lld with the optimizer lbfgs, expected at least the %zu %s of "
+                      "the data set: each step is of all of them",
+                      at, (long long)spec->batch_size, rows, text ? "windows" : "rows");
+}
+
 static as_status check_augment(const struct train_spec *spec, const struct dataset_info *data,
                                const char *pointer, struct as_err *err)
 {
@@ -218,6 +235,9 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     st = check_metrics(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_whole_batch(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_model(spec, data, pointer, err);

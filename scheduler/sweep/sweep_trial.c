@@ -241,6 +241,17 @@ static as_status check_trees(const struct sweep_doc *d, const struct train_spec 
                       train_model_name(&spec->model));
 }
 
+/* The trainer without ranks has no optimizer that looks at all rows several times a step. */
+static as_status check_lbfgs(const struct sweep_doc *d, const struct train_spec *spec,
+                             struct as_err *err)
+{
+    if (d->is_gang || spec->optimizer.kind != TRAIN_LBFGS || train_model_is_trees(&spec->model))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/optimizer/kind",
+                      TRAIN_AT "/optimizer/kind: found lbfgs, which is for ranks; expected "
+                               "resources.ranks: 1 or more");
+}
+
 /* What the parser of the trainer finds in `train`, a template that was applied. Faults of the
  * parser are noted in found, those of the sweep's metrics in faults. */
 static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
@@ -252,6 +263,8 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
         return st;
     if (found->n == 0)
         st = faults_note(found, check_trees(d, &spec, err), err);
+    if (st == AS_OK && found->n == 0)
+        st = faults_note(found, check_lbfgs(d, &spec, err), err);
     if (st == AS_OK && d->ranks > 1 && found->n == 0)
         st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
                          err);

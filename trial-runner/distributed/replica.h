@@ -64,7 +64,7 @@ struct replica_ops {
                           float *to, struct as_err *err);
     /* The same bits, given to `sink` piece by piece, each number once. With sink->early the pieces
      * are tensors, last layers first, if the replica can do that. If it fails, some may have been
-     * given. Only `allreduce` calls it. */
+     * given. Only `allreduce` and `lbfgs` call it. */
     as_status (*gradient_taken)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                 const struct replica_sink *sink, struct as_err *err);
     /* Where the numbers are on a device, unpadded: to [n_numbers] = share x gradient, share x

@@ -69,6 +69,18 @@ static as_status check_snapshots(const struct member *m, const struct job *job, 
                       "/train/schedule/snapshots: found in a trial of several ranks");
 }
 
+/* Its steps are those of a gang, if only of one rank. */
+static as_status check_lbfgs(const struct member *m, const struct job *job, struct as_err *err)
+{
+    bool needs_ranks =
+        m->spec.optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&m->spec.model);
+    if (!needs_ranks || job->listen)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/optimizer/kind",
+                      "/train/optimizer/kind: found lbfgs in a trial without ranks, expected "
+                      "resources.ranks: 1 or more");
+}
+
 /* A stage after the first has a process of its own (boost.h). */
 static as_status check_boost(const struct member *m, const struct job *job, struct as_err *err)
 {
@@ -109,6 +121,8 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = check_snapshots(m, job, err);
     if (st == AS_OK)
         st = check_boost(m, job, err);
+    if (st == AS_OK)
+        st = check_lbfgs(m, job, err);
     if (st != AS_OK)
         return st;
     bool trees = train_model_is_trees(&m->spec.model);
@@ -190,7 +204,8 @@ as_status member_create(const struct job *job, const struct control_member *from
     if (st != AS_OK)
         return st;
     const struct distributed_spec *d = &m->spec.distributed;
-    m->divides_moments = job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state;
+    m->divides_moments = (job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state) ||
+                         m->spec.optimizer.kind == TRAIN_LBFGS;
     st = set_fingerprint(m, job, from, err);
     if (st != AS_OK)
         return st;

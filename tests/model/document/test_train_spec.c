@@ -576,6 +576,38 @@ START_TEST(privacy)
 }
 END_TEST
 
+START_TEST(lbfgs)
+{
+    static const char *const refusing[] = {
+        "\"model\":{\"dropout\":0.1}",
+        "\"augment\":{\"pad\":2}",
+        "\"privacy\":{\"clip\":1,\"noise\":1}",
+        "\"distributed\":{\"shard_state\":true}",
+        "\"distributed\":{\"compress\":\"one_bit\"}",
+        "\"distributed\":{\"local_sgd\":{\"steps\":4}}",
+        "\"distributed\":{\"server\":{}}",
+        "\"distributed\":{\"gossip\":{}}",
+    };
+    static const char *const more[] = {"\"clip_norm\":1", "\"ema\":0.9"};
+    struct train_spec s;
+    char text[300];
+#define LBFGS "{\"dataset\":\"d\",\"epochs\":5,\"optimizer\":{\"kind\":\"lbfgs\""
+    for (size_t i = 0; i < AS_ARRAY_LEN(refusing); i++) {
+        (void)snprintf(text, sizeof text, LBFGS "},%s}", refusing[i]);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, "found lbfgs with");
+        ck_assert_str_eq(err.pointer, "/trial/train/optimizer/kind");
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(more); i++) {
+        (void)snprintf(text, sizeof text, LBFGS ",%s}}", more[i]);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, "found lbfgs with");
+    }
+    ck_ok(parse(LBFGS ",\"weight_decay\":0.1,\"history\":3}}", &s), err);
+    ck_assert(s.optimizer.kind == TRAIN_LBFGS && s.optimizer.history == 3 && s.optimizer.lr == 1);
+    train_spec_done(&s);
+    ck_fails(parse(LBFGS ",\"history\":0}}", &s), AS_E_INVAL, err, "/optimizer/history");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_spec");
@@ -593,6 +625,7 @@ Suite *test_suite(void)
     tcase_add_test(t, validation_by_columns);
     tcase_add_test(t, metrics);
     tcase_add_test(t, privacy);
+    tcase_add_test(t, lbfgs);
     suite_add_tcase(s, t);
     return s;
 }

@@ -54,6 +54,24 @@ START_TEST(against_classes)
 }
 END_TEST
 
+START_TEST(iterations_of_lbfgs_are_of_all_rows)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_CLASSIFICATION, .n_rows = 100, .n_features = 4, .n_outputs = 3};
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"optimizer\":{\"kind\":\"lbfgs\"},"
+                "\"batch_size\":99}",
+                &s),
+          err);
+    ck_fails(
+        train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+        "/trial/train/batch_size: found 99 with the optimizer lbfgs, expected at least the 100 "
+        "rows");
+    s.batch_size = 100;
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+}
+END_TEST
+
 START_TEST(against_numbers)
 {
     struct train_spec s;
@@ -229,6 +247,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");
     tcase_add_test(t, against_classes);
+    tcase_add_test(t, iterations_of_lbfgs_are_of_all_rows);
     tcase_add_test(t, against_numbers);
     tcase_add_test(t, against_sizes);
     tcase_add_test(t, against_tokens);

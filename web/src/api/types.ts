@@ -604,13 +604,15 @@ export type DropoutLayer = {
 };
 
 export type TrainOptimizer = {
-  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | "adagrad" | Template;
+  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | "adagrad" | "lbfgs" | Template;
   lr?: number | Template;
   momentum?: number | Template;
   nesterov?: boolean | Template;
   beta1?: number | Template;
   beta2?: number | Template;
   alpha?: number | Template;
+  /** lbfgs: the steps that it remembers; default 10 */
+  history?: number | Template;
   eps?: number | Template;
   weight_decay?: number | Template;
   clip_norm?: number | Template;
