@@ -1,18 +1,25 @@
+/* All processes are listed first, and then each is given to the session that it belongs to: its own,
+ * or that of its nearest ancestor which is in one of them. */
 #include "trial-runner/process/sessions.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 
 #define STAT_MAX 1024
+#define ANCESTORS_MAX                                                                              \
+    256 /* that are looked at: a listing of processes that change may have a circle */
+#define NO_SESSION SIZE_MAX
 
 /* The fields of /proc/PID/stat that count here (proc(5)). */
 struct process_stat {
-    int session;
+    int pid, parent, session;
     unsigned long long user, system, user_waited, system_waited; /* clock ticks */
     long long pages;
 };
@@ -23,10 +30,10 @@ static int parse_stat(const char *text, struct process_stat *ret)
 {
     const char *rest = strrchr(text, ')');
     return rest && sscanf(rest + 1,
-                          " %*c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d "
+                          " %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d "
                           "%*d %*d %*u %*u %lld",
-                          &ret->session, &ret->user, &ret->system, &ret->user_waited,
-                          &ret->system_waited, &ret->pages) == 6;
+                          &ret->parent, &ret->session, &ret->user, &ret->system, &ret->user_waited,
+                          &ret->system_waited, &ret->pages) == 7;
 }
 
 static int read_stat(int proc, const char *pid, struct process_stat *ret)
@@ -38,36 +45,82 @@ static int read_stat(int proc, const char *pid, struct process_stat *ret)
     if (n <= 0)
         return 0;
     text[n] = '\0';
+    ret->pid = (int)strtol(pid, NULL, 10);
     return parse_stat(text, ret);
 }
 
-static void add_process(const struct process_stat *p, struct session_use *v, size_t n)
+struct listing {
+    struct process_stat *v; /* by pid; owned */
+    size_t n, cap;
+};
+
+static int by_pid(const void *x, const void *y)
+{
+    const struct process_stat *a = x, *b = y;
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* Without memory for all of them those that fit are listed. */
+static void list_processes(const char *proc, struct listing *ret)
+{
+    DIR *d = opendir(proc);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        struct process_stat p;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_stat(dirfd(d), e->d_name, &p))
+            continue;
+        if (as_reserve_one(&ret->v, ret->n, &ret->cap, sizeof *ret->v, NULL) != AS_OK)
+            break;
+        ret->v[ret->n++] = p;
+    }
+    if (d)
+        (void)closedir(d);
+    if (ret->n > 0)
+        qsort(ret->v, ret->n, sizeof *ret->v, by_pid);
+}
+
+static size_t find_session(const struct session_use *v, size_t n, int session)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].session == session)
+            return i;
+    return NO_SESSION;
+}
+
+/* The session that a process belongs to. */
+static size_t owner_of(const struct listing *all, const struct process_stat *p,
+                       const struct session_use *v, size_t n)
+{
+    size_t owner = find_session(v, n, p->session);
+    for (int i = 0; i < ANCESTORS_MAX && owner == NO_SESSION && p && p->parent > 1; i++) {
+        const struct process_stat wanted = {.pid = p->parent};
+        p = bsearch(&wanted, all->v, all->n, sizeof *all->v, by_pid);
+        owner = p ? find_session(v, n, p->session) : NO_SESSION;
+    }
+    return owner;
+}
+
+static void add_process(const struct process_stat *p, struct session_use *v)
 {
     const long tick = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < n; i++) {
-        if (v[i].session != p->session)
-            continue;
-        v[i].cpu_ms += (int64_t)((p->user + p->system + p->user_waited + p->system_waited) * 1000 /
-                                 (unsigned long long)tick);
-        v[i].memory_bytes += p->pages > 0 ? p->pages * page : 0;
-        v[i].processes++;
-        return;
-    }
+    v->cpu_ms += (int64_t)((p->user + p->system + p->user_waited + p->system_waited) * 1000 /
+                           (unsigned long long)tick);
+    v->memory_bytes += p->pages > 0 ? p->pages * page : 0;
+    v->processes++;
 }
 
 void sessions_read(const char *root, struct session_use *v, size_t n)
 {
     char at[300];
+    struct listing all = {0};
     for (size_t i = 0; i < n; i++)
         v[i] = (struct session_use){.session = v[i].session};
     if ((size_t)snprintf(at, sizeof at, "%s/proc", root) >= sizeof at)
         return;
-    DIR *d = opendir(at);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        struct process_stat p;
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_stat(dirfd(d), e->d_name, &p))
-            add_process(&p, v, n);
+    list_processes(at, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        size_t owner = owner_of(&all, &all.v[i], v, n);
+        if (owner != NO_SESSION)
+            add_process(&all.v[i], &v[owner]);
     }
-    if (d)
-        (void)closedir(d);
+    free(all.v);
 }

@@ -1,5 +1,6 @@
 /* What the processes of sessions use of the machine. A trial's process leads a session of its own
- * (child.h), so that its session is what it started, without what called setsid(). */
+ * (child.h), so that its session is what it started; and what called setsid() belongs to it as long
+ * as the process that started it lives. */
 #ifndef ASSAY_TRIAL_RUNNER_PROCESS_SESSIONS_H
 #define ASSAY_TRIAL_RUNNER_PROCESS_SESSIONS_H
 

@@ -54,6 +54,25 @@ START_TEST(processes_of_a_session_are_added)
 }
 END_TEST
 
+/* What left the session by setsid() belongs to its nearest ancestor's; what nobody's child is, to
+ * none; and a circle of parents, which a listing of processes that change may have, ends. */
+START_TEST(descendants_in_sessions_of_their_own)
+{
+    struct session_use v[] = {{.session = 70}, {.session = 90}};
+    put_stat("70", "70 (sh) S 1 70 70 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("60", "60 (apart) S 70 60 60 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("600", "600 (below it) S 60 600 600 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("90", "90 (other trial) S 600 90 90 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("901", "901 (its own) S 90 901 901 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("902", "902 (orphan) S 1 902 902 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("80", "80 (circle) S 81 80 80 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    put_stat("81", "81 (circle) S 80 81 81 0 -1 0 1 2 3 4 1 0 0 0 20 0 1 0 5 6 7 0 0");
+    sessions_read(root, v, 2);
+    ck_assert_int_eq(v[0].processes, 3);
+    ck_assert_int_eq(v[1].processes, 2);
+}
+END_TEST
+
 START_TEST(this_session)
 {
     struct session_use v = {.session = getsid(0), .cpu_ms = 77};
@@ -78,6 +97,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("sessions");
     tcase_add_checked_fixture(t, begin, finish);
     tcase_add_test(t, processes_of_a_session_are_added);
+    tcase_add_test(t, descendants_in_sessions_of_their_own);
     tcase_add_test(t, this_session);
     tcase_add_test(t, without_files);
     suite_add_tcase(s, t);
