@@ -220,23 +220,17 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
 
 /* ---- loading ---- */
 
-/* Does the training part have such cells? `c` is the first feature of the column; NULL if it has
- * numbers alone, none missing. A missing text is no words. */
-static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell, float v,
+/* May a test row have this cell? What predicting takes may stand there (decision 2010): a category
+ * that the training part lacks is another one, and the median stands for a missing number. Only
+ * columns without a record have no median. `c` is the first feature of the column. */
+static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell,
                             struct as_err *err)
 {
-    if (c && c->part == DATASET_HASHED)
-        return AS_OK;
-    if (cell->missing && (!c || c->n_missing == 0))
-        return as_fail(
-            err, AS_E_INVAL,
-            "the value is missing, and no row of the training part lacks it: expected %s",
-            c && c->categorical ? "a category" : "a number");
-    if (cell->missing || !c || !c->categorical || c->n_other > 0 || v < (float)c->n_values)
+    if (c || !cell->missing)
         return AS_OK;
     return as_fail(err, AS_E_INVAL,
-                   "found '%.*s', expected one of the %zu values that the training part has",
-                   cell->len < 60 ? (int)cell->len : 60, cell->s, c->n_values);
+                   "the value is missing, and no row of the training part lacks it: expected a "
+                   "number");
 }
 
 /* `missing` counts the missing cells of each input column. */
@@ -253,7 +247,7 @@ static as_status load_features(const struct csv_table *t, const struct csv_row *
         const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
         as_status st = column_values_of(c, &cell, &out[at], err);
         if (st == AS_OK && t->is_test)
-            st = check_seen(c, &cell, out[at], err);
+            st = check_seen(c, &cell, err);
         if (st < 0)
             return csv_table_prefix(t, row, i, st, err);
         missing[k] += cell.missing;
