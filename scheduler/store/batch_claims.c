@@ -24,9 +24,7 @@ enum {
     CLAIMS_BEGIN,
     CLAIMS_ATTEMPTS,
     CLAIMS_EXTEND,
-    CLAIMS_SEARCHED,
-    CLAIMS_STARTED,
-    CLAIMS_TURNED
+    CLAIMS_SWEEPS
 };
 
 /* As TURNS of turn_store.c. */
@@ -128,19 +126,17 @@ static const struct stmt stmts[] = {
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
          "interval '1 ms' from unnest($1::text[]) as l(name) where " SQL_JOINED("r.name",
                                                                                 "l.name")},
-    [CLAIMS_SEARCHED] =
-        {"claims_searched",
-         "update sweep s set search_state = l.state::json, search_mark = l.mark from "
-         "unnest($1::bigint[], $2::text[], $3::bigint[]) as l(key, state, mark) where "
+    /* One statement: each that changes `sweep` parses all of its constraints. The turns of several
+     * sweeps are served in the order of the list. */
+    [CLAIMS_SWEEPS] =
+        {"claims_sweeps",
+         "update sweep s set search_state = case when l.mark is null then s.search_state else "
+         "l.state::json end, search_mark = coalesce(l.mark, s.search_mark), started_at = case when "
+         "l.starts = 1 then coalesce(s.started_at, now()) else s.started_at end, turns = "
+         "coalesce(l.turns, s.turns), served = case when l.turns is null then s.served else "
+         "nextval('sweep_served') end from unnest($1::bigint[], $2::bigint[], $3::text[], "
+         "$4::int[], $5::bigint[]) as l(key, mark, state, starts, turns) where "
          "" SQL_JOINED("s.key", "l.key")},
-    [CLAIMS_STARTED] =
-        {"claims_started",
-         "update sweep s set started_at = now() from unnest($1::bigint[]) as l(key) where "
-         "" SQL_JOINED("s.key", "l.key") " and s.started_at is null"},
-    [CLAIMS_TURNED] = {"claims_turned",
-                       "update sweep s set turns = l.turns, served = nextval('sweep_served') from "
-                       "unnest($1::bigint[], $2::bigint[]) as l(key, turns) where " SQL_JOINED(
-                           "s.key", "l.key")},
 };
 const struct stmt_set claims_stmts = {"claims", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -519,30 +515,66 @@ static as_status extend_runners(struct tx *t, const struct batch_claims *c, stru
                          err);
 }
 
-static as_status write_sweeps(struct tx *t, const struct batch_claims *c, struct as_err *err)
+/* What changes of a sweep's row. */
+struct sweep_change {
+    int64_t key;
+    const struct batch_searched *searched; /* NULL: it stays */
+    const struct batch_turned *turned;     /* NULL: the triggers have counted its turns */
+    bool starts;
+};
+
+/* The change of this sweep; a new one at the end if it has none. */
+static struct sweep_change *change_of(struct sweep_change *list, size_t *n, int64_t key)
 {
-    ARRAYS_AUTO x = {0};
-    arrays_open(&x);
-    for (size_t i = 0; i < c->n_searched; i++) {
-        array_i64(&x.c[0], c->searched[i].key);
-        array_str(&x.c[1], c->searched[i].state);
-        array_i64(&x.c[2], c->searched[i].mark);
-    }
+    for (size_t i = 0; i < *n; i++)
+        if (list[i].key == key)
+            return &list[i];
+    list[*n] = (struct sweep_change){.key = key};
+    return &list[(*n)++];
+}
+
+static as_status list_changes(struct arena *a, const struct batch_claims *c,
+                              struct sweep_change **ret, size_t *ret_n, struct as_err *err)
+{
+    struct sweep_change *list =
+        arena_alloc(a, c->n_turned + c->n_searched + c->n_started + 1, sizeof *list);
+    if (!list)
+        return as_fail_nomem(err);
+    *ret_n = 0;
+    for (size_t i = 0; i < c->n_turned; i++) /* first: in the order of their turns */
+        change_of(list, ret_n, c->turned[i].key)->turned = &c->turned[i];
+    for (size_t i = 0; i < c->n_searched; i++)
+        change_of(list, ret_n, c->searched[i].key)->searched = &c->searched[i];
     for (size_t i = 0; i < c->n_started; i++)
-        array_i64(&x.c[3], c->started[i]);
-    for (size_t i = 0; i < c->n_turned; i++) {
-        array_i64(&x.c[4], c->turned[i].key);
-        array_i64(&x.c[5], c->turned[i].turns);
+        change_of(list, ret_n, c->started[i])->starts = true;
+    *ret = list;
+    return AS_OK;
+}
+
+static as_status write_sweeps(struct tx *t, struct arena *a, const struct batch_claims *c,
+                              struct as_err *err)
+{
+    struct sweep_change *list = NULL;
+    size_t n = 0;
+    ARRAYS_AUTO x = {0};
+    as_status st = list_changes(a, c, &list, &n, err);
+    if (st != AS_OK || n == 0)
+        return st;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        const struct sweep_change *s = &list[i];
+        array_i64(&x.c[0], s->key);
+        array_i64_or_null(&x.c[1], s->searched, s->searched ? s->searched->mark : 0);
+        array_str(&x.c[2], s->searched ? s->searched->state : NULL);
+        array_i64(&x.c[3], s->starts);
+        array_i64_or_null(&x.c[4], s->turned, s->turned ? s->turned->turns : 0);
     }
-    as_status st = arrays_close(&x, err);
-    if (st == AS_OK && c->n_searched > 0)
-        st = tx_exec(t, &stmts[CLAIMS_SEARCHED],
-                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), NULL, err);
-    if (st == AS_OK && c->n_started > 0)
-        st = tx_exec(t, &stmts[CLAIMS_STARTED], ARGS(arg_array(&x, 3)), NULL, err);
-    if (st == AS_OK && c->n_turned > 0)
-        st = tx_exec(t, &stmts[CLAIMS_TURNED], ARGS(arg_array(&x, 4), arg_array(&x, 5)), NULL, err);
-    return st;
+    st = arrays_close(&x, err);
+    return st != AS_OK ? st
+                       : tx_exec(t, &stmts[CLAIMS_SWEEPS],
+                                 ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2),
+                                      arg_array(&x, 3), arg_array(&x, 4)),
+                                 NULL, err);
 }
 
 as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *c,
@@ -557,5 +589,5 @@ as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *
         st = begin_queued(t, c, err);
     if (st == AS_OK)
         st = add_attempts(t, a, c, err);
-    return st == AS_OK ? write_sweeps(t, c, err) : st;
+    return st == AS_OK ? write_sweeps(t, a, c, err) : st;
 }

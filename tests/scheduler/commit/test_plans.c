@@ -64,9 +64,9 @@ static bool uses_column(const char *plan, const char *index, const char *column)
 START_TEST(each_row_is_found_by_its_key)
 {
     static const char *const statements[] = {
-        "trial_move",     "attempt_end",     "measurement_latest", "trial_lock_each",
-        "trial_get_many", "batch_find",      "batch_facts",        "batch_extend",
-        "claims_begin",   "claims_searched", "claims_turned",      "claims_queue"};
+        "trial_move",     "attempt_end",   "measurement_latest", "trial_lock_each",
+        "trial_get_many", "batch_find",    "batch_facts",        "batch_extend",
+        "claims_begin",   "claims_sweeps", "claims_queue"};
     char url[PG_URL_SIZE];
     AS_AUTO(str_done) struct str plan = {0};
     pg_fixture_database(url);
