@@ -1,5 +1,5 @@
-/* All processes are listed first, and then each is given to the session that it belongs to: its own,
- * or that of its nearest ancestor which is in one of them. */
+/* All processes are listed first, and then each is given to the session that it belongs to: its
+ * own, or that of its nearest ancestor which is in one of them. */
 #include "trial-runner/process/sessions.h"
 
 #include <dirent.h>
