@@ -38,8 +38,8 @@ static as_status trials_of(const struct fit *f, const struct fit_choice *c, json
         st = request_get(f->session.client, &of, rest, NULL, &trial, err);
     if (st < 0)
         return st;
-    *ret = json_pack("[{s:O, s:O?}]", "number", json_object_get(trial, "number"), "params",
-                     json_object_get(trial, "params"));
+    *ret = json_pack("[{s:O, s:O?, s:O?}]", "number", json_object_get(trial, "number"), "params",
+                     json_object_get(trial, "params"), "test", json_object_get(trial, "test"));
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
