@@ -102,8 +102,8 @@ static const char *metric_of(const struct fit_result *r)
     return metric ? metric : r->metric + prefix;
 }
 
-/* The figure of the test rows and, where the ensemble has it, its interval. Without an ensemble it is
- * that of the one trial. New reference; NULL: there is none. */
+/* The figure of the test rows and, where the ensemble has it, its interval. Without an ensemble it
+ * is that of the one trial. New reference; NULL: there is none. */
 static json_t *test_of(const struct fit_result *r, const json_t **ret_rows)
 {
     const struct fit_choice *c = r->choice;
