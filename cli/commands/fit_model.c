@@ -151,7 +151,7 @@ as_status fit_model_keep(struct fit *f, struct as_err *err)
     AS_AUTO(fit_choice_done) struct fit_choice choice = {0};
     JSON_AUTO version = NULL;
     double row_ms = NAN;
-    int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) / 2) * NS_PER_MS;
+    int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) * 2 / 3) * NS_PER_MS;
     as_status st = choose(f, until_ns, &choice, err);
     if (st == AS_E_NOT_FOUND)
         return fail_untrained(f, err);
