@@ -93,6 +93,18 @@ class Models:
         (prediction, probability_CLASS…), each a list of texts."""
         name = re.sub(r"[^A-Za-z0-9.-]", "-", f"{reference}-{use or 'model'}")
         self.assay.cli("models", "add", *(("--use", use) if use else ()), reference, name)
+        return self.rows_of(name, table)
+
+    def fit(self, name, path, target, task, metric, limit, trials):
+        """`assay fit` on a table. Returns its report, and what it took: (wall, processor) seconds."""
+        start, before = time.monotonic(), processor_seconds(self.assay.up.pid)
+        done = self.assay.cli("fit", path, "--target", target, "--task", task, "--metric", metric, "--name", name,
+                              "--time", limit, "--trials", str(trials), "--json")
+        took = time.monotonic() - start, processor_seconds(self.assay.up.pid) - before
+        return json.loads(done.stdout.splitlines()[-1]), took
+
+    def rows_of(self, name, table):
+        """The columns that a registered model predicts for a table's rows."""
         out = os.path.join(self.folder, f"{name}.csv")
         self.assay.cli("predict", name, "--data", table, "--output", out, *(("--proba",) if self.is_classes(name) else ()))
         with open(out, newline="") as f:

@@ -12,6 +12,7 @@ examples/automl.yaml. Each candidate sees the same training rows:
     kinds          the sweep over all kinds, and what it recommends (the ensemble, or the best trial)
     kinds, single  the best trial of the same sweep
     KIND           the same sweep over one kind alone, with as many trials, and what it recommends
+    fit            `assay fit` in --fit, with as many trials, and the model that it keeps
     forest         RandomForest, 500 trees
     extra          ExtraTrees, 500 trees
     boosting       HistGradientBoosting, the best of as many random configurations, fitted again on all rows
@@ -266,6 +267,11 @@ def run_set(models, name, a):
     note("kinds", used, **took)
     note("kinds, single", single)
     note("kinds, ensemble", both)
+    if a.fit:
+        report, took = models.fit(f"{name.replace('_', '-')}-fitted", paths[0], TARGET, task, "rmse" if task == "regression" else "log_loss",
+                                  a.fit, a.trials)
+        note("fit", of_model(models.rows_of(report["model"], paths[1])), wall=round(took[0], 1), processor=round(took[1], 1),
+             size=report["size"], row_ms=report["row_ms"], cross_fitted=report["value"], wider=report.get("before") is not None)
     worse = truth.losses(both) - truth.losses(single)
     half = 1.645 * float(numpy.std(worse)) / math.sqrt(len(worse))
     for who, peer in (("forest", forest), ("extra", extra), ("boosting", boosting)):
@@ -309,6 +315,7 @@ def main():
     p.add_argument("--rounds", type=int, default=300, help="of scikit-learn's boosting at most; ours has the example's limit")
     p.add_argument("--trees", type=int, default=300, help="of our forests and extra trees")
     p.add_argument("--folds", type=int, default=5, help="by which sweeps and boosting choose; 0: a held-out quarter")
+    p.add_argument("--fit", metavar="TIME", help="also `assay fit` in so much time, such as 2m")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS + MORE)}")
     p.add_argument("--no-single", dest="single", action="store_false", help="without the sweeps over one kind")

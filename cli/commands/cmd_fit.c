@@ -43,8 +43,11 @@ int64_t fit_elapsed_ms(const struct fit *f)
 
 int64_t fit_kept_back_ms(const struct fit *f)
 {
-    int64_t share = f->time_ms / 12;
-    return share < 3000 ? 3000 : share > 60000 ? 60000 : share;
+    double busy = 1 + f->wishes.load / (double)(f->wishes.cores ? f->wishes.cores : 1);
+    int64_t share = (int64_t)((double)f->time_ms / 12 * busy), most = f->time_ms / 3;
+    most = most > 60000 ? 60000 : most;
+    share = share > most ? most : share;
+    return share < 3000 ? 3000 : share;
 }
 
 static size_t usable_cores(void)

@@ -12,7 +12,7 @@
 #include "cli/session/interrupt.h"
 
 #define POLL_MS 200
-#define ENSEMBLE_WAIT_MS 60000
+#define ENSEMBLE_LEAST_MS 5000 /* for the sweep's own, however late it is */
 #define KEEP_TIMEOUT_MS 600000
 #define RETRY_MS 30000
 #define MODEL_NAME "model.safetensors"
@@ -229,8 +229,8 @@ static as_status offer_best_trial(struct choosing *c, struct as_err *err)
 static as_status look_at_all(struct choosing *c, struct as_err *err)
 {
     JSON_AUTO own = NULL;
-    int64_t until_ns =
-        clock_mono_ns() + ENSEMBLE_WAIT_MS * NS_PER_MS; /* the sweep's own is needed */
+    int64_t until_ns = clock_mono_ns() + ENSEMBLE_LEAST_MS * NS_PER_MS;
+    until_ns = until_ns > c->until_ns ? until_ns : c->until_ns;
     as_status st = wait_for(c, "ensemble", NULL, until_ns, &own, err);
     if (st < 0)
         return st;

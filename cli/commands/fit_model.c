@@ -38,8 +38,8 @@ static as_status trials_of(const struct fit *f, const struct fit_choice *c, json
         st = request_get(f->session.client, &of, rest, NULL, &trial, err);
     if (st < 0)
         return st;
-    *ret = json_pack("[{s:O, s:O?}]", "number", json_object_get(trial, "number"), "params",
-                     json_object_get(trial, "params"));
+    *ret = json_pack("[{s:O, s:O?, s:O?}]", "number", json_object_get(trial, "number"), "params",
+                     json_object_get(trial, "params"), "test", json_object_get(trial, "test"));
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
@@ -151,7 +151,7 @@ as_status fit_model_keep(struct fit *f, struct as_err *err)
     AS_AUTO(fit_choice_done) struct fit_choice choice = {0};
     JSON_AUTO version = NULL;
     double row_ms = NAN;
-    int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) / 2) * NS_PER_MS;
+    int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) * 2 / 3) * NS_PER_MS;
     as_status st = choose(f, until_ns, &choice, err);
     if (st == AS_E_NOT_FOUND)
         return fail_untrained(f, err);

@@ -102,6 +102,32 @@ static const char *metric_of(const struct fit_result *r)
     return metric ? metric : r->metric + prefix;
 }
 
+/* The figure of the test rows and, where the ensemble has it, its interval. Without an ensemble it
+ * is that of the one trial. New reference; NULL: there is none. */
+static json_t *test_of(const struct fit_result *r, const json_t **ret_rows)
+{
+    const struct fit_choice *c = r->choice;
+    const json_t *of = c->ensemble ? c->ensemble : json_array_get(r->trials, 0);
+    const json_t *test = json_object_get(of, "test");
+    *ret_rows = json_object_get(test, "rows");
+    if (c->ensemble)
+        return json_incref(json_object_get(test, c->single ? "best_single" : "ensemble"));
+    const json_t *value = json_object_get(json_object_get(test, "metrics"), metric_of(r));
+    return value ? json_pack("{s:O}", "value", value) : NULL;
+}
+
+static void add_test(const struct fit_result *r, struct str *b)
+{
+    const json_t *rows;
+    JSON_AUTO figure = test_of(r, &rows);
+    if (!figure)
+        return;
+    str_printf(b, LABEL "%s ", "Test", metric_of(r));
+    format_value(b, json_object_get(figure, "value"), FORMAT_SHORT);
+    add_interval(figure, b);
+    str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n", json_integer_value(rows));
+}
+
 static void add_score(const struct fit_result *r, struct str *b)
 {
     const struct fit_choice *c = r->choice;
@@ -119,15 +145,7 @@ static void add_score(const struct fit_result *r, struct str *b)
     str_putc(b, '\n');
     if (metric && !json_is_true(json_object_get(c->ensemble, "is_sweep_metric")))
         str_printf(b, LABEL "trials were compared by %s, models by %s\n", "", r->metric, metric);
-    const json_t *test = json_object_get(c->ensemble, "test");
-    const json_t *of_test = json_object_get(test, c->single ? "best_single" : "ensemble");
-    if (!of_test)
-        return;
-    str_printf(b, LABEL "%s ", "Test", metric);
-    format_value(b, json_object_get(of_test, "value"), FORMAT_SHORT);
-    add_interval(of_test, b);
-    str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n",
-               json_integer_value(json_object_get(test, "rows")));
+    add_test(r, b);
 }
 
 static void add_search(const struct fit_result *r, struct str *b)
@@ -204,15 +222,15 @@ json_t *fit_report_json(const struct fit_result *r)
 {
     const struct fit_choice *c = r->choice;
     const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
-    const json_t *test = json_object_get(c->ensemble, "test");
+    const json_t *test_rows;
+    JSON_AUTO test = test_of(r, &test_rows);
     return json_pack(
         "{s:O?, s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?, s:s?}",
         "sweep", json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"),
         "metric", metric_of(r), "version", json_object_get(r->version, "version"), "size",
         json_object_get(r->version, "size"), "value",
         json_object_get(figure ? figure : best, "value"), "interval",
-        json_object_get(figure, "interval"), "test",
-        json_object_get(test, c->single ? "best_single" : "ensemble"), "rows",
+        json_object_get(figure, "interval"), "test", test, "rows",
         json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
         json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
         isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output, "before",

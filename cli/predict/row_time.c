@@ -10,6 +10,7 @@
 #define MOST_ROWS 200
 #define LEAST_ROWS 11 /* beside busy programs a few times say nothing */
 #define WHOLE_NS (NS_PER_S / 5)
+#define LONGEST_NS NS_PER_S
 
 static int compare_times(const void *a, const void *b)
 {
@@ -28,7 +29,8 @@ as_status predict_row_time(const struct model_file *f, double *ret_ms, struct as
     AS_AUTO(as_freep) float *outputs = as_calloc(predictor_outputs(p), sizeof *outputs);
     if (!row || !outputs)
         return as_fail_nomem(err);
-    while (n < MOST_ROWS && (n < LEAST_ROWS || clock_mono_ns() - start < WHOLE_NS)) {
+    while (n < MOST_ROWS &&
+           (n == 0 || clock_mono_ns() - start < (n < LEAST_ROWS ? LONGEST_NS : WHOLE_NS))) {
         int64_t before = clock_mono_ns();
         st = predictor_run(p, row, 1, outputs, err);
         if (st != AS_OK)

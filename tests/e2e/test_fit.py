@@ -138,6 +138,9 @@ def check_numbers(assay, work):
     assert (report["model"], report["version"], report["metric"]) == ("numbers", 1, "rmse"), report
     assert report["interval"]["low"] < report["value"] < report["interval"]["high"], report
     assert report["test"]["value"] > 0 and report["size"] > 0 and report["row_ms"] > 0, report
+    alone = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "1", "--time", "5m", "--json")
+    alone = json.loads(alone.stdout.splitlines()[-1])  # no ensemble measured it: its own test figure
+    assert alone["metric"] == "rmse" and alone["interval"] is None and alone["test"]["value"] > 0, alone
     document = assay.sweep(report["sweep"])["document"]
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
