@@ -10,7 +10,8 @@
  *   error_feedback: true           what compressing has lost is added to the next value
  *   local_sgd: {steps: 16, moments: average, block_momentum: 0.5}
  *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.3}
- *   server: {mode: sync, staleness: 3, shards: 0, backup: 0, warm_start: 0, significance: 0}
+ *   server: {mode: sync, staleness: 3, shards: 0, backup: 0, warm_start: 0, significance: 0,
+ *           rows: dense}
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1, staleness: 4}
  *   shard_state: false             the optimizer's moments are divided among the ranks
@@ -94,6 +95,7 @@ struct distributed_spec {
     struct distributed_outer outer;
     distributed_mode mode; /* server: default sync */
     int64_t staleness;     /* ssp: how many clocks a rank may lead; 0 to 63; default 3 */
+    bool sparse_rows;      /* sync, ssp: zeros of gradients do not travel; default false */
     double significance; /* ssp: what moves a weight by less than this part of it is held back; 0 to
                           * 1,000; 0: nothing; default 0 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */

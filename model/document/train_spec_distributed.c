@@ -22,6 +22,7 @@ static const char *const sum_words[] = {"tree", "ring", "halving_doubling", "aut
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
 static const char *const moments_words[] = {"average", "reset", NULL};
 static const char *const mode_words[] = {"sync", "async", "ssp", NULL};
+static const char *const rows_words[] = {"dense", "sparse", NULL};
 static const char *const outer_words[] = {"sgd", "nesterov", NULL};
 
 const char *distributed_strategy_name(distributed_strategy s)
@@ -175,7 +176,7 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
 {
     struct json_fields f;
     bool there;
-    int mode = 0;
+    int mode = 0, rows = 0;
     as_status st = train_spec_section(parent, "server", &f, &there, err);
     if (st < 0 || !there)
         return st;
@@ -189,8 +190,10 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
                                               &d->significance};
     if ((st = json_fields_word(&f, "mode", JSON_OPTIONAL, mode_words, &mode, err)) != AS_OK ||
         (st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK ||
-        (st = train_spec_numbers(&f, &significance, 1, err)) != AS_OK)
+        (st = train_spec_numbers(&f, &significance, 1, err)) != AS_OK ||
+        (st = json_fields_word(&f, "rows", JSON_OPTIONAL, rows_words, &rows, err)) != AS_OK)
         return st;
+    d->sparse_rows = rows == 1;
     d->mode = (distributed_mode)mode;
     return json_fields_end(&f, err);
 }
@@ -306,13 +309,30 @@ static as_status check_significance(const struct json_fields *f, const struct di
     return why ? refuse(f, "server/significance", why, err) : AS_OK;
 }
 
+/* What comes back from a server without a common step are weights, which are not 0. */
+static as_status check_rows(const struct json_fields *f, const struct distributed_spec *d,
+                            struct as_err *err)
+{
+    const char *with = !d->sparse_rows                 ? NULL
+                       : d->mode == DISTRIBUTED_ASYNC  ? "mode async"
+                       : d->groups > 0                 ? "groups"
+                       : d->codec != DISTRIBUTED_PLAIN ? "compress"
+                       : d->significance > 0           ? "significance"
+                                                       : NULL;
+    char why[120];
+    if (!with)
+        return AS_OK;
+    (void)snprintf(why, sizeof why, "found sparse with %s, expected mode sync or ssp alone", with);
+    return refuse(f, "server/rows", why, err);
+}
+
 static as_status check_server(const struct json_fields *f, const struct distributed_spec *d,
                               const struct train_spec *spec, struct as_err *err)
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
     as_status st = check_significance(f, d, spec, err);
-    if (st != AS_OK)
+    if (st != AS_OK || (st = check_rows(f, d, err)) != AS_OK)
         return st;
     if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
         return refuse(

@@ -22,6 +22,10 @@
  * a step becomes the residual when its sum is applied. A slice that came too late to count is taken
  * back (server_feedback.c). What a rank computes and sends is in server_give.c.
  *
+ * With `rows: sparse` (DMTK Multiverso) zeros do not travel, in either direction
+ * (sparse_values.h): of a table of embeddings the rows that no row of the batch has touched. The
+ * sums are the same.
+ *
  * With `significance` (Gaia: Hsieh et al. 2017) a message has only what moves a weight by at least
  * that part of it, and a sum what of it is not 0 (significant.h). What is held back is, like what a
  * codec loses, the shard's residual. Those of small moves that add up travel when they are large
@@ -160,7 +164,7 @@ static size_t message_most(const struct server *s)
         items = (shards + ranks - 1) / ranks;
     for (uint32_t k = 0; k < s->n_slices; k++) {
         size_t n = push_slice_n(&s->form, k, s->n_slices, &first) * sizeof(float);
-        if (s->form.significance > 0)
+        if (push_is_measured(&s->form))
             n = push_bytes(&s->form, (struct push_slice){k, s->n_slices, false});
         most = n > most ? n : most;
     }
@@ -208,25 +212,21 @@ static bool is_answer(const struct server *s, uint32_t k, const struct mail_call
         return false;
     size_t left = call->answer_n - sizeof(struct sum_answer);
     const struct push_slice slice = {k, s->n_slices, false};
-    if (s->form.significance > 0 &&
+    if (push_is_measured(&s->form) &&
         !push_measure(&s->form, slice, call->answer + sizeof(struct sum_answer), left, &bytes))
         return false;
     return left == bytes;
 }
 
 /* Puts the sum of slice k, which is_answer(), into its place. */
-static as_status take_answer(struct server *s, uint32_t k, const struct mail_call *call,
-                             struct as_err *err)
+static void take_answer(struct server *s, uint32_t k, const struct mail_call *call)
 {
     size_t first, n = server_slice(s, k, &first);
     const void *in = call->answer + sizeof(struct sum_answer);
-    if (s->form.significance <= 0) {
+    if (push_is_measured(&s->form))
+        push_read(&s->form, (struct push_slice){k, s->n_slices, false}, in, s->sum + first);
+    else
         memcpy(s->sum + first, in, n * sizeof(float));
-        return AS_OK;
-    }
-    memset(s->sum + first, 0, n * sizeof(float));
-    return push_decode_add(&s->form, (struct push_slice){k, s->n_slices, false}, in, s->sum + first,
-                           err);
 }
 
 /* Waits for the answers of the calls that were sent; a peeked slice that is not there is fine. */
@@ -282,9 +282,7 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
         struct sum_answer a;
         size_t first, n = server_slice(s, k, &first);
         memcpy(&a, f->calls[k].answer, sizeof a);
-        as_status st = take_answer(s, k, &f->calls[k], err);
-        if (st < 0)
-            return st;
+        take_answer(s, k, &f->calls[k]);
         late = late || a.late;
         if (a.late && f->begun && server_has_feedback(s) && first < s->kept.n)
             server_take_back(s, f, first, n);

@@ -1,6 +1,6 @@
-/* Three forms behind one interface: numbers as they are, blocks of a codec with numbers behind
- * them, and significant values. The first two have lengths that follow from the slice, so a message
- * is checked by its length alone; the third is measured. */
+/* Four forms behind one interface: numbers as they are, blocks of a codec with numbers behind them,
+ * significant values, and values without zeros. The first two have lengths that follow from the
+ * slice, so a message is checked by its length alone; the others are measured. */
 #include "trial-runner/distributed/push_form.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "trial-runner/collective/collective.h"
 #include "trial-runner/distributed/significant.h"
+#include "trial-runner/distributed/sparse_values.h"
 
 as_status push_form_init(struct push_form *ret, const struct distributed_spec *spec,
                          const struct replica *r, size_t n, struct as_err *err)
@@ -15,6 +16,7 @@ as_status push_form_init(struct push_form *ret, const struct distributed_spec *s
     struct push_form f = {.n = n,
                           .warmup = spec->warmup_steps,
                           .n_params = r->n_params,
+                          .sparse = spec->sparse_rows,
                           .significance = spec->significance};
     if (spec->codec != DISTRIBUTED_PLAIN) {
         as_status st = replica_codec_create(spec, r, &f.codec, err);
@@ -58,6 +60,8 @@ size_t push_bytes(const struct push_form *f, struct push_slice s)
 {
     struct codec_extent e;
     size_t exact = split(f, s, &e);
+    if (f->sparse)
+        return sparse_most(exact);
     return f->significance > 0 ? significant_most(exact) : e.bytes + exact * sizeof(float);
 }
 
@@ -65,6 +69,8 @@ bool push_measure(const struct push_form *f, struct push_slice s, const void *in
                   size_t *ret_bytes)
 {
     struct codec_extent e;
+    if (f->sparse)
+        return sparse_measure(in, left, split(f, s, &e), ret_bytes);
     if (f->significance > 0)
         return significant_measure(in, left, split(f, s, &e), ret_bytes);
     *ret_bytes = push_bytes(f, s);
@@ -100,6 +106,8 @@ static size_t encode_significant(const struct push_form *f, size_t first, size_t
 size_t push_encode_sum(const struct push_form *f, struct push_slice s, const float *sum, void *out)
 {
     size_t first, n = push_slice_n(f, s.index, s.count, &first);
+    if (f->sparse)
+        return sparse_encode(sum, n, out);
     return significant_encode(sum, NULL, NULL, NULL, params_among(f, first, n), n, out);
 }
 
@@ -109,6 +117,8 @@ size_t push_encode(const struct push_form *f, struct push_slice s, const float *
     struct codec_extent e;
     size_t exact = split(f, s, &e), at = e.first_value;
     const struct codec_slice slice = {s.index, s.count};
+    if (f->sparse)
+        return sparse_encode(x + at, exact, out);
     if (f->significance > 0)
         return encode_significant(f, at, exact, x, before, after, out);
     if (f->codec && !s.plain)
@@ -127,6 +137,8 @@ as_status push_decode_add(const struct push_form *f, struct push_slice s, const 
     size_t exact = split(f, s, &e);
     const char *from = (const char *)in + e.bytes;
     as_status st = AS_OK;
+    if (f->sparse)
+        return as_fail(err, AS_E_INTERNAL, "sparse messages are read, and then added in the tree");
     if (f->significance > 0) {
         significant_add(in, exact, sum);
         return AS_OK;
@@ -140,4 +152,15 @@ as_status push_decode_add(const struct push_form *f, struct push_slice s, const 
         sum[e.n_values + i] += x;
     }
     return st;
+}
+
+void push_read(const struct push_form *f, struct push_slice s, const void *in, float *ret)
+{
+    size_t first, n = push_slice_n(f, s.index, s.count, &first);
+    if (f->sparse) {
+        sparse_decode(in, n, ret);
+        return;
+    }
+    memset(ret, 0, n * sizeof *ret);
+    significant_add(in, n, ret);
 }

@@ -93,7 +93,7 @@ size_t server_slice(const struct server *s, uint32_t k, size_t *ret_first)
 /* The slices of a step's messages. */
 static struct push_slice push_of(const struct server *s, int64_t step, uint32_t k)
 {
-    bool plain = !push_by_shard(&s->form) || step < s->form.warmup;
+    bool plain = !(s->form.codec || push_is_measured(&s->form)) || step < s->form.warmup;
     return (struct push_slice){k, s->n_slices, plain};
 }
 

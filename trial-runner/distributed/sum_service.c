@@ -161,13 +161,62 @@ static size_t list_nodes(const struct sum_service *s, const struct entry *e, str
     return n;
 }
 
+/* Reads the messages of a gift's n nodes, one behind another, into `to`. */
+static void read_nodes(const struct sum_service *s, const struct entry *e, const struct mail *m,
+                       struct shard_node *nodes, size_t n, float *to)
+{
+    const struct push_slice slice = {e->slice, e->n_slices, false};
+    const uint8_t *in = m->bytes + sizeof(struct sum_head);
+    size_t left = m->n - sizeof(struct sum_head), bytes = 0;
+    for (size_t i = 0; i < n && push_measure(s->form, slice, in, left, &bytes); i++) {
+        push_read(s->form, slice, in, to + i * e->n);
+        nodes[i].value = to + i * e->n;
+        in += bytes;
+        left -= bytes;
+    }
+}
+
+/* As list_nodes(), of messages that are measured. *ret_values: the caller's, free(). */
+static as_status list_measured(const struct sum_service *s, const struct entry *e,
+                               struct shard_node *ret, size_t *ret_n, float **ret_values)
+{
+    struct shard_node nodes[SHARD_TREE_NODES];
+    size_t all = 0, n = 0;
+    for (int32_t r = 0; r < s->n_ranks; r++)
+        if (e->gifts[r]) {
+            struct sum_head h = head_of(e->gifts[r]);
+            all += shard_tree_cover(e->total, (struct shard_run){h.first, h.count}, nodes);
+        }
+    float *values = as_calloc(all * e->n, sizeof *values);
+    if (!values)
+        return AS_E_NOMEM;
+    for (int32_t r = 0; r < s->n_ranks; r++)
+        if (e->gifts[r]) {
+            struct sum_head h = head_of(e->gifts[r]);
+            size_t some = shard_tree_cover(e->total, (struct shard_run){h.first, h.count}, ret + n);
+            read_nodes(s, e, e->gifts[r], ret + n, some, values + n * e->n);
+            n += some;
+        }
+    *ret_n = n;
+    *ret_values = values;
+    return AS_OK;
+}
+
 static as_status sum_nodes(const struct sum_service *s, const struct entry *e, float *sum)
 {
+    AS_AUTO(as_freep) float *values = NULL;
     AS_AUTO(as_freep)
     struct shard_node *nodes = as_calloc((size_t)s->n_ranks, SHARD_TREE_NODES * sizeof *nodes);
     if (!nodes)
         return AS_E_NOMEM;
-    size_t n = list_nodes(s, e, nodes);
+    size_t n = 0;
+    as_status st = AS_OK;
+    if (push_is_measured(s->form))
+        st = list_measured(s, e, nodes, &n, &values);
+    else
+        n = list_nodes(s, e, nodes);
+    if (st < 0)
+        return st;
     return shard_tree_sum(e->total, shard_tree_root(e->total), nodes, n, sum, e->n, NULL);
 }
 
@@ -195,7 +244,7 @@ static as_status keep_sum(struct sum_service *s, struct entry *e, float *sum)
 {
     e->sum = sum;
     e->bytes = e->n * sizeof *sum;
-    if (s->form->significance > 0) {
+    if (push_is_measured(s->form)) {
         const struct push_slice slice = {e->slice, e->n_slices, false};
         e->sum = as_calloc(push_bytes(s->form, slice), 1);
         e->bytes = e->sum ? push_encode_sum(s->form, slice, sum, e->sum) : 0;
@@ -234,14 +283,14 @@ static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, 
         remove_entry(s, e);
 }
 
-/* Is there a message for each shard of the run, and nothing behind them? */
+/* Are there so many messages, and nothing behind them? */
 static bool are_messages(const struct sum_service *s, const struct mail *m,
-                         const struct sum_head *h)
+                         const struct sum_head *h, size_t items)
 {
     const struct push_slice slice = {h->slice, h->n_slices, h->plain};
     const uint8_t *in = m->bytes + sizeof *h;
     size_t left = m->n - sizeof *h, bytes = 0;
-    for (uint32_t i = 0; i < h->count; i++, in += bytes, left -= bytes)
+    for (size_t i = 0; i < items; i++, in += bytes, left -= bytes)
         if (!push_measure(s->form, slice, in, left, &bytes))
             return false;
     return left == 0;
@@ -260,10 +309,12 @@ static bool is_sound(const struct sum_service *s, const struct mail *m, size_t *
         return false;
     *ret_n = push_slice_n(s->form, h.slice, h.n_slices, &first);
     bytes = push_bytes(s->form, (struct push_slice){h.slice, h.n_slices, h.plain});
-    if (m->kind == SUM_GIVE && push_by_shard(s->form))
-        return are_messages(s, m, &h);
     if (m->kind == SUM_GIVE)
-        items = shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
+        items = push_by_shard(s->form)
+                    ? h.count
+                    : shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
+    if (m->kind == SUM_GIVE && (s->form->codec || push_is_measured(s->form)))
+        return are_messages(s, m, &h, items);
     return !__builtin_mul_overflow(items, bytes, &bytes) && m->n - sizeof h == bytes;
 }
 

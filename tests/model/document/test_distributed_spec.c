@@ -133,6 +133,7 @@ START_TEST(significance)
     struct train_spec s = {0};
     ck_ok(parse_with(SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01}}", &s), err);
     ck_assert_double_eq(s.distributed.significance, 0.01);
+    ck_assert(!s.distributed.sparse_rows && good("{\"server\":{\"rows\":\"sparse\"}}").sparse_rows);
     ck_assert(s.distributed.error_feedback); /* what is held back travels later */
     train_spec_done(&s);
     ck_ok(parse_with("", "{\"strategy\":\"allreduce\",\"server\":{\"significance\":0.01}}", &s),
@@ -221,6 +222,12 @@ static const struct {
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
     {"", "{\"server\":{\"mode\":\"ssp\",\"warm_start\":9}}", "/server/warm_start"},
+    {"", "{\"server\":{\"rows\":\"some\"}}", "/server/rows"},
+    {"", "{\"server\":{\"rows\":\"sparse\",\"mode\":\"async\"}}", "/server/rows"},
+    {"", "{\"server\":{\"rows\":\"sparse\"},\"groups\":2}", "/server/rows"},
+    {"", "{\"server\":{\"rows\":\"sparse\"},\"compress\":\"fp16\"}", "/server/rows"},
+    {SGD, "{\"server\":{\"mode\":\"ssp\",\"rows\":\"sparse\",\"significance\":0.01}}",
+     "/server/rows"},
     {"", "{\"server\":{\"significance\":-1}}", "/server/significance"},
     {SGD, "{\"server\":{\"significance\":0.01}}", "/server/significance"},
     {SGD, "{\"server\":{\"mode\":\"async\",\"significance\":0.01}}", "/server/significance"},

@@ -508,6 +508,8 @@ export type TrainServer = {
   shards?: number | Template;
   /** ssp, with the optimizer sgd: what moves a weight by less than this part of it is held back; default 0 */
   significance?: number | Template;
+  /** sync, ssp: sparse: zeros of gradients, such as rows of embeddings that no row touched, do not travel */
+  rows?: "dense" | "sparse" | Template;
   /** async, groups: so many steps are made by one worker alone; default 0 */
   warm_start?: number | Template;
   /** sync, ssp: the last so many gradients of a step do not count; default 0 */
