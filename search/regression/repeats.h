@@ -1,5 +1,6 @@
 /* What trials of one configuration say of the noise. Two values of one configuration that differ
- * are noise, whatever else is known. If all that were measured again are equal, values are exact. */
+ * are noise, whatever else is known. If all values that were measured twice are equal, they are
+ * exact. */
 #ifndef ASSAY_SEARCH_REGRESSION_REPEATS_H
 #define ASSAY_SEARCH_REGRESSION_REPEATS_H
 
