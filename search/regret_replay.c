@@ -10,6 +10,8 @@ struct stored {
     int64_t completed, seq;
     bool is_enough;
     double bound, relative; /* NaN: none */
+    bool has_best;          /* false: values counted as told, or the server was an older one */
+    struct incumbent best;
 };
 
 static double number_or_nan(const json_t *j, const char *name)
@@ -27,6 +29,13 @@ static as_status read_stored(const json_t *items, size_t i, struct stored *ret, 
                            .is_enough = json_is_true(json_object_get(j, "enough")),
                            .bound = number_or_nan(j, "bound"),
                            .relative = number_or_nan(j, "relative")};
+    const json_t *best = json_object_get(j, "best");
+    ret->has_best = json_is_object(best);
+    ret->best =
+        (struct incumbent){.number = (uint64_t)json_integer_value(json_object_get(best, "number")),
+                           .mean = number_or_nan(best, "mean"),
+                           .deviation = number_or_nan(best, "deviation"),
+                           .noise = number_or_nan(best, "noise")};
     if (ret->completed >= 1 && ret->seq >= ret->completed)
         return AS_OK;
     json_pointer_index("/regret", i, at);
@@ -39,15 +48,25 @@ static bool is_same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
+static bool is_same_best(const struct stored *s, const struct incumbent *again)
+{
+    if (!s->has_best)
+        return true;
+    return again->is_by_model && s->best.number == again->number &&
+           is_same(s->best.mean, again->mean) && is_same(s->best.deviation, again->deviation) &&
+           is_same(s->best.noise, again->noise);
+}
+
 as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
                              struct regret_step *ret, struct as_err *err)
 {
     struct stored s, before = {0};
     struct regret_bound b;
+    struct incumbent best;
     size_t n = 0;
     as_status st = i > 0 ? read_stored(items, i - 1, &before, err) : AS_OK;
     if (st < 0 || (st = read_stored(items, i, &s, err)) < 0 ||
-        (st = replay_bound(r, s.seq, &n, &b, err)) < 0)
+        (st = replay_bound(r, s.seq, &n, &b, &best, err)) < 0)
         return st;
     const double bound = b.is_known ? b.bound : NAN;
     const double relative = b.is_known && isfinite(b.relative) ? b.relative : NAN;
@@ -62,6 +81,11 @@ as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
     else if (!is_same(s.bound, bound) || !is_same(s.relative, relative))
         (void)snprintf(step.why, sizeof step.why, "stored %.17g (%.17g), again %.17g (%.17g)",
                        s.bound, s.relative, bound, relative);
+    else if (!is_same_best(&s, &best))
+        (void)snprintf(step.why, sizeof step.why,
+                       "stored trial %llu as the best (mean %.17g), again %llu (%.17g)",
+                       (unsigned long long)s.best.number, s.best.mean,
+                       (unsigned long long)best.number, best.mean);
     step.is_same = step.why[0] == '\0';
     *ret = step;
     return AS_OK;

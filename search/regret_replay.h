@@ -1,5 +1,5 @@
-/* Replay the bounds of what is left to gain: compute each stored one again, and check that it is
- * the same to the bit.
+/* Replay the bounds of what is left to gain, and the best trials that are kept with them: compute
+ * each stored one again, and check that it is the same to the bit.
  *
  * A bound is stored with its place in the order of ends (finish_seq), and is a function of the
  * document and of what had happened up to there (regret_bound.h). Limits of the sweep are no input,

@@ -546,12 +546,13 @@ as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *
 }
 
 as_status replay_bound(struct replay *r, int64_t seq, size_t *ret_completed,
-                       struct regret_bound *ret, struct as_err *err)
+                       struct regret_bound *ret, struct incumbent *ret_best, struct as_err *err)
 {
     struct history history = history_at(r, r->n, seq);
     size_t n = 0;
     for (size_t i = 0; i < history.n; i++)
         n += history.trials[i].state == OBSERVED_COMPLETED;
     *ret_completed = n;
-    return regret_bound_compute(&r->spec, &history, ret, err);
+    as_status st = regret_bound_compute(&r->spec, &history, ret, err);
+    return st < 0 ? st : incumbent_find(&r->spec, &history, ret_best, err);
 }

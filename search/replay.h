@@ -23,6 +23,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "search/incumbent.h"
 #include "search/regret_bound.h"
 
 struct replay;
@@ -57,9 +58,11 @@ struct replay_step {
  * suggestions use the stored history. */
 AS_MUST_CHECK as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *err);
 
-/* The bound of what is left to gain as it was at the place `seq` of the order, and how many trials
- * had completed. May be called between steps. AS_E_NOMEM. Costs as much as a fit. */
+/* The bound of what is left to gain and the best trial as they were at the place `seq` of the
+ * order, and how many trials had completed. May be called between steps. AS_E_NOMEM. Costs as much
+ * as a few fits. */
 AS_MUST_CHECK as_status replay_bound(struct replay *r, int64_t seq, size_t *ret_completed,
-                                     struct regret_bound *ret, struct as_err *err);
+                                     struct regret_bound *ret, struct incumbent *ret_best,
+                                     struct as_err *err);
 
 #endif

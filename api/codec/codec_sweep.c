@@ -33,6 +33,27 @@ static void out_objectives(struct out *o, const struct sweep_row *r)
         out_child(o, "metrics", list_add(json_array(), metric_encode(r->metric, r->maximize)));
 }
 
+/* 95% of a normal distribution lie within so many deviations. */
+#define INTERVAL 1.96
+
+static json_t *expected_encode(const struct regret_check *x)
+{
+    struct out o = out_begin();
+    out_number(&o, "mean", x->best_mean);
+    out_number(&o, "low", x->best_mean - INTERVAL * x->best_deviation);
+    out_number(&o, "high", x->best_mean + INTERVAL * x->best_deviation);
+    out_number(&o, "noise", x->best_noise);
+    return out_end(&o);
+}
+
+static json_t *told_encode(const struct sweep_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "number", r->told_number);
+    out_number(&o, "value", r->told_value);
+    return out_end(&o);
+}
+
 static json_t *best_encode(const struct sweep_row *r)
 {
     struct out o = out_begin();
@@ -43,6 +64,18 @@ static json_t *best_encode(const struct sweep_row *r)
     out_i64(&o, "number", r->best_number);
     out_number(&o, "value", r->best_value);
     out_json(&o, "params", r->best_params);
+    out_child(&o, "expected", r->best_is_by_model ? expected_encode(&r->regret) : json_null());
+    out_child(&o, "told", told_encode(r));
+    return out_end(&o);
+}
+
+static json_t *kept_best_encode(const struct regret_check *x)
+{
+    struct out o = out_begin();
+    out_i64(&o, "number", x->best);
+    out_number(&o, "mean", x->best_mean);
+    out_number(&o, "deviation", x->best_deviation);
+    out_number(&o, "noise", x->best_noise);
     return out_end(&o);
 }
 
@@ -54,6 +87,8 @@ static json_t *regret_check_encode(const struct regret_check *x)
     out_real_or_null(&o, "bound", x->bound);
     out_real_or_null(&o, "relative", x->relative);
     out_bool(&o, "enough", x->enough);
+    if (x->has_best)
+        out_child(&o, "best", kept_best_encode(x));
     out_time(&o, "made_at", x->made_ms);
     return out_end(&o);
 }

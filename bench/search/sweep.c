@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/search/searcher.h"
+#include "search/incumbent.h"
 
 #define FAILURES_EARLY 10
 #define ABSURD 1e100         /* a result beyond it is nobody's best */
@@ -58,6 +59,22 @@ static as_status begin_trial(struct run *r, double *ret_ms, struct as_err *err)
     return AS_OK;
 }
 
+static bool is_noisy(const struct problem *p)
+{
+    return p->def->noise > 0 || p->def->fn_observe != NULL;
+}
+
+/* What the sweep would show as its best trial: of a peer, which repeats nothing, the luckiest. */
+static as_status take_incumbent(struct run *r, struct as_err *err)
+{
+    const struct history h = {r->seen, r->asked};
+    struct incumbent best;
+    as_status st = incumbent_find(searcher_spec(r->searcher), &h, &best, err);
+    if (st == AS_OK && best.is_known && fabs(best.value) < ABSURD)
+        r->regret = problem_value(r->problem, r->configs[best.number]) - r->problem->optimum;
+    return st;
+}
+
 static as_status end_trial(struct run *r, struct as_err *err)
 {
     size_t t = r->trials;
@@ -68,7 +85,11 @@ static as_status end_trial(struct run *r, struct as_err *err)
     r->now = r->ends[t];
     r->seen[t].state = isfinite(v) ? OBSERVED_COMPLETED : OBSERVED_FAILED;
     r->seen[t].values[0] = isfinite(v) ? v : 0;
-    if (fabs(v) < ABSURD && v < r->lowest) {
+    if (is_noisy(r->problem)) {
+        as_status st = take_incumbent(r, err);
+        if (st < 0)
+            return st;
+    } else if (fabs(v) < ABSURD && v < r->lowest) {
         r->lowest = v;
         r->regret = problem_value(r->problem, r->configs[t]) - r->problem->optimum;
     }

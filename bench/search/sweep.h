@@ -23,8 +23,9 @@ typedef as_status sweep_ended_fn(void *ctx, const struct search_spec *spec,
 /* What a sweep found. The caller owns the arrays, which hold one number for each trial. */
 struct sweep_record {
     double *regret; /* by the place in which trials ended: value of the best trial so far minus the
-                       optimum. The best trial has the lowest observed value; its value is taken
-                       without noise. INFINITY while none succeeded */
+                       optimum. The best trial is the one that the sweep shows (search/incumbent.h):
+                       that of the lowest observed value, unless values are noisy. Its value is
+                       taken without noise. INFINITY while none succeeded */
     double *ms;     /* the time of the suggestion of trial i, by number */
     size_t failed;  /* trials */
     size_t late, failed_late; /* trials that were suggested after the tenth failure had ended, and

@@ -71,6 +71,32 @@ static void add_counts(struct pairs *p, const json_t *counts, const json_t *plan
     str_done(&b);
 }
 
+/* Add what the model expects of the best trial, and which value was better by luck: "0.034 (95%
+ * within 0.030 and 0.038; single values differ by 0.01); trial 40 was told 0.012". */
+static void add_expected(struct pairs *p, const json_t *best)
+{
+    struct str b = {0};
+    const json_t *x = json_object_get(best, "expected"), *told = json_object_get(best, "told");
+    if (!json_is_object(x))
+        return;
+    format_value(&b, json_object_get(x, "mean"), FORMAT_SHORT);
+    str_puts(&b, " (95% within ");
+    format_value(&b, json_object_get(x, "low"), FORMAT_SHORT);
+    str_puts(&b, " and ");
+    format_value(&b, json_object_get(x, "high"), FORMAT_SHORT);
+    str_puts(&b, "; single values differ by ");
+    format_value(&b, json_object_get(x, "noise"), FORMAT_SHORT);
+    str_puts(&b, ")");
+    if (json_integer_value(json_object_get(told, "number")) !=
+        json_integer_value(json_object_get(best, "number"))) {
+        str_printf(&b, "; trial %" JSON_INTEGER_FORMAT " was told ",
+                   json_integer_value(json_object_get(told, "number")));
+        format_value(&b, json_object_get(told, "value"), FORMAT_SHORT);
+    }
+    pairs_add(p, "expected", STYLE_PLAIN, str_cstr(&b));
+    str_done(&b);
+}
+
 static void add_best(struct pairs *p, const json_t *sweep)
 {
     struct str b = {0};
@@ -83,6 +109,7 @@ static void add_best(struct pairs *p, const json_t *sweep)
                objectives_count(sweep) > 1 ? ", by the first metric" : "");
     format_params(&b, json_object_get(best, "params"), FORMAT_SHORT);
     pairs_add(p, "best", STYLE_BOLD, str_cstr(&b));
+    add_expected(p, best);
     str_done(&b);
 }
 

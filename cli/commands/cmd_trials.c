@@ -160,6 +160,19 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
     return code;
 }
 
+/* Of noisy values the first row need not be the one of the best value. */
+static void say_expected(const json_t *sweep)
+{
+    const json_t *best = json_object_get(sweep, "best"), *x = json_object_get(best, "expected");
+    double mean, low, high;
+    if (json_number_get(json_object_get(x, "mean"), &mean) &&
+        json_number_get(json_object_get(x, "low"), &low) &&
+        json_number_get(json_object_get(x, "high"), &high))
+        say("Values are noisy: trial %lld is the best by what a model expects of it, %.4g (95%% "
+            "within %.4g and %.4g); the others are in the order of their values.",
+            (long long)json_integer_value(json_object_get(best, "number")), mean, low, high);
+}
+
 /* The sweep names the columns of the table. */
 static as_status print_best(const struct session *s, const struct trial_ref *ref,
                             const json_t *items, struct as_err *err)
@@ -177,6 +190,7 @@ static as_status print_best(const struct session *s, const struct trial_ref *ref
     st = session_print_table(s, t, err);
     if (st < 0)
         return st;
+    say_expected(sweep);
     if (objectives_count(sweep) > 1)
         say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
             objectives_count(sweep), ref->sweep);

@@ -1,5 +1,5 @@
-/* What a sweep can still gain at most, as it was kept. Conventions: "Rows" in
- * scheduler/README.md. */
+/* What a sweep can still gain at most, and which trial is best in spite of noise, as it was kept.
+ * Conventions: "Rows" in scheduler/README.md. */
 #ifndef ASSAY_SCHEDULER_ROWS_REGRET_ROW_H
 #define ASSAY_SCHEDULER_ROWS_REGRET_ROW_H
 
@@ -14,6 +14,9 @@ struct regret_check {
     double bound;      /* in the metric's unit; NaN: there was no model */
     double relative;   /* its share of median - best of the completed trials; NaN: none */
     bool enough;       /* so many trials that it says something */
+    bool has_best;     /* the four below are set: values are noisy (search/incumbent.h) */
+    int64_t best;      /* the trial that is best by the mean of a model */
+    double best_mean, best_deviation, best_noise; /* in the metric's unit */
     int64_t made_ms;
 };
 

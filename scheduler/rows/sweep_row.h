@@ -38,12 +38,16 @@ struct sweep_row {
     int64_t priority;    /* higher goes first */
     const char *note;    /* why none of its trials can run now; NULL: one can */
     struct trial_counts counts;
-    bool has_best; /* the three below are set: the best completed, feasible trial by the first
-                      metric */
+    bool
+        has_best; /* those below are set: the best completed, feasible trial by the first metric; of
+                      noisy values by the latest kept model of them */
     int64_t best_number;
     double best_value;
     const char *best_params; /* JSON */
-    bool has_regret;         /* the one below is set: the latest bound of what is left to gain */
+    bool best_is_by_model;   /* regret has what the model expects of it */
+    int64_t told_number;     /* the trial of the best value as told */
+    double told_value;
+    bool has_regret; /* the one below is set: the latest bound of what is left to gain */
     struct regret_check regret;
     int64_t created_ms, started_ms, finished_ms;
 };

@@ -19,6 +19,7 @@
 #include "scheduler/store/regret_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester/sweep_history.h"
+#include "search/incumbent.h"
 #include "search/regret_bound.h"
 
 #define HISTORIES_MAX 8
@@ -103,6 +104,7 @@ static as_status compute(struct sweep_history *h, int64_t completed, struct regr
                          struct as_err *err)
 {
     struct regret_bound b;
+    struct incumbent best;
     int64_t seq = 0;
     as_status st = sweep_history_completion(h, completed, &seq, err);
     if (st != AS_OK || seq == 0)
@@ -110,13 +112,19 @@ static as_status compute(struct sweep_history *h, int64_t completed, struct regr
     if ((st = sweep_history_cut(h, seq, err)) != AS_OK)
         return st;
     struct history view = sweep_history_view(h);
-    if ((st = regret_bound_compute(sweep_history_spec(h), &view, &b, err)) != AS_OK)
+    if ((st = regret_bound_compute(sweep_history_spec(h), &view, &b, err)) != AS_OK ||
+        (st = incumbent_find(sweep_history_spec(h), &view, &best, err)) != AS_OK)
         return st;
     *ret = (struct regret_check){.completed = completed,
                                  .seq = seq,
                                  .bound = b.is_known ? b.bound : NAN,
                                  .relative = b.is_known && isfinite(b.relative) ? b.relative : NAN,
-                                 .enough = b.is_enough};
+                                 .enough = b.is_enough,
+                                 .has_best = best.is_by_model,
+                                 .best = (int64_t)best.number,
+                                 .best_mean = best.mean,
+                                 .best_deviation = best.deviation,
+                                 .best_noise = best.noise};
     return AS_OK;
 }
 

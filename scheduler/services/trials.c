@@ -206,6 +206,28 @@ as_status trial_list(struct store *db, struct trial_orders *orders, struct arena
     return AS_OK;
 }
 
+/* Put the trial that is best by a model first, and leave it out behind: the page has at most `top`
+ * trials and room for them. */
+static as_status put_first(struct tx *t, struct arena *a, int64_t key, int64_t number,
+                           bool is_first, int64_t top, struct trial_page *page, struct as_err *err)
+{
+    struct trial_row best;
+    size_t n = 0;
+    for (size_t i = 0; i < page->n; i++)
+        if (page->rows[i].number != number)
+            page->rows[n++] = page->rows[i];
+    page->n = n;
+    if (!is_first)
+        return AS_OK;
+    as_status st = store_trial_get(t, a, key, number, &best, err);
+    if (st != AS_OK)
+        return st == AS_E_NOT_FOUND ? AS_OK : st;
+    page->n = n < (size_t)top ? n + 1 : n;
+    memmove(page->rows + 1, page->rows, (page->n - 1) * sizeof *page->rows);
+    page->rows[0] = best;
+    return AS_OK;
+}
+
 static as_status list_best_trials(struct tx *t, struct arena *a, const char *sweep, int64_t top,
                                   const struct trial_place *after, struct trial_page *ret,
                                   struct trial_place *ret_next, struct as_err *err)
@@ -218,7 +240,10 @@ static as_status list_best_trials(struct tx *t, struct arena *a, const char *swe
     st = store_sweep_get(t, a, key, &s, err);
     if (st != AS_OK)
         return st;
-    return store_trial_best(t, a, key, s.maximize, top, after, ret, ret_next, err);
+    st = store_trial_best(t, a, key, s.maximize, top, after, ret, ret_next, err);
+    if (st != AS_OK || !s.best_is_by_model)
+        return st;
+    return put_first(t, a, key, s.best_number, !after->set, top, ret, err);
 }
 
 as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64_t top,

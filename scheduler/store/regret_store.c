@@ -40,7 +40,8 @@ static const struct stmt stmts[] = {
          "$2 returning key, id, state, coalesce(stop_regret, stop_relative) is not null as "
          "may_end), "
          "kept as (insert into regret_check (sweep_key, completed, seq, bound, relative, "
-         "enough) select key, $2, $3, $4, $5, $6 from due) select may_end, id, state from due"},
+         "enough, best, best_mean, best_deviation, best_noise) select key, $2, $3, $4, $5, $6, "
+         "$8, $9, $10, $11 from due) select may_end, id, state from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
@@ -88,12 +89,15 @@ as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
 {
     RESULT_AUTO r = {0};
     struct reader rd;
-    as_status st = tx_query(t, &stmts[REGRET_ADD],
-                            ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
-                                 arg_f64_or_null(!isnan(x->bound), x->bound),
-                                 arg_f64_or_null(!isnan(x->relative), x->relative),
-                                 arg_bool(x->enough), arg_i64(next)),
-                            &r, err);
+    as_status st = tx_query(
+        t, &stmts[REGRET_ADD],
+        ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
+             arg_f64_or_null(!isnan(x->bound), x->bound),
+             arg_f64_or_null(!isnan(x->relative), x->relative), arg_bool(x->enough), arg_i64(next),
+             arg_i64_or_null(x->has_best, x->best), arg_f64_or_null(x->has_best, x->best_mean),
+             arg_f64_or_null(x->has_best, x->best_deviation),
+             arg_f64_or_null(x->has_best, x->best_noise)),
+        &r, err);
     *ret = (struct regret_added){.is_kept = r.rows > 0};
     if (st != AS_OK || r.rows == 0)
         return st;

@@ -17,6 +17,11 @@
     NEXT(f64, at bound, "coalesce(r.bound, 'NaN')")                                                \
     NEXT(f64, at relative, "coalesce(r.relative, 'NaN')")                                          \
     NEXT(bool, at enough, "r.enough")                                                              \
+    NEXT(bool, at has_best, "r.best is not null")                                                  \
+    NEXT(i64, at best, "coalesce(r.best, 0)")                                                      \
+    NEXT(f64, at best_mean, "coalesce(r.best_mean, 0)")                                            \
+    NEXT(f64, at best_deviation, "coalesce(r.best_deviation, 0)")                                  \
+    NEXT(f64, at best_noise, "coalesce(r.best_noise, 0)")                                          \
     NEXT(i64, at made_ms, SQL_MS("r.made_at"))
 
 #define SQL_REGRET_LATEST                                                                          \

@@ -52,14 +52,16 @@ enum {
     SWEEP_DUE
 };
 
-/* The best trial, of which only the branch of the sweep's goal is executed, and the latest bound of
- * what is left to gain. */
+/* The best trial by its value, of which only the branch of the sweep's goal is executed, the latest
+ * bound of what is left to gain, and the best trial by a model that was kept with it. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
     "s.key and result is not null and s.goal = 'minimize' order by result, number limit 1) union " \
     "all (select number, value, params from trial where sweep_key = s.key and result is not null " \
     "and s.goal = 'maximize' order by result desc, number limit 1)) b on true left join "          \
-    "lateral " SQL_REGRET_LATEST " on true "
+    "lateral " SQL_REGRET_LATEST                                                                   \
+    " on true left join lateral (select number, value, params from trial where sweep_key = s.key " \
+    "and number = r.best and result is not null) m on true "
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -185,9 +187,12 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(text, note, SWEEP_NOTE)                                                                   \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, has_best, "b.number is not null")                                                   \
-    NEXT(i64, best_number, "b.number")                                                             \
-    NEXT(f64, best_value, "b.value")                                                               \
-    NEXT(text, best_params, "b.params")                                                            \
+    NEXT(i64, best_number, "coalesce(m.number, b.number)")                                         \
+    NEXT(f64, best_value, "coalesce(m.value, b.value)")                                            \
+    NEXT(text, best_params, "coalesce(m.params, b.params)")                                        \
+    NEXT(bool, best_is_by_model, "m.number is not null")                                           \
+    NEXT(i64, told_number, "b.number")                                                             \
+    NEXT(f64, told_value, "b.value")                                                               \
     NEXT(bool, has_regret, "r.completed is not null")                                              \
     SQL_REGRET_NEXT_FIELDS(NEXT, regret.)                                                          \
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \

@@ -360,6 +360,7 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
         .prepared = d->prepared};
     for (size_t i = 0; i < d->n_objectives; i++)
         ret->maximize[i] = d->objectives[i].maximize;
+    ret->is_exact = d->objectives[0].is_exact;
     for (size_t i = 0; i < d->n_outcomes; i++)
         ret->outcomes[i] =
             (struct outcome_bound){.min = d->outcomes[i].min, .max = d->outcomes[i].max};

@@ -66,6 +66,7 @@ typedef enum trial_launch { LAUNCH_DEFAULT, LAUNCH_ALL, LAUNCH_FIRST } trial_lau
 struct sweep_objective {
     char *name; /* base/metric_name.h */
     bool maximize;
+    bool is_exact; /* noise: none; of one objective alone */
 };
 
 /* An outcome constraint: a trial is feasible if its value of the metric lies within the bounds. The

@@ -18,6 +18,7 @@
 #define CONSTRAINTS_AT "/constraints"
 
 static const char *const goal_words[] = {"minimize", "maximize", NULL};
+static const char *const noise_words[] = {"auto", "none", NULL};
 
 void sweep_metrics_done(struct sweep_doc *d)
 {
@@ -58,14 +59,14 @@ static as_status check_objective(const struct sweep_doc *d, const char *name, co
     return AS_OK;
 }
 
-/* Add {name, goal}, which is at `pointer`, as the next objective. */
-static as_status add_objective(const json_t *j, const char *pointer, struct faults *faults,
-                               struct sweep_doc *d, struct as_err *err)
+/* Add {name, goal}, which is at `pointer`, as the next objective; the only one may have `noise`. */
+static as_status add_objective(const json_t *j, const char *pointer, bool is_only,
+                               struct faults *faults, struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
     struct sweep_objective *o = &d->objectives[d->n_objectives];
     const char *name = NULL;
-    int goal = 0;
+    int goal = 0, noise = 0;
     as_status st = json_fields_init(&f, j, pointer, err);
     f.faults = faults;
     if (st != AS_OK)
@@ -73,6 +74,9 @@ static as_status add_objective(const json_t *j, const char *pointer, struct faul
     if ((st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err)) != AS_OK)
         return st;
     if ((st = json_fields_word(&f, "goal", JSON_REQUIRED, goal_words, &goal, err)) != AS_OK)
+        return st;
+    if (is_only &&
+        (st = json_fields_word(&f, "noise", JSON_OPTIONAL, noise_words, &noise, err)) != AS_OK)
         return st;
     if (name &&
         (st = json_fields_note(&f, check_metric_name(name, pointer, "name", err), err)) != AS_OK)
@@ -83,6 +87,7 @@ static as_status add_objective(const json_t *j, const char *pointer, struct faul
     if ((st = check_objective(d, name, pointer, err)) != AS_OK)
         return st;
     o->maximize = goal == 1;
+    o->is_exact = noise == 1;
     st = copy_metric_name(name, &o->name, err);
     if (st != AS_OK)
         return st;
@@ -101,7 +106,7 @@ static as_status parse_metrics(const json_t *list, struct faults *faults, struct
     for (size_t i = 0; i < n; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(METRICS_AT, i, at);
-        as_status st = add_objective(json_array_get(list, i), at, faults, d, err);
+        as_status st = add_objective(json_array_get(list, i), at, false, faults, d, err);
         if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
     }
@@ -123,7 +128,7 @@ static as_status parse_objectives(struct json_fields *doc, struct sweep_doc *d, 
         return as_fail_at(err, AS_E_INVAL, "/metric",
                           "/metric is missing; expected {name: …, goal: minimize or maximize}");
     if (one)
-        return add_objective(one, "/metric", doc->faults, d, err);
+        return add_objective(one, "/metric", true, doc->faults, d, err);
     return list ? parse_metrics(list, doc->faults, d, err) : AS_OK;
 }
 
@@ -218,7 +223,8 @@ as_status sweep_metrics_parse(struct json_fields *doc, struct sweep_doc *d, stru
 
 static json_t *objective_to_json(const struct sweep_objective *o)
 {
-    return json_pack("{s:s, s:s}", "name", o->name, "goal", goal_words[o->maximize]);
+    return json_pack("{s:s, s:s, s:s*}", "name", o->name, "goal", goal_words[o->maximize], "noise",
+                     o->is_exact ? noise_words[1] : NULL);
 }
 
 static json_t *outcome_to_json(const struct sweep_outcome *o)

@@ -7,7 +7,8 @@
  * No trial is feasible: look for the first feasible one, by the constraints' models alone.
  * Several objectives: the expected improvement of the hypervolume, on plain models.
  *
- * One objective. The warped model distinguishes the best trials finely and the others hardly; the
+ * One objective. Where the best value may be luck, the best trial is repeated once (decision 4023).
+ * The warped model distinguishes the best trials finely and the others hardly; the
  * plain model sees all trials alike, and so does the smooth one, which follows trends to where no
  * trial is. UCB exploits the warped model; logEI explores more.
  *   With categories, logEI alternates between the warped and the smooth model, which with few
@@ -19,21 +20,23 @@
  *   eight is PE, pure exploration where a good value is possible. One in four tries the quadratic
  *   before UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
 static const struct schedule_row rows[] = {
-    /* facts, period, phase, acquisition, models, quadratic, branch */
-    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, false, false},
-    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, false, false},
-    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, false, true},
-    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, false, false},
-    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false},
-    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
-    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
-    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
-    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
-    {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
-    {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, false, false},
-    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false},
-    {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, true, false},
-    {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false}, /* always matches */
+    /* facts, period, phase, acquisition, models, quadratic, branch, repeat */
+    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, false, false, false},
+    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, false, false, false},
+    {FACT_DOUBT, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false, true},
+    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, false, true, false},
+    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, false, false,
+     false},
+    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false, false},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
+    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false, false},
+    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
+    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
+    {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false, false},
+    {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, false, false, false},
+    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false, false},
+    {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, true, false, false},
+    {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false, false}, /* always matches */
 };
 
 /* A number with two levels counts as a category, because it has no order that matters. */

@@ -20,7 +20,8 @@ enum schedule_fact {
     FACT_BRANCH = 1 << 6,             /* a branch deserves a trial (branch.h) */
     FACT_CROWDED = 1 << 7,            /* the trials crowd around the best (training_set.h) */
     FACT_LEVELS = 1 << 8,             /* no categories, but a parameter is not continuous */
-    FACT_TRENDS = 1 << 9              /* so many results that a trend may be followed */
+    FACT_TRENDS = 1 << 9,             /* so many results that a trend may be followed */
+    FACT_DOUBT = 1 << 10              /* it is not known whether the best value is luck */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */
@@ -32,6 +33,7 @@ struct schedule_row {
     bool is_quadratic;       /* the minimum of a quadratic comes first, where that predicts best
                           (quadratic.h) */
     bool is_branch;          /* inside the branch that deserves a trial */
+    bool is_repeat;          /* the best trial once more */
 };
 
 unsigned schedule_facts(const struct training_set *s);

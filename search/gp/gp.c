@@ -33,6 +33,10 @@
 #define SMALL_DESIGN 10
 #define POINTS_FOR_EARLIER 5
 #define LEAST_RESULTS 3 /* before a model is used */
+/* The best trial is repeated when so many have completed and the models hold so much of the values'
+ * variance for noise (decision 4023). */
+#define DOUBT_TRIALS 15
+#define DOUBT_NOISE 0.0025
 
 struct gp_cache {
     struct surrogate_store store;
@@ -214,14 +218,15 @@ static double worst_of(const struct gp_ask *a, size_t k)
     return worst;
 }
 
-/* With rungs: predict every trial with a value at the last step, so that trials at different steps
- * can be compared. */
+/* With rungs or noise: predict every trial that has a value, at the last step, so that trials at
+ * different steps can be compared, and lucky ones with others. */
 static as_status set_expected(struct gp_ask *a, struct as_err *err)
 {
     struct training_set *s = a->set;
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
-    if (!s->n_rungs || s->spec->n_objectives > 1 || !a->acquisition.n_objectives)
+    if ((!s->n_rungs && s->repeats.noise != NOISE_SEEN) || s->spec->n_objectives > 1 ||
+        !a->acquisition.n_objectives)
         return AS_OK;
     s->expected = as_calloc(s->n, sizeof *s->expected);
     if (!s->expected)
@@ -351,6 +356,12 @@ static as_status find_point(struct gp_ask *a, struct as_err *err)
     if (a->row->is_branch)
         p.region.branch = &a->branch;
     p.priors = a->priors.any ? &a->priors : NULL;
+    if (a->row->is_repeat) {
+        const struct training_set *s = a->set;
+        memcpy(a->point, training_set_point(s, s->best), d * sizeof *a->point);
+        a->is_repeat = true;
+        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
+    }
     if (a->row->is_branch && crosses(a)) {
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
@@ -463,6 +474,26 @@ static size_t most_earlier(const struct training_set *s)
     return size < SMALL_DESIGN ? 0 : size / POINTS_FOR_EARLIER;
 }
 
+/* The noise that the last fit of a model found, as a share of the variance of its values; 0: there
+ * was none. */
+static double noise_of(const struct gp_ask *a, const char *model)
+{
+    const json_t *models = json_object_get(a->state, "models");
+    const json_t *theta = json_object_get(json_object_get(models, model), "theta");
+    double v;
+    return json_number_get(json_array_get(theta, a->set->enc->n_lengths + 1), &v) ? exp(v) : 0;
+}
+
+/* Is it worth a trial to know whether the best value is luck? Once: the answer is whether values
+ * are exact. */
+static bool is_in_doubt(const struct gp_ask *a)
+{
+    const struct training_set *s = a->set;
+    return s->repeats.noise == NOISE_UNKNOWN && !s->repeats.n && s->spec->n_objectives == 1 &&
+           !s->rungs && s->n_completed >= DOUBT_TRIALS && s->best != TRAINING_SET_NONE &&
+           noise_of(a, "w0") >= DOUBT_NOISE;
+}
+
 static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -470,7 +501,9 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     as_status st =
         s->spec->n_objectives == 1 ? branch_choose(s, &is_found, &a->branch, err) : AS_OK;
     if (st == AS_OK)
-        a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0), a->index);
+        a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
+                                 (is_in_doubt(a) ? FACT_DOUBT : 0),
+                             a->index);
     return st;
 }
 

@@ -29,6 +29,7 @@ struct gp_ask {
     struct trust_region trust;
     struct branch branch;       /* of a row for branches */
     bool is_quadratic;          /* the point is the quadratic's */
+    bool is_repeat;             /* the point is the best trial's */
     bool is_crossing;           /* the best trial, moved into the branch */
     struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
     struct prior_weights priors;

@@ -20,6 +20,7 @@ static const char *acquisition_words(const char *name)
         {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
         {"pe", "chosen to explore: where the model is least certain among promising points"},
         {"ehvi", "chosen by expected hypervolume improvement"},
+        {"repeat", "the best trial once more, to see whether its value is luck"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)

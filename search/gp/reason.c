@@ -117,6 +117,13 @@ static int add_priors(const struct gp_ask *a, json_t *reason)
     return rc;
 }
 
+static const char *acquisition_words(const struct gp_ask *a)
+{
+    if (a->is_repeat)
+        return "repeat";
+    return a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind);
+}
+
 static int describe_model(const struct gp_ask *a, json_t *reason)
 {
     const struct surrogate *m = &a->models[0];
@@ -126,11 +133,13 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
     int rc = json_object_update_new(
         reason,
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
-                  a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind), "value",
-                  json_number_new(a->found.value), "model", model_word(a), "candidates",
-                  (json_int_t)a->found.candidates, "runner_up",
+                  acquisition_words(a), "value", json_number_new(a->found.value), "model",
+                  model_word(a), "candidates", (json_int_t)a->found.candidates, "runner_up",
                   isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
                   "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
+    if (rc == 0 && a->is_repeat)
+        rc = json_object_set_new(reason, "repeat",
+                                 json_integer((json_int_t)a->set->trials[a->set->best].number));
     if (rc == 0 && a->row->is_branch)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)

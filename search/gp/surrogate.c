@@ -464,6 +464,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
+    t.columns.is_exact = s->spec->is_exact && surrogate_is_objective(spec->target);
     t.columns.has_steps = s->rungs && surrogate_is_objective(spec->target);
     as_status st = collect_values(&t, err);
     if (st < 0 || (st = fit_reserve(&t, &t.fit, err)) < 0 ||

@@ -37,6 +37,7 @@ struct search_spec {
     uint64_t seed;
     size_t n_objectives; /* 1..SEARCH_MAX_OBJECTIVES */
     bool maximize[SEARCH_MAX_OBJECTIVES];
+    bool is_exact; /* the document says that values have no noise (one objective) */
     size_t n_outcomes;
     struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
     uint64_t initial_trials; /* before the method uses a model; 0: chosen from the space */

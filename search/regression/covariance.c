@@ -28,8 +28,23 @@ as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows, 
         if (c->has_steps && rows->s && !(rows->s[i] >= 0 && rows->s[i] <= 1))
             return as_fail(err, AS_E_INVAL, "row %zu has a step at %g, must be within 0 and 1", i,
                            rows->s[i]);
+        if (!(gp_noise_factor(rows, i) > 0) || !isfinite(gp_noise_factor(rows, i)))
+            return as_fail(err, AS_E_INVAL, "row %zu has %g times the noise, must be > 0", i,
+                           rows->v[i]);
     }
     return AS_OK;
+}
+
+double gp_row_distance(const struct gp_columns *c, const struct gp_rows *rows, size_t a, size_t b)
+{
+    double sum = 0;
+    for (size_t j = 0; j < c->n_real; j++) {
+        double off = rows->x[a * c->n_real + j] - rows->x[b * c->n_real + j];
+        sum += off * off;
+    }
+    for (size_t j = 0; j < c->n_cat; j++)
+        sum += rows->z[a * c->n_cat + j] != rows->z[b * c->n_cat + j];
+    return sum;
 }
 
 void gp_kernel_set(struct gp_kernel *k, const double *theta)

@@ -44,6 +44,7 @@ struct gp_columns {
     size_t n_groups;       /* lengthscales of real columns */
     const uint32_t *group; /* n_real numbers below n_groups; NULL: column j is group j. Borrowed */
     bool is_smooth;        /* the squared exponential, and the prior of lengthscales for it */
+    bool is_exact;         /* values have no noise: a fit leaves it at its floor */
     bool has_steps;        /* rows have steps; false: gp_rows.s is not read */
 };
 
@@ -53,6 +54,7 @@ struct gp_rows {
     const double *x;  /* n x n_real, row-major, finite; the priors are made for [0,1] */
     const int32_t *z; /* n x n_cat, row-major, >= 0 or GP_INACTIVE */
     const double *s;  /* n places of steps in [0,1]; NULL: all are 1, the last step */
+    const double *v;  /* n factors of the noise variance, > 0; NULL: all are 1 */
 };
 
 static inline size_t gp_n_lengths(const struct gp_columns *c)
@@ -66,10 +68,13 @@ static inline size_t gp_n_theta(const struct gp_columns *c)
     return gp_n_lengths(c) + (c->has_steps ? 4 : 2);
 }
 
-/* AS_E_INVAL: a row has a number that is not finite, a category below -1, or a step outside [0,1];
- * says where. */
+/* AS_E_INVAL: a row has a number that is not finite, a category below -1, a step outside [0,1], or
+ * a factor of the noise that is not positive; says where. */
 AS_MUST_CHECK as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows,
                                       struct as_err *err);
+
+/* The squared distance of rows a and b on the unit cube; two different categories are 1 apart. */
+double gp_row_distance(const struct gp_columns *c, const struct gp_rows *rows, size_t a, size_t b);
 
 /* theta prepared for evaluation. */
 struct gp_kernel {
@@ -94,6 +99,11 @@ struct gp_scaled {
     bool has_inactive; /* false promises that no category of the rows is inactive */
     double *s;         /* n places of steps; NULL: all are 1. Not NULL for rows with steps */
 };
+
+static inline double gp_noise_factor(const struct gp_rows *rows, size_t i)
+{
+    return rows->v ? rows->v[i] : 1;
+}
 
 /* Scale rows from..rows->n-1 of `rows` into the same places of ret. */
 void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from,

@@ -115,7 +115,7 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
     }
     /* with steps the deviation of all values is mostly that of the course */
     ret_lower[n] = log(c->has_steps ? 1e-6 : 1e-3), ret_upper[n] = log(100);
-    ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = 0;
+    ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = c->is_exact ? log(1e-9) : 0;
     if (c->has_steps)
         ret_lower[n + 2] = log(0.005), ret_upper[n + 2] = log(100);
     if (c->has_steps)
@@ -226,7 +226,7 @@ static bool factor_covariance(struct fit *f, double *ret_noise)
         if (f->slopes)
             gp_step_slopes(&f->k, &f->scaled, n, f->a, f->slopes, f->ld);
         for (size_t i = 0; i < n; i++)
-            f->a[i * f->ld + i] += noise;
+            f->a[i * f->ld + i] += noise * gp_noise_factor(f->rows, i);
         *ret_noise = noise;
         if (gp_cholesky(f->a, n, f->ld, f->inverse))
             return true;
@@ -266,7 +266,7 @@ CPU_CLONES static void weigh_row(double *restrict c, const double *restrict kinv
 }
 
 /* Turn L in a into K^-1 and c into G = W .* c with zeros from the diagonal to the next multiple of
- * 4; returns tr W. */
+ * 4; returns tr W, each row by its factor of the noise. */
 static double make_g(struct fit *f)
 {
     size_t n = f->rows->n;
@@ -277,7 +277,7 @@ static double make_g(struct fit *f)
         weigh_row(f->cov_c + i * f->ld, row, f->alpha, f->alpha[i], i);
         for (size_t j = i; j == i || j % 4; j++)
             f->cov_c[i * f->ld + j] = 0;
-        trace += 0.5 * (row[i] - f->alpha[i] * f->alpha[i]);
+        trace += 0.5 * gp_noise_factor(f->rows, i) * (row[i] - f->alpha[i] * f->alpha[i]);
     }
     return trace;
 }

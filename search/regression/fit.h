@@ -13,8 +13,8 @@
  *   c of steps        LogNormal(0, 3)        (ln c)^2 / 18, by ln c
  * That of smooth columns is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization
  * performs great in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100 (from 1e-6
- * on with steps), c 1e-3..100, e^t 1e-9..1. The other priors were chosen by measurement:
- * bench/search-quality. */
+ * on with steps), c 1e-3..100, e^t 1e-9..1, of exact columns 1e-9. The other priors were chosen by
+ * measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 

@@ -33,6 +33,7 @@ struct storage {
     struct gp_buf alpha;     /* 3 x ld: alpha, and scratch for two vectors */
     struct gp_buf z_columns; /* n_cat x cap */
     struct gp_buf steps;     /* cap places of steps; nothing without steps */
+    struct gp_buf factors;   /* cap factors of the noise */
     int32_t *z;              /* cap x n_cat, as given */
     size_t cap, ld;
 };
@@ -107,6 +108,7 @@ static void storage_done(struct storage *s)
     gp_buf_done(&s->alpha);
     gp_buf_done(&s->z_columns);
     gp_buf_done(&s->steps);
+    gp_buf_done(&s->factors);
     free(s->z);
     *s = (struct storage){0};
 }
@@ -125,7 +127,7 @@ size_t gp_model_bytes(const struct gp_model *m)
 {
     const struct storage *s = &m->s;
     size_t numbers = s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap +
-                     s->alpha.cap + s->z_columns.cap + s->steps.cap;
+                     s->alpha.cap + s->z_columns.cap + s->steps.cap + s->factors.cap;
     return sizeof(*m) + numbers * sizeof(double) + sizeof(int32_t) * s->cap * m->c.n_cat;
 }
 
@@ -141,6 +143,7 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
         (st = gp_buf_reserve(&s->inverse, 1, gp_inverse_size(cap), err)) < 0 ||
         (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0 ||
         (st = gp_buf_reserve(&s->z_columns, cap, c->n_cat, err)) < 0 ||
+        (st = gp_buf_reserve(&s->factors, cap, 1, err)) < 0 ||
         (c->has_steps && (st = gp_buf_reserve(&s->steps, cap, 1, err)) < 0))
         return st;
     s->z = as_calloc(cap, c->n_cat * sizeof(int32_t));
@@ -160,6 +163,7 @@ static void storage_copy(struct storage *to, const struct storage *from, const s
     memcpy(to->scaled.p, from->scaled.p, n * gp_ld(c->n_real + 1) * sizeof(double));
     memcpy(to->norm.p, from->norm.p, n * sizeof(double));
     memcpy(to->inverse.p, from->inverse.p, n * GP_BLOCK * sizeof(double));
+    memcpy(to->factors.p, from->factors.p, n * sizeof(double));
     memcpy(to->z, from->z, n * c->n_cat * sizeof(int32_t));
     if (c->has_steps)
         memcpy(to->steps.p, from->steps.p, n * sizeof(double));
@@ -210,7 +214,7 @@ static size_t rows_in_common(const struct gp_model *m, const double *theta,
            (d == 0 || memcmp(rows->x + same * d, m->s.x.p + same * d, d * sizeof(double)) == 0) &&
            (n_cat == 0 ||
             memcmp(rows->z + same * n_cat, m->s.z + same * n_cat, n_cat * sizeof(int32_t)) == 0) &&
-           is_same_step(m, rows, same))
+           is_same_step(m, rows, same) && m->s.factors.p[same] == gp_noise_factor(rows, same))
         same++;
     return same >= n_base ? same : 0;
 }
@@ -223,7 +227,7 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
         m->noise = m->k.noise + gp_jitter(step, m->k.s2);
         gp_gram(&m->k, &scaled, m->s.z, n, m->s.lower.p, NULL, m->s.ld);
         for (size_t i = 0; i < n; i++)
-            m->s.lower.p[i * m->s.ld + i] += m->noise;
+            m->s.lower.p[i * m->s.ld + i] += m->noise * m->s.factors.p[i];
         if (gp_cholesky(m->s.lower.p, n, m->s.ld, m->s.inverse.p))
             return AS_OK;
     }
@@ -241,14 +245,14 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
 static void append_row(struct gp_model *m, size_t i)
 {
     struct gp_scaled scaled = scaled_of(m), own = scaled;
-    double *row = m->s.lower.p + i * m->s.ld;
+    double *row = m->s.lower.p + i * m->s.ld, noise = m->noise * m->s.factors.p[i];
     own.x += i * scaled.ld;
     own.norm += i;
     if (own.s)
         own.s += i;
     gp_cross(&m->k, &scaled, i, &own, m->s.z + i * m->c.n_cat, 1, row, NULL, m->s.ld);
     gp_cholesky_append(m->s.lower.p, i, m->s.ld, m->s.inverse.p,
-                       gp_variance(&m->k, &scaled, i) + m->noise, m->noise);
+                       gp_variance(&m->k, &scaled, i) + noise, noise);
 }
 
 as_status gp_model_build(struct gp_model *m, const double *theta, const struct gp_rows *rows,
@@ -276,6 +280,8 @@ as_status gp_model_build(struct gp_model *m, const double *theta, const struct g
     if (rows->n > keep && n_cat > 0)
         memcpy(m->s.z + keep * n_cat, rows->z + keep * n_cat,
                (rows->n - keep) * n_cat * sizeof(int32_t));
+    for (size_t i = keep; i < rows->n; i++)
+        m->s.factors.p[i] = gp_noise_factor(rows, i);
     m->has_inactive = gp_category_any_inactive(m->s.z, rows->n * n_cat);
     struct gp_scaled scaled = scaled_of(m);
     gp_scale(&m->k, rows, keep, &scaled);

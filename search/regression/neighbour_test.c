@@ -4,26 +4,13 @@
 
 #define MUTUAL 1.5 /* the factor of the variance */
 
-/* Squared distance on the unit cube; two different categories are 1 apart. */
-static double distance(const struct gp_columns *c, const struct gp_rows *rows, size_t a, size_t b)
-{
-    double sum = 0;
-    for (size_t j = 0; j < c->n_real; j++) {
-        double off = rows->x[a * c->n_real + j] - rows->x[b * c->n_real + j];
-        sum += off * off;
-    }
-    for (size_t j = 0; j < c->n_cat; j++)
-        sum += rows->z[a * c->n_cat + j] != rows->z[b * c->n_cat + j];
-    return sum;
-}
-
 static size_t nearest(const struct gp_columns *c, const struct gp_rows *rows, size_t first,
                       size_t row)
 {
     size_t ret = row;
     double least = INFINITY;
     for (size_t i = first; i < rows->n; i++) {
-        double r = i == row ? INFINITY : distance(c, rows, row, i);
+        double r = i == row ? INFINITY : gp_row_distance(c, rows, row, i);
         if (r < least) {
             least = r;
             ret = i;

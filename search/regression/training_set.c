@@ -399,7 +399,8 @@ as_status training_set_create_with(const struct search_spec *spec, const struct 
         if (s->rungs)
             take_rungs(s, i);
     }
-    if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0)
+    if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0 ||
+        (st = repeats_judge(spec, s->trials, s->n, &s->repeats, err)) < 0)
         return st;
     *ret = as_steal(s);
     return AS_OK;

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "search/space/encoding.h"
 #include "search/regression/covariance.h"
+#include "search/regression/repeats.h"
 #include "search/problem/problem.h"
 
 #define TRAINING_SET_NONE SIZE_MAX
@@ -53,8 +54,9 @@ struct training_set {
     size_t n_completed, n_failed, n_pending, n_partial, n_feasible, n_avoided;
     size_t n_rungs; /* trials at a rung: partial or pending */
     size_t best;    /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
-    bool stagnant;  /* the last 10 + d completed trials gained almost nothing (one objective) */
-    bool stalled;   /* the last eight completed trials, or the last fifth if that is more, gained
+    struct repeats repeats;
+    bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
+    bool stalled;  /* the last eight completed trials, or the last fifth if that is more, gained
                        little (one objective) */
     bool
         crowded; /* a quarter of the trials lies very close to the best, and the newest 0.6 (10 + d)

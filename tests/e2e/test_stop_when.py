@@ -21,12 +21,14 @@ trial:
 LIMIT = 0.05
 # On a busy machine dozens of trials of milliseconds end before the bound of one is there.
 MAX_TRIALS = 500
+# The same with noise that differs from trial to trial.
+NOISY = SWEEP.replace("-v x=$0", "-v n=$${ASSAY_TRIAL##*/} -v x=$0").replace("(y - 0.6)^2 }", "(y - 0.6)^2 + 0.1 * sin(n * n) }")
 
 
-def create(assay, folder, *of):
+def create(assay, folder, *of, document=SWEEP):
     path = os.path.join(folder, "sweep.yaml")
     with open(path, "w") as f:
-        f.write(SWEEP % of)
+        f.write(document % of)
     return assay.cli("run", path).stdout.strip()
 
 
@@ -134,9 +136,31 @@ def check_without(assay, folder):
     assert f"{len(items)} of {len(items)} bounds" in assay.cli("replay", sweep).stdout
 
 
+def check_noise(assay, folder):
+    """One configuration is measured twice. From then on the best trial is a model's, everywhere, and is computed again."""
+    sweep = create(assay, folder, "noisy", "gp", "max_trials: 24", document=NOISY)
+    assay.wait_ended(sweep)
+    kept = wait_bounds(assay, sweep)[-1]["best"]
+    assert [t["suggestion"]["acquisition"] for t in assay.trials(sweep) if "repeat" in t["suggestion"]] == ["repeat"]
+    best, trials = assay.sweep(sweep)["best"], {t["number"]: t for t in assay.trials(sweep)}
+    assert best["number"] == kept["number"] and best["value"] == trials[best["number"]]["value"], (best, kept)
+    assert best["expected"]["low"] < best["expected"]["mean"] == kept["mean"] < best["expected"]["high"], (best, kept)
+    assert best["told"]["value"] == min(t["value"] for t in trials.values()), best
+    assert assay.call("GET", f"/v1/sweeps/{sweep}/best?top=1")["items"][0]["number"] == best["number"]
+    assert "95% within" in assay.cli("show", sweep).stdout
+    said = assay.cli("replay", sweep).stdout
+    assert "bounds of what was left to gain are the same" in said, said
+    path = os.path.join(folder, "noisy.json")
+    assay.cli("export", sweep, "--json", "--output", path)
+    tree = json.load(open(path))
+    tree["sweep"]["regret_checks"][-1]["best"]["mean"] += 1e-9
+    json.dump(tree, open(path, "w"))
+    assert "as the best" in assay.cli("replay", "--file", path, check=False).stderr
+
+
 def main():
     with Assay(runners=2) as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        for check in (check_replay, check_kills, check_without):
+        for check in (check_replay, check_kills, check_without, check_noise):
             start = time.monotonic()
             check(assay, folder)
             print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)

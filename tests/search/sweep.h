@@ -31,7 +31,8 @@ void sweep_add(struct sweep *w, const struct config *c, double value);
 /* A smooth function of everything that is active; it is lowest where each parameter is at 0.35 of
  * its range. */
 double sweep_bowl(const struct sweep *w, size_t trial);
-/* The test fails unless the configuration is allowed and none before it is equal. */
+/* The test fails unless the configuration is allowed and none before it is equal, but for a newest
+ * trial that repeats one on purpose. */
 void sweep_check(const struct sweep *w, size_t trial);
 
 /* The value of parameter i as a number: a choice is its index; NaN while inactive. */

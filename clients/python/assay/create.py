@@ -56,7 +56,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
                  parameter_constraints: Sequence[str] = (), forbidden: Sequence[Mapping[str, Any]] = (),
                  tags: Sequence[str] = (), limits: Optional[Mapping[str, Any]] = None,
                  early_stopping: Optional[Mapping[str, Any]] = None, load_if_exists: bool = False,
-                 lease: Optional[float] = None, constraints_func: Optional[ConstraintsFunc] = None,
+                 noise: Optional[str] = None, lease: Optional[float] = None, constraints_func: Optional[ConstraintsFunc] = None,
                  server: Optional[str] = None, profile: Optional[str] = None, token: Optional[str] = None,
                  start: bool = True, **ignored: Any) -> Study:
     """A new study. Nothing is sent before its first trial.
@@ -67,7 +67,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     entry of a sweep document or an Optuna distribution}; None: what the objective suggests. method, seed, constraints,
     parameter_constraints, forbidden, tags, limits, early_stopping: fields of the sweep document (docs/sweep.md).
     early_stopping, such as {"method": "asha", "max_steps": 81}, ends trials by what they report, where their objective asks
-    should_prune(). load_if_exists: work
+    should_prune(). noise: "none" says that values are exact. load_if_exists: work
     on the sweep of this name, if there is one. lease: seconds (60) after which the server gives the trials of this program
     to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives.
     constraints_func: called with each trial that completed or was pruned; the trial is feasible when every number that it
@@ -99,7 +99,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     goals = _goals(direction, directions, metric, metrics)
     options: JSON = {"search": {"method": method, **({} if seed is None else {"seed": int(seed)})},
                      "constraints": [dict(c) for c in constraints], "parameter_constraints": list(parameter_constraints),
-                     "forbidden": [dict(f) for f in forbidden], "tags": list(tags), "limits": dict(limits or {})}
+                     "forbidden": [dict(f) for f in forbidden], "tags": list(tags), "limits": dict(limits or {}), "noise": noise}
     if early_stopping:
         options["early_stopping"] = dict(early_stopping)
 

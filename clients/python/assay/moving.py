@@ -145,6 +145,7 @@ class _StudyMoves(_StudySweep):
         self.metrics = [(m["name"], m["goal"]) for m in found["metrics"]]
         self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden",
                                                     "early_stopping") if k in document}
+        self._options["noise"] = document.get("metric", {}).get("noise")
         self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT, ATTRIBUTE))]
         self.user_attrs = {**_attributes(found), **self.user_attrs}
         if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:

@@ -62,7 +62,9 @@ class _StudySweep(_StudyData):
             document["metric"] = objectives[0]
         else:
             document["metrics"] = objectives
-        document.update({k: v for k, v in self._options.items() if v not in (None, [], {})})
+        if self._options.get("noise") and len(objectives) == 1:
+            document["metric"]["noise"] = self._options["noise"]
+        document.update({k: v for k, v in self._options.items() if k != "noise" and v not in (None, [], {})})
         tags = list(self._options.get("tags") or [])
         if tags:
             document["tags"] = tags

@@ -399,7 +399,17 @@ START_TEST(test_regret_checks)
 {
     struct regret_check rows[] = {
         {.completed = 4, .seq = 5, .bound = NAN, .relative = NAN, .made_ms = 1},
-        {.completed = 30, .seq = 33, .bound = 0.25, .relative = 0.5, .enough = true, .made_ms = 2}};
+        {.completed = 30,
+         .seq = 33,
+         .bound = 0.25,
+         .relative = 0.5,
+         .enough = true,
+         .has_best = true,
+         .best = 7,
+         .best_mean = 1.5,
+         .best_deviation = 0.5,
+         .best_noise = 0.75,
+         .made_ms = 2}};
     const struct regret_check_list l = {rows, 2};
     JSON_AUTO list = regret_checks_encode(&l);
     const json_t *items = json_object_get(list, "items");
@@ -411,6 +421,12 @@ START_TEST(test_regret_checks)
     ck_assert_int_eq(json_integer_value(json_object_get(full, "finish_seq")), 33);
     ck_assert(json_real_value(json_object_get(full, "bound")) == 0.25);
     ck_assert(json_real_value(json_object_get(full, "relative")) == 0.5);
+    ck_assert_ptr_null(json_object_get(none, "best"));
+    const json_t *best = json_object_get(full, "best");
+    ck_assert_int_eq(json_integer_value(json_object_get(best, "number")), 7);
+    ck_assert(json_number_value(json_object_get(best, "mean")) == 1.5);
+    ck_assert(json_number_value(json_object_get(best, "deviation")) == 0.5);
+    ck_assert(json_number_value(json_object_get(best, "noise")) == 0.75);
 }
 END_TEST
 

@@ -70,6 +70,18 @@ START_TEST(test_sweep)
     AS_AUTO(as_freep) char *text = json_format_ordered(best);
     ck_assert_ptr_nonnull(strstr(text, "\"value\":0.1,")); /* shortest, not 17 digits */
     ck_assert_ptr_nonnull(strstr(text, "{\"z\":{\"type\":\"bool\"},\"a\":{\"type\":\"bool\"}}"));
+    r.best_is_by_model = true;
+    r.told_number = 4;
+    r.told_value = 0.05;
+    r.regret.best_mean = 0.2;
+    r.regret.best_deviation = 0.01;
+    JSON_AUTO noisy = ck_schema("Sweep", sweep_encode(&r));
+    const json_t *expected = json_object_get(json_object_get(noisy, "best"), "expected");
+    ck_assert(fabs(json_number_value(json_object_get(expected, "low")) - 0.1804) < 1e-9);
+    ck_assert(fabs(json_number_value(json_object_get(expected, "high")) - 0.2196) < 1e-9);
+    ck_assert(json_is_null(json_object_get(json_object_get(best, "best"), "expected")));
+    const json_t *told = json_object_get(json_object_get(noisy, "best"), "told");
+    ck_assert_int_eq(json_integer_value(json_object_get(told, "number")), 4);
     JSON_AUTO page = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){
                                                 .rows = &r, .n = 1, .next_cursor = "abc"}));
     JSON_AUTO none = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){0}));

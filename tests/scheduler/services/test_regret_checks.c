@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rng.h"
+#include "scheduler/services/trials.h"
 #include "search/regret_bound.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
@@ -14,17 +16,25 @@
 static struct service s;
 static struct as_err err;
 
-/* Ask for n trials and complete them with a bowl over x and y. */
-static void run_trials(const char *sweep, int n)
+/* Ask for n trials and complete them with a bowl over x and y, and noise of this deviation. */
+static void run_noisy(const char *sweep, int n, double noise)
 {
+    struct rng r;
     for (int i = 0; i < n; i++) {
         struct suggestion_row t = ask_one(&s, sweep, "c");
         json_t *params = json_plain(t.params);
         double x = json_number_value(json_object_get(params, "x"));
         double y = json_number_value(json_object_get(params, "y"));
         json_decref(params);
-        tell(&s, sweep, t.number, "c", (x - 0.3) * (x - 0.3) + (y - 0.6) * (y - 0.6));
+        rng_init(&r, 3, (uint64_t)t.number);
+        tell(&s, sweep, t.number, "c",
+             (x - 0.3) * (x - 0.3) + (y - 0.6) * (y - 0.6) + noise * rng_normal(&r));
     }
+}
+
+static void run_trials(const char *sweep, int n)
+{
+    run_noisy(sweep, n, 0);
 }
 
 /* Rounds until nothing is due. */
@@ -61,6 +71,10 @@ static void check_same(const struct regret_check_list *a, const struct regret_ch
                       "%zu: %.17g and %.17g", i, a->rows[i].bound, b->rows[i].bound);
         ck_assert(a->rows[i].relative == b->rows[i].relative ||
                   (isnan(a->rows[i].relative) && isnan(b->rows[i].relative)));
+        ck_assert(a->rows[i].has_best == b->rows[i].has_best && a->rows[i].best == b->rows[i].best);
+        ck_assert(a->rows[i].best_mean == b->rows[i].best_mean);
+        ck_assert(a->rows[i].best_deviation == b->rows[i].best_deviation);
+        ck_assert(a->rows[i].best_noise == b->rows[i].best_noise);
     }
 }
 
@@ -112,6 +126,59 @@ START_TEST(bounds_do_not_depend_on_when_they_are_computed)
     ck_assert_int_eq(check_all(s.db, false).kept, 18);
     struct regret_check_list a = list_of("a"), b = list_of("b");
     check_same(&a, &b);
+}
+END_TEST
+
+/* The sweep measures one configuration twice, and from then on keeps the trial that is best by a
+ * model, whoever computes it. */
+START_TEST(the_best_of_noisy_values_is_kept)
+{
+    make_learner(&s, "a", "'max_trials': 50", "");
+    make_learner(&s, "b", "'max_trials': 50", "");
+    run_noisy("a", 24, 0.2);
+    run_noisy("b", 24, 0.2);
+    check_all(s.db, false);
+    struct regret_check_list a = list_of("a"), b = list_of("b");
+    check_same(&a, &b);
+    ck_assert(!a.rows[0].has_best);
+    const struct regret_check *last = &a.rows[a.n - 1];
+    ck_assert(last->has_best && last->best_deviation > 0 && last->best_noise > 0.02);
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert(w.best_is_by_model && w.best_number == last->best);
+    ck_assert(w.told_value <= w.best_value);
+    ck_assert(trial_of(&s, "a", w.best_number).value == w.best_value);
+}
+END_TEST
+
+/* It comes first, and the others in the order of their values. */
+START_TEST(the_kept_best_is_the_sweeps)
+{
+    struct trial_page page;
+    make_learner(&s, "a", "'max_trials': 50", "");
+    run_trials("a", 5);
+    ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
+    int64_t told = page.rows[0].number, second = page.rows[1].number, last = page.rows[4].number;
+    ck_assert(!sweep_of_id(&s, "a").best_is_by_model);
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "insert into regret_check (sweep_key, completed, seq, enough, best, best_mean, "
+             "best_deviation, best_noise) select key, 5, 5, false, %d, 0.25, 0.125, 0.5 from sweep",
+             (int)last);
+    pg_fixture_exec(s.url, sql);
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert(w.best_is_by_model && w.best_number == last && w.told_number == told);
+    ck_assert(w.best_value == trial_of(&s, "a", last).value && w.regret.best_mean == 0.25);
+    ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
+    ck_assert_uint_eq(page.n, 5);
+    ck_assert(page.rows[0].number == last && page.rows[1].number == told);
+    ck_assert(page.rows[4].number != last);
+    ck_ok(trial_best(s.db, &s.a, "a", 2, NULL, &page, &err), err);
+    ck_assert(page.n == 2 && page.rows[0].number == last && page.rows[1].number == told);
+    ck_assert(second != told && !page.next_cursor);
+    ck_ok(trial_best(s.db, &s.a, "a", 1, NULL, &page, &err), err);
+    ck_assert(page.n == 1 && page.rows[0].number == last);
+    pg_fixture_exec(s.url, "update regret_check set best = 49"); /* a trial without a value */
+    ck_assert(sweep_of_id(&s, "a").best_number == told);
 }
 END_TEST
 
@@ -335,6 +402,8 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, bounds_are_kept_at_their_counts);
     tcase_add_test(t, bounds_do_not_depend_on_when_they_are_computed);
+    tcase_add_test(t, the_best_of_noisy_values_is_kept);
+    tcase_add_test(t, the_kept_best_is_the_sweeps);
     tcase_add_test(t, a_bound_within_the_limit_ends_the_sweep);
     tcase_add_test(t, the_limit_is_set_moved_and_removed);
     tcase_add_test(t, the_rule_reads_the_rows_alone);

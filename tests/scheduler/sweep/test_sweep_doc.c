@@ -89,7 +89,7 @@ START_TEST(reads_flags_and_files)
 {
     static const char *const yaml =
         "name: flags\n"
-        "metric: {name: score, goal: maximize}\n"
+        "metric: {name: score, goal: maximize, noise: none}\n"
         "parameters:\n"
         "  x: {type: int, min: 1, max: 3}\n"
         "  y: {type: bool}\n"
@@ -107,6 +107,7 @@ START_TEST(reads_flags_and_files)
     AS_AUTO(as_freep) char *canonical = sweep_doc_format(first);
     ck_ok(parse_text(canonical, &d, &err), err);
     sweep_doc_search_spec(d, &spec);
+    ck_assert(spec.is_exact); /* noise: none */
     ck_ok(search_sample(&spec, &c, &err), err);
     ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
     AS_AUTO(as_freep) char *text = json_format(trial);

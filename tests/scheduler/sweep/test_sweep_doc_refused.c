@@ -54,6 +54,7 @@ static const struct edit {
     {"command", "metric/name", "step", AS_E_INVAL, "/metric/name", "numbers the measurements"},
     {"train", "metric/name", "accuracy", AS_E_INVAL, "/metric/name", "never reports 'accuracy'"},
     {"train", "metric/name", "test_error", AS_E_INVAL, "/metric/name", "no search sees them"},
+    {"train", "metric/noise", "much", AS_E_INVAL, "/metric/noise", "one of auto, none"},
     {"train", "metric/max", "3", AS_E_INVAL, "/metric/max", "not a known field"},
     {"train", "metrics", "[]", AS_E_INVAL, "/metrics", "either metric or metrics"},
     {"train", "constraints", "{}", AS_E_INVAL, "/constraints", "a list"},

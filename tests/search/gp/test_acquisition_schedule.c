@@ -61,6 +61,18 @@ START_TEST(categories)
 }
 END_TEST
 
+/* Whether the best value is luck comes before branches and turns, but not before feasibility. */
+START_TEST(a_doubt_is_resolved_first)
+{
+    unsigned all = FACT_CATEGORIES | FACT_BRANCH | FACT_STAGNANT | FACT_NONE_PENDING;
+    for (uint64_t t = 0; t < 8; t++) {
+        ck_assert(schedule_at(all | FACT_DOUBT, t)->is_repeat);
+        ck_assert(!schedule_at(all, t)->is_repeat);
+        ck_assert(!schedule_at(FACT_DOUBT | FACT_NONE_FEASIBLE, t)->is_repeat);
+    }
+}
+END_TEST
+
 START_TEST(several_objectives_and_no_feasible_trial)
 {
     unsigned all = FACT_CATEGORIES | FACT_STAGNANT | FACT_PENDING;
@@ -162,6 +174,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("search/schedule");
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, numbers_alone);
+    tcase_add_test(t, a_doubt_is_resolved_first);
     tcase_add_test(t, numbers_with_levels);
     tcase_add_test(t, categories);
     tcase_add_test(t, several_objectives_and_no_feasible_trial);

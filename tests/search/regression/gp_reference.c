@@ -46,8 +46,13 @@ struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t s
 void gp_case_set_kind(struct gp_case *g, int kind)
 {
     static const double steps[] = {0.28, 1, 0.55, 0, 1, 0.83}; /* of rows 0, 1, … */
+    static const double factors[] = {1, 30, 0.2, 4, 100};
     g->c.is_smooth = kind % 2;
-    g->c.has_steps = kind / 2 % 2;
+    g->c.has_steps = kind / 2 == 1;
+    g->factors = kind / 2 == 2 ? calloc(g->rows.n + 1, sizeof(double)) : NULL;
+    for (size_t i = 0; g->factors && i < g->rows.n; i++)
+        g->factors[i] = factors[i % 5];
+    g->rows.v = g->factors;
     if (!g->c.has_steps)
         return;
     g->steps = calloc(g->rows.n + 1, sizeof(double));
@@ -61,6 +66,7 @@ void gp_case_set_kind(struct gp_case *g, int kind)
 void gp_case_free(struct gp_case *g)
 {
     free(g->steps);
+    free(g->factors);
     free(g->group);
     free(g->x);
     free(g->y);
@@ -118,7 +124,8 @@ static long double *factor(const struct gp_case *g, const double *theta, size_t 
     long double noise = 1e-8L + expl(theta[gp_n_lengths(&g->c) + 1]);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
-            long double sum = between(g, theta, &g->rows, i, &g->rows, j) + (i == j ? noise : 0);
+            long double own = noise * (g->rows.v ? g->rows.v[i] : 1);
+            long double sum = between(g, theta, &g->rows, i, &g->rows, j) + (i == j ? own : 0);
             for (size_t k = 0; k < j; k++)
                 sum -= l[i * n + k] * l[j * n + k];
             l[i * n + j] = i == j ? sqrtl(sum) : sum / l[j * n + j];

@@ -12,7 +12,7 @@ struct gp_case {
     struct gp_columns c;
     struct gp_rows rows;
     uint32_t *group;
-    double *x, *y, *theta, *steps;
+    double *x, *y, *theta, *steps, *factors;
     int32_t *z;
 };
 
@@ -21,8 +21,9 @@ struct gp_case {
  * at random near the default. A test may set c.is_smooth. */
 struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed);
 
-/* Every kind of kernel, for loops of GP_CASE_KINDS: smooth or not, with steps or not. */
-#define GP_CASE_KINDS 4
+/* Every kind of kernel, for loops of GP_CASE_KINDS: smooth or not, with steps, or with factors of
+ * the noise. */
+#define GP_CASE_KINDS 5
 void gp_case_set_kind(struct gp_case *g, int kind);
 void gp_case_free(struct gp_case *g);
 

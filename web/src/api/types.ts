@@ -46,6 +46,13 @@ export type Objective = {
   goal: Goal;
 };
 
+export type OnlyObjective = {
+  name: MetricName;
+  goal: Goal;
+  /** none: values are exact, so that the best value is the best trial's, and the models take none for noise. auto: the sweep finds out, where it matters by measuring the best configuration once more */
+  noise?: "auto" | "none";
+};
+
 /** A trial is feasible if the metric lies within the bounds (inclusive). At least one bound is required */
 export type OutcomeConstraint = {
   metric: MetricName;
@@ -59,7 +66,7 @@ export type SweepDocument = {
   description?: string;
   tags?: string[];
   /** The objective. Either this or metrics */
-  metric?: Objective;
+  metric?: OnlyObjective;
   /** Several objectives: the search looks for their Pareto front */
   metrics?: Objective[];
   /** Bounds on metrics of trials */
@@ -762,9 +769,25 @@ export type SweepSummary = {
   user_attrs?: UserAttrs;
   counts: Counts;
   best?: null | {
+    /** Of the trial that is best: by its value; where one configuration was measured twice with different values, by the mean of a model of all trials, as of the latest kept bound (regret) */
     number: number;
+    /** As told */
     value: Number;
     params: Params;
+    /** What that model expects of it without noise. Null: values count as told */
+    expected: null | {
+      mean: Number;
+      /** The lower end of the 95% interval of the mean */
+      low: Number;
+      high: Number;
+      /** The deviation of single values about the mean, there */
+      noise: Number;
+    };
+    /** The trial of the best value as told, which may be luck */
+    told: {
+      number: number;
+      value: Number;
+    };
   };
   /** What it can still gain at most, by the latest bound that was kept. Null: too few trials have completed, or there are several metrics */
   regret?: null | RegretCheck;
@@ -1138,6 +1161,14 @@ export type RegretCheck = {
   relative: number | null;
   /** Ten trials had completed, and one more for each parameter */
   enough: boolean;
+  /** The trial that was best by the mean of a model; absent: values counted as told */
+  best?: {
+    number: number;
+    mean: Number;
+    /** Of the mean */
+    deviation: Number;
+    noise: Number;
+  };
   made_at: Time;
 };
 

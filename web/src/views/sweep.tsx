@@ -221,6 +221,7 @@ function BestPanel({ sweep, table }: { sweep: Api.Sweep; table: Table }) {
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
+          {best.expected && <p class="note" data-testid="expected">Values are noisy. A model expects {sig(toNumber(best.expected.mean))} here, with 95% within {sig(toNumber(best.expected.low))} and {sig(toNumber(best.expected.high))}.{best.told.number !== best.number && <> The best value, {sig(toNumber(best.told.value))}, was <a href={href(["sweeps", sweep.id, "trials", best.told.number])}>#{best.told.number}</a>'s.</>}</p>}
           {row >= 0 && <p class="others">{others.map((name) => <span key={name}><b>{sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
         </>
