@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 
 void notify_send(const char *message)
@@ -36,4 +37,13 @@ int64_t notify_watchdog_ns(void)
     if (pid && (as_parse_i64(pid, &who, NULL) < 0 || who != getpid()))
         return 0;
     return us * 1000 / 2;
+}
+
+void notify_beat(struct notify_watchdog *w)
+{
+    int64_t now = clock_mono_ns();
+    if (w->every_ns == 0 || now < w->due_ns)
+        return;
+    notify_send("WATCHDOG=1");
+    w->due_ns = now + w->every_ns;
 }

@@ -12,4 +12,13 @@ void notify_send(const char *message);
  * the program ($WATCHDOG_USEC, if $WATCHDOG_PID is not another process). 0: it does not. */
 int64_t notify_watchdog_ns(void);
 
+/* The watchdog of one loop, which says by it that it goes round. Begin with every_ns from
+ * notify_watchdog_ns() and due_ns 0. */
+struct notify_watchdog {
+    int64_t every_ns, due_ns; /* clock_mono_ns() */
+};
+
+/* Send "WATCHDOG=1" if it is due. Once in each round. */
+void notify_beat(struct notify_watchdog *w);
+
 #endif

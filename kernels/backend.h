@@ -76,7 +76,8 @@ struct backend_opts {
  *   opts   borrowed; NULL for the defaults
  *   ret    owned by the caller, free with backend_free() after its buffers
  * The plugin is searched for in $ASSAY_PLUGIN_DIR (if set, nowhere else), beside the executable, in
- * kernels/ of a build tree, and in the install folder. Without $ASSAY_PLUGIN_DIR it is not loaded
+ * kernels/ of a build tree, and in the library folder of the installation: first where it lies
+ * from the executable, for it may have been moved. Without $ASSAY_PLUGIN_DIR it is not loaded
  * where there is no driver, or where $CUDA_VISIBLE_DEVICES is empty or -1.
  * AS_E_INVAL        the name (or $ASSAY_BACKEND) is unknown (the message lists the known names), or
  *                   an option is out of range

@@ -45,9 +45,11 @@ static as_status plugin_find(char path[PATH_MAX], struct as_err *err)
                        "back end cuda: no " PLUGIN_FILE " in ASSAY_PLUGIN_DIR (%s)", only);
     }
     char dir[PATH_MAX];
-    /* A build tree has its programs one folder deep (bench/) or two (trial-runner/train/). */
+    /* A build tree has its programs one folder deep (bench/) or two (trial-runner/train/). An
+     * installation may have been moved as a whole. */
     if (exe_dir(dir) && (plugin_in(dir, "", path) || plugin_in(dir, "/../kernels", path) ||
-                         plugin_in(dir, "/../../kernels", path)))
+                         plugin_in(dir, "/../../kernels", path) ||
+                         plugin_in(dir, "/" ASSAY_PLUGIN_FROM_PROGRAM, path)))
         return AS_OK;
     if (plugin_in(ASSAY_PLUGIN_INSTALL_DIR, "", path))
         return AS_OK;

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/notify.h"
 
 #define SCAN_MS 250
 
@@ -244,6 +245,7 @@ static void *watch_connections(void *arg)
 {
     struct http_table *t = arg;
     int64_t scanned = clock_mono_ns();
+    struct notify_watchdog watchdog = {.every_ns = notify_watchdog_ns()};
     while (!atomic_load(&t->is_stopping)) {
         struct epoll_event events[64];
         int n = epoll_wait(t->epoll_fd, events, AS_ARRAY_LEN(events), SCAN_MS);
@@ -254,6 +256,7 @@ static void *watch_connections(void *arg)
             t->app.on_gone(t->app.ctx);
         if (clock_mono_ns() - scanned >= SCAN_MS * NS_PER_MS) {
             cut_overdue(t);
+            notify_beat(&watchdog); /* the lock that every connection needs is free, too */
             scanned = clock_mono_ns();
         }
     }

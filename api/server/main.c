@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -289,15 +290,17 @@ static as_status step_tokens(struct daemon *d, struct as_err *err)
     return token_file_ensure(d->store, c->runner_token_file, ROLE_RUNNER, err);
 }
 
-/* The folder dir/rest if it has an index.html, else NULL. Owned by the caller. */
+/* The folder dir/rest, without links and "..", if it has an index.html, else NULL. Owned by the
+ * caller. */
 static char *web_at(const char *dir, const char *rest)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, rest);
     AS_AUTO(as_freep) char *index = path ? file_join(path, "index.html") : NULL;
-    return index && access(index, R_OK) == 0 ? as_steal(path) : NULL;
+    return index && access(index, R_OK) == 0 ? realpath(path, NULL) : NULL;
 }
 
-/* Find the dashboard of a build folder (BUILD/api/server/assayd) or of an installation. */
+/* Find the dashboard of a build folder (BUILD/api/server/assayd), of an installation that may have
+ * been moved, or of the one that was configured. */
 static char *find_web(void)
 {
     char self[4096];
@@ -306,7 +309,8 @@ static char *find_web(void)
         self[n] = '\0';
         char *slash = strrchr(self, '/');
         *slash = '\0';
-        static const char *const beside[] = {"web", "../../web/dist", "../../../web/dist"};
+        static const char *const beside[] = {ASSAY_WEB_FROM_PROGRAM, "web", "../../web/dist",
+                                             "../../../web/dist"};
         for (size_t i = 0; i < AS_ARRAY_LEN(beside); i++) {
             char *found = web_at(self, beside[i]);
             if (found)

@@ -75,11 +75,9 @@ static void run_program(const struct server *s)
     _exit(127);
 }
 
-void server_start(struct server *s)
+static void start(struct server *s)
 {
     char line[200];
-    *s = (struct server){0};
-    pg_fixture_database(s->url);
     temp_folder_make(s->dir);
     s->pid = fork();
     if (s->pid == 0)
@@ -93,11 +91,38 @@ void server_start(struct server *s)
                    "Authorization: Bearer %s\r\nAssay-Runner-Secret: " SECRET "\r\n", line);
 }
 
-void server_stop(struct server *s)
+void server_start(struct server *s)
 {
-    (void)kill(s->pid, SIGTERM);
+    *s = (struct server){0};
+    pg_fixture_database(s->url);
+    start(s);
+}
+
+void server_join(struct server *s, const struct server *first)
+{
+    *s = (struct server){0};
+    (void)snprintf(s->url, sizeof s->url, "%s", first->url);
+    start(s);
+}
+
+static void end(struct server *s, int signal)
+{
+    if (s->pid <= 0)
+        return;
+    (void)kill(s->pid, signal);
     (void)waitpid(s->pid, NULL, 0);
     temp_folder_remove(s->dir);
+    s->pid = 0;
+}
+
+void server_stop(struct server *s)
+{
+    end(s, SIGTERM);
+}
+
+void server_kill(struct server *s)
+{
+    end(s, SIGKILL);
 }
 
 static json_t *call(const struct server *s, const char *method, const char *path,

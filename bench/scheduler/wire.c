@@ -23,19 +23,37 @@ static void fail(const char *what)
     wire_give_up(what, text);
 }
 
-void wire_open(struct wire *w, int port)
+static bool connect_to(struct wire *w, int port)
 {
     const struct sockaddr_in sa = {.sin_family = AF_INET,
                                    .sin_port = htons((uint16_t)port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1;
-    *w = (struct wire){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .cap = IN_MIN};
+    w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (w->fd < 0)
+        fail("socket");
+    if (connect(w->fd, (const struct sockaddr *)&sa, sizeof sa) != 0)
+        return false;
+    (void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return true;
+}
+
+void wire_open(struct wire *w, int port)
+{
+    *w = (struct wire){.cap = IN_MIN};
     w->in = malloc(w->cap);
     if (!w->in)
         wire_give_up("connection", "out of memory");
-    if (w->fd < 0 || connect(w->fd, (const struct sockaddr *)&sa, sizeof sa) != 0)
+    if (!connect_to(w, port))
         fail("connect");
-    (void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+bool wire_reopen(struct wire *w, int port)
+{
+    (void)close(w->fd);
+    w->have = 0;
+    w->has_ended = !connect_to(w, port);
+    return !w->has_ended;
 }
 
 void wire_close(struct wire *w)
@@ -51,6 +69,10 @@ void wire_repeat(struct wire *w)
     w->have = 0;
     for (size_t sent = 0; sent < w->out.len;) {
         ssize_t n = send(w->fd, w->out.s + sent, w->out.len - sent, MSG_NOSIGNAL);
+        if (n <= 0 && w->may_end) {
+            w->has_ended = true;
+            return;
+        }
         if (n <= 0)
             fail("send");
         sent += (size_t)n;
@@ -102,6 +124,10 @@ bool wire_receive(struct wire *w, struct answer *ret)
     if (w->have + 1 >= w->cap)
         wire_give_up("answer", "its head is too long");
     ssize_t n = recv(w->fd, w->in + w->have, w->cap - w->have - 1, 0);
+    if (n <= 0 && w->may_end) {
+        w->has_ended = true;
+        return false;
+    }
     if (n == 0)
         wire_give_up("recv", "the server closed the connection");
     if (n < 0)

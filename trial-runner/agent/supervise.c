@@ -48,8 +48,7 @@ struct loop {
     bool draining, forced;
     int64_t draining_since_ns;
     int64_t idle_since_ns;
-    int64_t watchdog_ns,
-        watchdog_due_ns;        /* the service manager hears of this loop; 0: it does not */
+    struct notify_watchdog watchdog;
     int64_t childless_since_ns; /* while draining; 0: some child runs */
     char buf[OUTPUT_BYTES];
 };
@@ -510,8 +509,8 @@ static size_t look_at_groups(struct loop *l)
 static int poll_ms(const struct loop *l, int64_t now)
 {
     int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
-    if (l->watchdog_ns > 0 && l->watchdog_due_ns < until)
-        until = l->watchdog_due_ns;
+    if (l->watchdog.every_ns > 0 && l->watchdog.due_ns < until)
+        until = l->watchdog.due_ns;
     for (size_t i = 0; i < l->n; i++)
         if ((l->attempts[i]->process.pid || l->attempts[i]->process.joined) &&
             stopping_next_ns(&l->attempts[i]->process.stopping) < until)
@@ -596,22 +595,13 @@ static bool is_over(const struct loop *l)
     return over;
 }
 
-/* Tell the service manager that this loop goes round. */
-static void beat_watchdog(struct loop *l)
-{
-    int64_t now = clock_mono_ns();
-    if (l->watchdog_ns == 0 || now < l->watchdog_due_ns)
-        return;
-    notify_send("WATCHDOG=1");
-    l->watchdog_due_ns = now + l->watchdog_ns;
-}
-
 void supervise(struct agent *a, int signal_fd)
 {
-    struct loop l = {.agent = a, .signal_fd = signal_fd, .watchdog_ns = notify_watchdog_ns()};
+    struct loop l = {
+        .agent = a, .signal_fd = signal_fd, .watchdog = {.every_ns = notify_watchdog_ns()}};
     notify_send("READY=1"); /* also while the server cannot be reached: it waits for that */
     while (!is_over(&l)) {
-        beat_watchdog(&l);
+        notify_beat(&l.watchdog);
         copy_lists(&l);
         take_signals(&l);
         reap_children(&l);

@@ -3,9 +3,12 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "api/http/http.h"
@@ -622,6 +625,33 @@ START_TEST(test_silent_connections_of_many)
 }
 END_TEST
 
+/* The service manager hears from the thread that watches connections, as often as it wants. The
+ * socket is an abstract one, so that nothing is left behind. */
+START_TEST(test_watchdog)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int n = snprintf(at.sun_path, sizeof at.sun_path, "@assay-test-http-%d", (int)getpid());
+    (void)setenv("NOTIFY_SOCKET", at.sun_path, 1);
+    (void)setenv("WATCHDOG_USEC", "20000", 1);
+    at.sun_path[0] = '\0';
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, len), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    start_transport();
+    for (int i = 0; i < 2; i++) {
+        char text[20] = "";
+        ck_assert_int_gt(recv(fd, text, sizeof text - 1, 0), 0);
+        ck_assert_str_eq(text, "WATCHDOG=1");
+    }
+    stop_transport();
+    (void)unsetenv("NOTIFY_SOCKET");
+    (void)unsetenv("WATCHDOG_USEC");
+    close(fd);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("api_http");
@@ -644,6 +674,9 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_stream_peer_leaves);
     tcase_add_test(tc, test_many_at_once);
     tcase_add_test(tc, test_memory_of_connections);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("watchdog");
+    tcase_add_test(tc, test_watchdog);
     suite_add_tcase(s, tc);
     tc = tcase_create("deadlines");
     tcase_add_checked_fixture(tc, start_impatient, stop_transport);
