@@ -73,8 +73,8 @@ void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
         .parameters = 4 * p->n_params,
         .gradients = 4 * p->n_params,
         .moments = 8 * p->n_params,
-        .accumulated = ((spec->optimizer.ema > 0 ? 8 : 4) + (spec->privacy.given ? 4 : 0)) *
-                       p->n_params,
+        .accumulated =
+            ((spec->optimizer.ema > 0 ? 8 : 4) + (spec->privacy.given ? 4 : 0)) * p->n_params,
         .state = 4 * p->n_state,
         .activations = (size_t)net_activation_bytes(p, (double)rows),
         .workspace = workspace_bytes(p, rows),

@@ -32,10 +32,10 @@ struct job {
      * it, a view of doc; and what its own training learns. */
     const char *base;
     const struct stage_targets *boost;
-    size_t fold; /* of a document with folds (folds.h), from 0; as many as it has: all rows */
-    bool group;                     /* the group form */
-    size_t slots;                   /* members at once: 1 in the single form */
-    size_t n_members;               /* members in JOB.json; at most slots */
+    size_t fold;      /* of a document with folds (folds.h), from 0; as many as it has: all rows */
+    bool group;       /* the group form */
+    size_t slots;     /* members at once: 1 in the single form */
+    size_t n_members; /* members in JOB.json; at most slots */
     struct control_member *members; /* views of doc. In the single form there is one, with id "" and
                                      * views of the environment: ASSAY_SEED, _REPORT, … */
     json_t *doc;

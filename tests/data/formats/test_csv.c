@@ -252,8 +252,8 @@ START_TEST(dialect_is_found)
         {"a;b\n1,500;-0,250\n", ';', ',', 2},  /* no thousands begin with 0 */
         {"a;b\n1,500;1234,250\n", ';', ',', 2},
         {"a;b\n1,500;2,250e1\n", ';', ',', 2},
-        {"a;b\n1,5;2.5\n", ';', '.', 2},       /* both signs */
-        {"a,b\nx;y,2\nu;v,3\n", ',', '.', 2},  /* ';' is in every row, but not in the header */
+        {"a;b\n1,5;2.5\n", ';', '.', 2},      /* both signs */
+        {"a,b\nx;y,2\nu;v,3\n", ',', '.', 2}, /* ';' is in every row, but not in the header */
         {"a,b\n1;2,3;4\n5;6,7;8\n", ',', '.', 2},
         {"a;b\n\"x;y\";2\n\"u,v\";3\n", ';', '.', 2},
         {"a,b\n\"x\ny,z\",2\n", ',', '.', 2},
