@@ -375,7 +375,7 @@ class Fuzz:
             headers, body = self.encode(op, self.make_body(op)) if op.body_type else ({}, None)
             a = self.check(op, self.send(op.method, self.target(op).split("?")[0] + "?" +
                                          urllib.parse.urlencode({p["name"]: value}), body, headers))
-            if not self.contract.is_valid(value, p["schema"]) or p["name"] not in ("metric", "group", "tag"):
+            if not self.contract.is_valid(value, p["schema"]) or p["name"] not in ("metric", "group", "tag", "dataset"):
                 assert a.status == 400, f"{p['name']}={value!r}: {a.status}"
 
     # ---- rules that hold for each operation ----
