@@ -20,7 +20,6 @@
 #include "scheduler/services/user_attrs.h"
 
 #define MAX_TAG 128 /* bytes, as in a sweep document */
-#define MAX_DATASET 63
 
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
@@ -52,19 +51,6 @@ as_status h_sweep_preview(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, preview_encode(&row, &c->faults), err);
 }
 
-/* A text of the query; NULL: it is not there. */
-static as_status query_text(const struct call *c, const char *name, size_t most, const char **ret,
-                            struct as_err *err)
-{
-    const char *text = call_query(c, name);
-    size_t len = text ? strlen(text) : 1;
-    if (len < 1 || len > most)
-        return as_fail(err, AS_E_INVAL, "?%s is %zu bytes long, expected 1 to %zu", name, len,
-                       most);
-    *ret = text;
-    return AS_OK;
-}
-
 as_status h_sweep_list(struct call *c, struct as_err *err)
 {
     static const char *const includes[] = {"document", NULL};
@@ -80,9 +66,15 @@ as_status h_sweep_list(struct call *c, struct as_err *err)
         st = sweep_state_parse(word, &state, err);
     if (st < 0)
         return st;
-    if ((st = query_text(c, "tag", MAX_TAG, &q.tag, err)) < 0 ||
-        (st = query_text(c, "dataset", MAX_DATASET, &q.dataset, err)) < 0)
-        return st;
+    q.tag = call_query(c, "tag");
+    size_t tag_len = q.tag ? strlen(q.tag) : 1;
+    if (tag_len < 1 || tag_len > MAX_TAG)
+        return as_fail(err, AS_E_INVAL, "?tag is %zu bytes long, expected 1 to %d", tag_len,
+                       MAX_TAG);
+    q.dataset = call_query(c, "dataset");
+    if (q.dataset && !as_slug_valid(q.dataset))
+        return as_fail(err, AS_E_INVAL, "?dataset is '%.80s', expected the name of a data set",
+                       q.dataset);
     st = call_query_word(c, "include", includes, &include, err);
     if (st < 0)
         return st;

@@ -12,6 +12,7 @@
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/models_priv.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/dataset_store.h"
 #include "scheduler/store/model_store.h"
 
 const char *const model_use_words[] = {"recommended", "ensemble", "single", NULL};
@@ -207,9 +208,13 @@ as_status model_versions_learned(struct store *db, struct arena *a, const char *
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
+    while (tx_run_again(&run)) {
         run.status =
             store_model_version_learned(run.tx, a, dataset, model, before, size, &rows, &more, err);
+        if (run.status == AS_OK && rows.n == 0) /* a name that nothing has */
+            run.status =
+                store_dataset_get(run.tx, a, dataset, false, &(struct dataset_row){0}, err);
+    }
     if (run.status != AS_OK)
         return run.status;
     if (more) {

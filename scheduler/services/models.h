@@ -57,8 +57,9 @@ AS_MUST_CHECK as_status model_delete(struct store *db, const char *name, struct 
 AS_MUST_CHECK as_status model_version_list(struct store *db, struct arena *a, const char *name,
                                            const struct page_req *page,
                                            struct model_version_page *ret, struct as_err *err);
-/* Those that learned from a data set of this name, whatever content it had then; by the names of
- * their models, newest first. AS_E_INVAL: the cursor. */
+/* Those that learned from a data set of this name, whatever content it had then, also if it is
+ * gone; by the names of their models, newest first. AS_E_NOT_FOUND: there are none, and no such
+ * data set. AS_E_INVAL: the cursor. */
 AS_MUST_CHECK as_status model_versions_learned(struct store *db, struct arena *a,
                                                const char *dataset, const struct page_req *page,
                                                struct model_version_page *ret, struct as_err *err);

@@ -485,13 +485,13 @@ static double noise_of(const struct gp_ask *a, const char *model)
 }
 
 /* Is it worth a trial to know whether the best value is luck? Once: the answer is whether values
- * are exact. */
+ * are exact. Not in a finite space, in which a sweep ends when each configuration was tried. */
 static bool is_in_doubt(const struct gp_ask *a)
 {
     const struct training_set *s = a->set;
     return s->repeats.noise == NOISE_UNKNOWN && !s->repeats.n && s->spec->n_objectives == 1 &&
-           !s->rungs && s->n_completed >= DOUBT_TRIALS && s->best != TRAINING_SET_NONE &&
-           noise_of(a, "w0") >= DOUBT_NOISE;
+           s->enc->n_continuous > 0 && !s->rungs && s->n_completed >= DOUBT_TRIALS &&
+           s->best != TRAINING_SET_NONE && noise_of(a, "w0") >= DOUBT_NOISE;
 }
 
 static as_status choose_row(struct gp_ask *a, struct as_err *err)
