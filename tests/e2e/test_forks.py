@@ -85,11 +85,14 @@ def check_forks(assay, name, population, period, last, explored):
     return sweep, rows, forks
 
 
-def check_steps(assay, name, rows, forks, metric):
-    """A fork measures nothing up to the step that it begins after, and everything from there on."""
+def check_steps(assay, name, rows, forks, metric, exact):
+    """A fork measures nothing up to the step that it begins after, and everything from there on. exact: of a program that
+    leaves a folder for each step; another one may be ahead when the runner takes its files (docs/trials.md)."""
     for t in forks:
         steps = measured(assay, name, t["number"], metric)
-        assert min(steps) == t["fork_step"] + 1, (t["number"], t["fork_step"], steps)
+        first = t["fork_step"] + 1
+        assert min(steps) == first or (min(steps) > first and not exact), (t["number"], t["fork_step"], steps)
+        assert list(steps) == list(range(min(steps), max(steps) + 1)), (t["number"], t["fork_step"], steps)
     spent = sum(max(measured(assay, name, t["number"], metric)) - (t["fork_step"] or 0) for t in rows)
     report = assay.call("GET", f"/v1/sweeps/{name}")["early_stopping"]
     assert report["steps_spent"] <= spent and report["steps_saved"] == 0, (report, spent)
@@ -131,7 +134,7 @@ def test_trainer(assay):
     assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
     name = assay.call("POST", "/v1/sweeps", trained("trained"))["id"]
     _, rows, forks = check_forks(assay, name, 10, 3, 12, {"lr"})
-    check_steps(assay, name, rows, forks, "val_loss")
+    check_steps(assay, name, rows, forks, "val_loss", exact=True)
     for t in forks:
         first = rows[t["number"]]
         while first["parent"] is not None:
@@ -148,7 +151,7 @@ def test_command(assay):
     """A program goes on from its parent's checkpoint with the parameters of its own."""
     name = assay.call("POST", "/v1/sweeps", command("commands"))["id"]
     _, rows, forks = check_forks(assay, name, 6, 2, 10, {"rate"})
-    check_steps(assay, name, rows, forks, "loss")
+    check_steps(assay, name, rows, forks, "loss", exact=False)
     for t in forks:
         text = assay.call("GET", f"/v1/sweeps/{name}/trials/{t['number']}/log")["text"]
         assert f"goes on after {t['fork_step']}" in text, text

@@ -78,7 +78,7 @@ def check_versions(assay, work):
         page = assay.call("GET", f"/v1/datasets/digits/models?page_size=1{cursor and '&cursor=' + cursor}")
         learned, cursor = learned + page["items"], page["next_cursor"]
     assert learned == versions, learned
-    assert assay.call("GET", "/v1/datasets/none/models")["items"] == []
+    refused(assay, 404, ["there is no data set 'none'"], "GET", "/v1/datasets/none/models")
     assert [s["id"] for s in assay.call("GET", "/v1/sweeps?dataset=digits")["items"]] == ["keep"]
     assert assay.call("GET", "/v1/sweeps?dataset=none")["items"] == []
     assert [v["version"] for v in versions] == sorted((v["version"] for v in versions), reverse=True)
