@@ -466,7 +466,7 @@ static as_status make_preview(struct store *db, struct arena *a, const struct da
 as_status dataset_preview(struct store *db, struct arena *a, const char *name, const char **ret,
                           struct as_err *err)
 {
-    struct dataset_row row;
+    struct dataset_row row = {0};
     const char *preview = NULL;
     as_status st = read_preview(db, a, name, &row, &preview, err);
     if (st == AS_OK && !preview)
