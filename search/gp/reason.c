@@ -63,7 +63,7 @@ static int add_branch(const struct gp_ask *a, json_t *reason)
         reason, "branch",
         json_pack("{s:s, s:o, s:I, s:o, s:o*}", "parameter", p->name, "value",
                   param_value_to_json(p, a->config->entries[b->param].value), "trials",
-                  (json_int_t)(b->n_ended + b->n_pending), "optimistic",
+                  (json_int_t)b->n_ended + (json_int_t)b->n_pending, "optimistic",
                   isfinite(optimistic) ? json_number_new(optimistic) : json_null(), "crossing",
                   a->is_crossing ? json_true() : NULL));
 }

@@ -147,7 +147,7 @@ class Sweep {
     const sign = this.base.metric.goal === "minimize" ? 1 : -1;
     const done = this.trials.filter((t) => t.state === "completed" && t.feasible && typeof t.value === "number");
     const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
-    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params, expected: null, told: null }, regret: this.bounds().at(-1) ?? null };
+    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params, expected: null, told: { number: best.number, value: best.value } }, regret: this.bounds().at(-1) ?? null };
   }
 
   /** What could still be gained, invented, after the counts of trials at which the server computes it. */
