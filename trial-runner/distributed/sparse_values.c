@@ -102,8 +102,8 @@ void sparse_decode(const uint8_t *in, size_t n, float *to)
     const uint8_t *end = in + sparse_most(n);
     uint64_t zeros = 0, count = 0;
     do {
-        in = get_number(in, end, &zeros);
-        in = get_number(in, end, &count);
+        if (!(in = get_number(in, end, &zeros)) || !(in = get_number(in, end, &count)))
+            return; /* never: sparse_measure() has seen it whole */
         memset(to, 0, zeros * sizeof *to);
         memcpy(to + zeros, in, count * sizeof *to);
         to += zeros + count;

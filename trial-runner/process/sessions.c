@@ -26,14 +26,38 @@ struct process_stat {
 
 /* The name of the program, in parentheses, may hold anything: the fields begin after the last
  * one. */
-static int parse_stat(const char *text, struct process_stat *ret)
+static bool parse_stat(const char *text, struct process_stat *ret)
 {
+    enum {
+        PARENT = 1,
+        SESSION = 3,
+        USER = 11,
+        SYSTEM = 12,
+        USER_WAITED = 13,
+        SYSTEM_WAITED = 14,
+        PAGES = 21,
+        FIELDS
+    };
+    long long fields[FIELDS] = {0};
     const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest + 1,
-                          " %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d "
-                          "%*d %*d %*u %*u %lld",
-                          &ret->parent, &ret->session, &ret->user, &ret->system, &ret->user_waited,
-                          &ret->system_waited, &ret->pages) == 7;
+    if (!rest || rest[1] != ' ' || rest[2] == '\0')
+        return false;
+    rest += 3; /* field 0 is a letter, the state */
+    for (int i = PARENT; i < FIELDS; i++) {
+        char *end;
+        fields[i] = strtoll(rest, &end, 10);
+        if (end == rest)
+            return false;
+        rest = end;
+    }
+    ret->parent = (int)fields[PARENT];
+    ret->session = (int)fields[SESSION];
+    ret->user = (unsigned long long)fields[USER];
+    ret->system = (unsigned long long)fields[SYSTEM];
+    ret->user_waited = (unsigned long long)fields[USER_WAITED];
+    ret->system_waited = (unsigned long long)fields[SYSTEM_WAITED];
+    ret->pages = fields[PAGES];
+    return true;
 }
 
 static int read_stat(int proc, const char *pid, struct process_stat *ret)
