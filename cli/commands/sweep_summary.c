@@ -80,6 +80,21 @@ static void add_sweep(const json_t *sweep, const struct terminal *terminal, stru
     str_putc(b, '\n');
 }
 
+/* Of noisy values: why the best trial need not be the one of the best value. */
+static void add_expected(const json_t *best, struct str *b)
+{
+    const json_t *told = json_object_get(best, "told");
+    const json_t *mean = json_object_get(json_object_get(best, "expected"), "mean");
+    if (!mean)
+        return;
+    str_puts(b, "Noisy values       a model expects ");
+    format_value(b, mean, FORMAT_SHORT);
+    str_puts(b, " of it; the best value, ");
+    format_value(b, json_object_get(told, "value"), FORMAT_SHORT);
+    str_printf(b, ", was trial %" JSON_INTEGER_FORMAT "'s\n",
+               json_integer_value(json_object_get(told, "number")));
+}
+
 /* Add the best value of the sweep's metric, as reported by trials. Nothing is derived from the
  * metric's name, because a program may report any quantity under any name. The ensemble has a
  * metric of its own. */
@@ -94,6 +109,7 @@ static void add_best(const json_t *sweep, struct str *b)
     format_value(b, json_object_get(best, "value"), FORMAT_SHORT);
     str_printf(b, ", trial %" JSON_INTEGER_FORMAT "\n",
                json_integer_value(json_object_get(best, "number")));
+    add_expected(best, b);
     if (objectives_count(sweep) > 1)
         str_printf(b, "Front              assay best %s --pareto\n",
                    json_string_value(json_object_get(sweep, "id")));

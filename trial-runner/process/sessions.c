@@ -60,14 +60,14 @@ static bool parse_stat(const char *text, struct process_stat *ret)
     return true;
 }
 
-static int read_stat(int proc, const char *pid, struct process_stat *ret)
+static bool read_stat(int proc, const char *pid, struct process_stat *ret)
 {
     char path[64], text[STAT_MAX];
     (void)snprintf(path, sizeof path, "%.20s/stat", pid);
     AS_AUTO(file_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (n <= 0)
-        return 0;
+        return false;
     text[n] = '\0';
     ret->pid = (int)strtol(pid, NULL, 10);
     return parse_stat(text, ret);
