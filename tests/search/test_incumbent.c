@@ -114,8 +114,10 @@ START_TEST(values_count_as_told_unless_they_are_known_to_be_noisy)
     sweep_done(&w);
     fill(&w, s, 1, false);
     ck_assert(!incumbent_of(&w).is_by_model);
+    const size_t n = w.n;
     w.n = 0;
     ck_assert(!incumbent_of(&w).is_known);
+    w.n = n; /* sweep_done() frees them */
     w.spec.n_objectives = 2;
     ck_assert(!incumbent_of(&w).is_known);
 }
