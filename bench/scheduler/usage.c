@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/proc_stat.h"
 
 struct process {
     pid_t parent;
@@ -53,22 +54,16 @@ static unsigned long next_number(const char **s)
 
 static bool read_process(pid_t pid, struct process *ret)
 {
-    char path[64], text[1024];
-    unsigned long t[4];
+    char path[64], text[PROC_STAT_MAX];
+    struct proc_stat x;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     read_text(path, text, sizeof text);
-    const char *rest = strrchr(text, ')');
-    if (!rest)
+    if (!proc_stat_parse(text, &x))
         return false;
-    rest = skip_fields(rest + 1, 1); /* its state */
-    int parent = (int)next_number(&rest);
-    rest = skip_fields(rest, 9); /* up to utime, stime, cutime, cstime */
-    for (size_t i = 0; i < 4; i++)
-        t[i] = next_number(&rest);
-    *ret = (struct process){.parent = parent,
+    *ret = (struct process){.parent = x.parent,
                             .is_postgres = strstr(text, "(postgres)") != NULL,
-                            .own = ticks((double)t[0], (double)t[1]),
-                            .ended = ticks((double)t[2], (double)t[3])};
+                            .own = ticks((double)x.user, (double)x.system),
+                            .ended = ticks((double)x.user_waited, (double)x.system_waited)};
     return true;
 }
 

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/proc_stat.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/protocol/ranks.h"
 
@@ -98,15 +99,15 @@ static void on_listening(struct rank *r, const struct rank_event *e)
 /* Does a rank of the same gang run on this runner, and was not stopped? Then it is not lost. */
 static bool lives_here(const struct attempt *t, int64_t seat, struct attempt *const *all, size_t n)
 {
-    char path[40], text[300] = "";
+    char path[40], text[PROC_STAT_MAX] = "";
+    struct proc_stat stat;
     for (size_t i = 0; i < n; i++) {
         if (!same_gang(all[i], t) || all[i]->id.seat != seat || !all[i]->process.pid)
             continue;
         (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)all[i]->process.pid);
         AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        const char *state = len > 0 ? strrchr(text, ')') : NULL;
-        return state && state[1] == ' ' && !strchr("TtZX", state[2]);
+        return len > 0 && proc_stat_parse(text, &stat) && !strchr("TtZX", stat.state);
     }
     return false;
 }
