@@ -54,11 +54,22 @@ static as_status add_first_trials(struct fit *f, struct as_err *err)
                                 NULL, err);
 }
 
-as_status fit_search_start(struct fit *f, struct as_err *err)
+static int64_t left_ms(const struct fit *f)
+{
+    return f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
+}
+
+/* Trials of the sweep that was made paused begin. */
+static as_status let_it_run(const struct fit *f, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s}", "state", "running");
     JSON_AUTO answer = NULL;
-    int64_t left = f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
+    return request_patch(f->session.client, &f->sweep, body, &answer, err);
+}
+
+as_status fit_search_start(struct fit *f, struct as_err *err)
+{
+    int64_t left = left_ms(f);
     if (left < 1000)
         return as_fail(err, AS_E_TIMEOUT,
                        "--time: reading and registering the table took %.0f s, and nothing is left "
@@ -71,7 +82,7 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
     if (st == AS_OK)
         st = add_first_trials(f, err);
     if (st == AS_OK)
-        st = request_patch(f->session.client, &f->sweep, body, &answer, err);
+        st = let_it_run(f, err);
     if (st == AS_OK)
         say("Sweep %s: by %s, %s; dashboard: %s/#/sweeps/%s", f->sweep.sweep, f->plan.metric,
             f->plan.folds ? "in folds" : "on held-out rows", f->session.url, f->sweep.sweep);
@@ -79,11 +90,6 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
 }
 
 /* ---- wider ranges ---- */
-
-static int64_t left_ms(const struct fit *f)
-{
-    return f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
-}
 
 static int64_t count_of(const json_t *sweep, const char *state)
 {
@@ -104,8 +110,6 @@ static as_status begin_no_more(const struct fit *f, const json_t *sweep, struct 
 
 static as_status start_wider(struct fit *f, const json_t *sweep, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s}", "state", "running");
-    JSON_AUTO answer = NULL;
     size_t done = (size_t)count_of(sweep, "completed");
     as_status st = begin_no_more(f, sweep, err);
     if (st < 0)
@@ -118,7 +122,7 @@ static as_status start_wider(struct fit *f, const json_t *sweep, struct as_err *
     if (st == AS_OK)
         st = create_paused(f, err);
     if (st == AS_OK)
-        st = request_patch(f->session.client, &f->sweep, body, &answer, err);
+        st = let_it_run(f, err);
     if (st == AS_OK)
         say("Sweep %s goes on from %s with these ranges", f->sweep.sweep, f->narrow.sweep);
     return st;
