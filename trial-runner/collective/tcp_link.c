@@ -80,6 +80,7 @@ static as_status add_frame(struct tcp_link *t, size_t i, const uint8_t *payload,
 {
     struct batch *b = &t->out;
     struct frame *f = &b->frames[i];
+    size_t n = f->length;
     f->payload_sum = t->encrypt ? 0 : checksum32(payload, f->length);
     frame_encode(f, b->heads[i]);
     if (t->encrypt) {
@@ -87,12 +88,11 @@ static as_status add_frame(struct tcp_link *t, size_t i, const uint8_t *payload,
                                       t->encrypted[i], err);
         if (st < 0)
             return st;
+        payload = t->encrypted[i];
+        n += CIPHER_TAG_BYTES;
     }
     add_part(b, b->heads[i], FRAME_HEAD_BYTES);
-    if (t->encrypt)
-        add_part(b, t->encrypted[i], f->length + CIPHER_TAG_BYTES);
-    else
-        add_part(b, payload, f->length);
+    add_part(b, payload, n);
     return AS_OK;
 }
 
