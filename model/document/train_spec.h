@@ -281,6 +281,9 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
 /* Is it a model of trees, and not a network? */
 bool train_model_is_trees(const struct train_model_spec *m);
 
+/* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
+bool train_spec_is_lbfgs(const struct train_spec *spec);
+
 /* "mlp", …, "extra_trees"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 

@@ -3,6 +3,11 @@
  * what changes gradients or weights behind its back. */
 #include "model/document/train_spec_priv.h"
 
+bool train_spec_is_lbfgs(const struct train_spec *spec)
+{
+    return spec->optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&spec->model);
+}
+
 as_status train_spec_check_lbfgs(const struct json_fields *doc, const struct train_spec *s,
                                  struct as_err *err)
 {
@@ -21,7 +26,7 @@ as_status train_spec_check_lbfgs(const struct json_fields *doc, const struct tra
          "distributed", "its ranks work together in a way of their own"},
     };
     char at[AS_ERR_POINTER_MAX];
-    if (s->optimizer.kind != TRAIN_LBFGS || train_model_is_trees(&s->model))
+    if (!train_spec_is_lbfgs(s))
         return AS_OK;
     json_pointer_child(doc->pointer, "optimizer", at);
     json_pointer_child(at, "kind", at);

@@ -67,10 +67,9 @@ static as_status check_whole_batch(const struct train_spec *spec, const struct d
                                    const char *pointer, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    bool needed = spec->optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&spec->model);
     bool text = data->input == DATASET_TOKEN_TEXT;
     size_t rows = text ? data->n_rows / (size_t)spec->model.context : data->n_rows;
-    if (!needed || (size_t)spec->batch_size >= rows)
+    if (!train_spec_is_lbfgs(spec) || (size_t)spec->batch_size >= rows)
         return AS_OK;
     json_pointer_child(pointer, "batch_size", at);
     return as_fail_at(err, AS_E_INVAL, at,

@@ -245,7 +245,7 @@ static as_status check_trees(const struct sweep_doc *d, const struct train_spec 
 static as_status check_lbfgs(const struct sweep_doc *d, const struct train_spec *spec,
                              struct as_err *err)
 {
-    if (d->is_gang || spec->optimizer.kind != TRAIN_LBFGS || train_model_is_trees(&spec->model))
+    if (d->is_gang || !train_spec_is_lbfgs(spec))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/optimizer/kind",
                       TRAIN_AT "/optimizer/kind: found lbfgs, which is for ranks; expected "

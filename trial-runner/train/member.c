@@ -72,9 +72,7 @@ static as_status check_snapshots(const struct member *m, const struct job *job, 
 /* Its steps are those of a gang, if only of one rank. */
 static as_status check_lbfgs(const struct member *m, const struct job *job, struct as_err *err)
 {
-    bool needs_ranks =
-        m->spec.optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&m->spec.model);
-    if (!needs_ranks || job->listen)
+    if (job->listen || !train_spec_is_lbfgs(&m->spec))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, "/train/optimizer/kind",
                       "/train/optimizer/kind: found lbfgs in a trial without ranks, expected "
