@@ -31,10 +31,10 @@ enum {
     "from (select sweep_key, number, attempt, null::int as seat from attempt where runner = $1 "   \
     "and claim_id = $3 union all select sweep_key, number, attempt, seat from gang_seat where "    \
     "runner = $1 and claim_id = $3 and epoch = $2 and state " LIVE ") x join trial t on "          \
-    "" SAME("t", "x") " join sweep s on s.key = t.sweep_key left join gang g on x.seat is not "    \
-                      "null and " SAME(                                                            \
-                          "g",                                                                     \
-                          "x") " where t.state = 'running' and (x.seat is not null or t.epoch = "  \
+    "" SAME("t",                                                                                   \
+            "x") " join sweep_base s on s.key = t.sweep_key left join gang g on x.seat is not "    \
+                 "null and " SAME(                                                                 \
+                     "g", "x") " where t.state = 'running' and (x.seat is not null or t.epoch = "  \
                                "$2)"
 
 /* Those of the runners of a gang, if they are alike. */
@@ -183,15 +183,16 @@ static const struct stmt stmts[] = {
                                                                                              "ll"
                                                                                              ")"
                                                                                              ")"},
-    [ATTEMPT_SAY] = {"attempt_say",
-                     "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
-                     "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
-                     "unnest($2::text[], $3::int[], $4::int[], $5::text[], "
-                     "$6::bigint[]) as l(id, number, attempt, phase, ran_ms) join sweep s on s.id "
-                     "= l.id where x.sweep_key = s.key and x.number = l.number and x.attempt = "
-                     "l.attempt and x.runner = $1 and x.ended_at is null and (x.phase is null or "
-                     "x.phase = 'preparing' and l.phase <> 'preparing' or x.phase = 'running' and "
-                     "l.phase = 'ended')"},
+    [ATTEMPT_SAY] =
+        {"attempt_say",
+         "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
+         "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
+         "unnest($2::text[], $3::int[], $4::int[], $5::text[], "
+         "$6::bigint[]) as l(id, number, attempt, phase, ran_ms) join sweep_base s on s.id "
+         "= l.id where x.sweep_key = s.key and x.number = l.number and x.attempt = "
+         "l.attempt and x.runner = $1 and x.ended_at is null and (x.phase is null or "
+         "x.phase = 'preparing' and l.phase <> 'preparing' or x.phase = 'running' and "
+         "l.phase = 'ended')"},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
     [ATTEMPT_FAILED_BEFORE] = {"attempt_failed_before",
@@ -204,7 +205,8 @@ static const struct stmt stmts[] = {
                            "$4::text is null or token = $4 as is_mine from attempt where sweep_key "
                            "= $1 and number = $2 and client = $3) x"},
     [ATTEMPT_HOLDER] = {"attempt_holder",
-                        "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
+                        "select " HOLDER_COLUMNS
+                        " from sweep_base s left join attempt x on x.sweep_key "
                         "= s.key and x.number = $2 and x.attempt = $3 left join trial t on "
                         "t.sweep_key = s.key and t.number = $2 where s.id = $1"},
     [ATTEMPT_LIST] = {"attempt_list",

@@ -25,7 +25,7 @@ static const struct stmt stmts[] = {
          "trial t on " SQL_JOINED("t.sweep_key", "u.sweep_key") " and " //
          SQL_JOINED_NEXT(
              "t.number",
-             "u.number") " join sweep s on s.key = "
+             "u.number") " join sweep_base s on s.key = "
                          "t.sweep_key where t.state = 'running' and t.attempt = u.attempt"},
 };
 const struct stmt_set attempt_token_stmts = {"attempt_token", stmts, AS_ARRAY_LEN(stmts)};

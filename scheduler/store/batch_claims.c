@@ -12,6 +12,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 
 enum {
     CLAIMS_LOCK,
@@ -69,7 +70,8 @@ static const struct stmt stmts[] = {
          "count(*) filter (where n.group_id is null and not n.ends) + count(distinct n.group_id) "
          "filter (where not n.ends) as used, array_agg(n.sweep_key) filter (where n.ends) as "
          "ending from (select d.number, d.sweep_key, d.group_id, d.seat is null and u.ending is "
-         "not null and coalesce((select s.id || '/' || d.number || '/' || d.attempt from sweep s "
+         "not null and coalesce((select s.id || '/' || d.number || '/' || d.attempt from "
+         "sweep_base s "
          "where s.key = d.sweep_key limit 1) = any (u.ending::text[]), false) as ends from held d "
          "where d.runner = r.name) n) h"},
     /* The order of TURN_LIST (turn_store.c), before what single runners change in it. */
@@ -130,13 +132,17 @@ static const struct stmt stmts[] = {
      * sweeps are served in the order of the list. */
     [CLAIMS_SWEEPS] =
         {"claims_sweeps",
-         "update sweep s set search_state = case when l.mark is null then s.search_state else "
-         "l.state::json end, search_mark = coalesce(l.mark, s.search_mark), started_at = case when "
-         "l.starts = 1 then coalesce(s.started_at, now()) else s.started_at end, turns = "
-         "coalesce(l.turns, s.turns), served = case when l.turns is null then s.served else "
-         "nextval('sweep_served') end from unnest($1::bigint[], $2::bigint[], $3::text[], "
-         "$4::int[], $5::bigint[]) as l(key, mark, state, starts, turns) where "
-         "" SQL_JOINED("s.key", "l.key")},
+         "with f as materialized (select * from unnest($1::bigint[], $2::bigint[], $3::text[], "
+         "$4::int[], $5::bigint[]) as f(sweep_key, mark, state, starts, turns)), started as "
+         "(update sweep_base s set started_at = now() from f where f.starts = 1 and "
+         "" SQL_JOINED("s.key", "f.sweep_key") " and s.started_at is null) " SQL_COUNTS_CHANGE
+                                               "search_state = case when f.mark is null then "
+                                               "c.search_state else f.state::json end, "
+                                               "search_mark = coalesce(f.mark, c.search_mark), "
+                                               "turns = coalesce(f.turns, c.turns), "
+                                               "served = case when f.turns is null then c.served "
+                                               "else nextval('sweep_served') end from "
+                                               "f" SQL_COUNTS_OF_EACH},
 };
 const struct stmt_set claims_stmts = {"claims", stmts, AS_ARRAY_LEN(stmts)};
 

@@ -28,7 +28,7 @@ enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
 #define MEMBERS_FROM                                                                               \
     "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
     "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "          \
-    "(select key, rungs, rungs_late from sweep where id = u.id limit 1) s on true left join "      \
+    "(select key, rungs, rungs_late from sweep_base where id = u.id limit 1) s on true left join " \
     "lateral (select number, rung, decision, step from trial where sweep_key = s.key and "         \
     "number = u.number limit 1) t on true left join lateral (select coalesce(max(attempt) "        \
     "filter (where is_mine), 0) as latest, count(*) filter (where not is_mine) as others from "    \

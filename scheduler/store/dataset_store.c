@@ -98,10 +98,11 @@ static const struct stmt stmts[] = {
                                               "join sweep_dataset u on u.dataset "
                                               "= d.name where u.sweep_key = $1 order by d.name"},
     [DATASET_LOCK] = {"dataset_lock", "select name from dataset where name = $1 for update"},
-    [DATASET_USER] = {"dataset_user",
-                      "select s.id from sweep_dataset u join sweep s on s.key = u.sweep_key where "
-                      "u.dataset = $1 and s.state in ('running', 'paused', 'finishing') order by "
-                      "s.key limit 1"},
+    [DATASET_USER] =
+        {"dataset_user",
+         "select s.id from sweep_dataset u join sweep_base s on s.key = u.sweep_key where "
+         "u.dataset = $1 and s.state in ('running', 'paused', 'finishing') order by "
+         "s.key limit 1"},
     [DATASET_DELETE] = {"dataset_delete", "delete from dataset where name = $1"},
     [DATASET_PREVIEW] = {"dataset_preview", "select preview from dataset where name = $1"},
     [DATASET_KEEP_PREVIEW] = {"dataset_keep_preview",

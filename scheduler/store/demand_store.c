@@ -45,7 +45,7 @@ COLUMNS_READER(sweep, struct demand_sweep, SWEEP_FIELDS)
 /* GPUs that the attempts, ranks and groups of the runner r have. */
 #define GPUS_USED                                                                                  \
     "(select coalesce(sum(x.gpus), 0) from " HELD_NEEDS                                            \
-    " m join sweep x on x.key = m.needs_key where m.is_first)"
+    " m join sweep_base x on x.key = m.needs_key where m.is_first)"
 
 #define RUNNER_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, slots, "r.slots")                                                                   \

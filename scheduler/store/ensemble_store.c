@@ -107,12 +107,13 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
     "where s.id = any($1::text[]) and t.result is not null) "
 
 static const struct stmt stmts[] = {
-    [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "
-                                      "e.sweep_key = s.key where s.id = $1"},
+    [ENSEMBLE_GET] = {"ensemble_get",
+                      "select e.result, s.state from sweep_base s join ensemble e on "
+                      "e.sweep_key = s.key where s.id = $1"},
     [ENSEMBLE_TAKE] =
         {"ensemble_take",
          "update ensemble set lease_until = now() + $1 * interval '1 ms' where "
-         "sweep_key = (select e.sweep_key from ensemble e join sweep s on s.key = "
+         "sweep_key = (select e.sweep_key from ensemble e join sweep_base s on s.key = "
          "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
          "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
          "1 for update of e skip locked) returning sweep_key"},
@@ -137,14 +138,15 @@ static const struct stmt stmts[] = {
          "$3, coalesce(max(number), 0) + 1 from ensemble_asked where sweep_key = $1 "
          "having coalesce(max(number), 0) < $4 returning number"},
     [ENSEMBLE_ASKED_GET] = {"ensemble_asked_get",
-                            "select " ASKED_COLUMNS " from ensemble_asked e join sweep s on s.key "
+                            "select " ASKED_COLUMNS
+                            " from ensemble_asked e join sweep_base s on s.key "
                             "= e.sweep_key where s.id = $1 and e.number = $2"},
     [ENSEMBLE_ASKED_LIST] = {"ensemble_asked_list",
-                             "select " LISTED_COLUMNS " from ensemble_asked e join sweep s on "
+                             "select " LISTED_COLUMNS " from ensemble_asked e join sweep_base s on "
                              "s.key = e.sweep_key where s.id = $1 order by e.number desc"},
     [ENSEMBLE_ASKED_TAKE] =
         {"ensemble_asked_take",
-         "update ensemble_asked e set lease_until = now() + $1 * interval '1 ms' from sweep s "
+         "update ensemble_asked e set lease_until = now() + $1 * interval '1 ms' from sweep_base s "
          "where "
          "s.key = e.sweep_key and e.key = (select key from ensemble_asked where state = 'pending' "
          "and (lease_until is null or lease_until < now()) order by key limit 1 for update skip "

@@ -12,6 +12,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/sweep/doc_cache.h"
 #include "scheduler/sweep/fork_params.h"
 #include "scheduler/sweep/trial_state.h"
@@ -34,30 +35,25 @@ static const struct stmt stmts[] = {
          "join lateral (select t.params, case when u.wanted then s.document end as document, "
          "(select true from trial_file f where f.sweep_key = u.key and f.number = u.number and "
          "f.kind = 'kept' and starts_with(f.path, u.step || '/') limit 1) is not null as has from "
-         "trial t join sweep s on s.key = t.sweep_key where t.sweep_key = u.key and t.number = "
-         "u.number limit 1) h order by u.place"},
+         "trial t join sweep_base s on s.key = t.sweep_key where t.sweep_key = u.key and "
+         "t.number = u.number limit 1) h order by u.place"},
     [FORK_ADD] =
         {"fork_add",
          "with l as materialized (select * from unnest($1::bigint[], $2::int[], $3::int[], "
          "$4::bigint[], $5::int[], $6::text[], $7::text[]) as l(sweep_key, number, parent, step, "
-         "next, params, suggestion)), counted as (update sweep s set planned = s.planned + c.n "
-         "from "
-         "(select sweep_key, count(*) as n from l group by sweep_key) c where " SQL_JOINED(
-             "s.key",
-             "c.sweep_key") "), made as (insert into trial (sweep_key, number, state, params, "
-                            "suggestion, seed, origin, parent, fork_step, rung, shape, "
-                            "bytes_per_member) select l.sweep_key, l.number, 'queued', "
-                            "l.params::json, l.suggestion::json, p.seed, 'forked', l.parent, "
-                            "l.step, l.next, p.shape, p.bytes_per_member from l cross join lateral "
-                            "(select seed, shape, bytes_per_member from trial where sweep_key = "
-                            "l.sweep_key and number = l.parent limit 1) p order by l.sweep_key, "
-                            "l.number) insert into trial_file (sweep_key, number, kind, path, "
-                            "size, "
-                            "sha256) select l.sweep_key, l.number, 'checkpoint', substr(f.path, "
-                            "length(l.step::text) + 2), f.size, f.sha256 from l cross join lateral "
-                            "(select path, size, sha256 from trial_file where sweep_key = "
-                            "l.sweep_key and number = l.parent and kind = 'kept' and "
-                            "starts_with(path, l.step || '/')) f"},
+         "next, params, suggestion)), counted as (" SQL_COUNTS_CHANGE
+         "planned = c.planned + f.n from (select sweep_key, count(*) as n from l group by "
+         "sweep_key) f" SQL_COUNTS_OF_EACH "), made as (insert into trial (sweep_key, number, "
+         "state, params, suggestion, seed, origin, parent, fork_step, rung, shape, "
+         "bytes_per_member) select l.sweep_key, l.number, 'queued', l.params::json, "
+         "l.suggestion::json, p.seed, 'forked', l.parent, l.step, l.next, p.shape, "
+         "p.bytes_per_member from l cross join lateral (select seed, shape, bytes_per_member from "
+         "trial where sweep_key = l.sweep_key and number = l.parent limit 1) p order by "
+         "l.sweep_key, l.number) insert into trial_file (sweep_key, number, kind, path, size, "
+         "sha256) select l.sweep_key, l.number, 'checkpoint', substr(f.path, length(l.step::text) "
+         "+ 2), f.size, f.sha256 from l cross join lateral (select path, size, sha256 from "
+         "trial_file where sweep_key = l.sweep_key and number = l.parent and kind = 'kept' and "
+         "starts_with(path, l.step || '/')) f"},
     [FORK_LIST] = {"fork_list",
                    "select " FORK_COLUMNS " from trial where sweep_key = $1 and parent = "
                    "$2 order by number limit $3"},

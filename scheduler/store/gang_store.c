@@ -77,7 +77,8 @@ COLUMNS_WHOLE_ROW(struct gang_row, GANG_FIELDS)
 COLUMNS_READER(gang, struct gang_row, GANG_FIELDS)
 #define GANG_COLUMNS COLUMNS_SQL(GANG_FIELDS)
 #define GANG_FROM                                                                                  \
-    " from gang g join trial t on t.sweep_key = g.sweep_key and t.number = g.number join sweep s " \
+    " from gang g join trial t on t.sweep_key = g.sweep_key and t.number = g.number join "         \
+    "sweep_base s "                                                                                \
     "on s.key = g.sweep_key where "                                                                \
     "g.sweep_key = $1 and g.number = $2 and g.attempt = $3"
 
@@ -206,20 +207,21 @@ static const struct stmt stmts[] = {
         {"gang_add",
          "with g as (insert into gang (sweep_key, number, attempt, ranks, min_ranks, elastic, "
          "launch, secret, next_seat) select t.sweep_key, t.number, t.attempt, s.ranks, "
-         "s.min_ranks, s.elastic, s.launch, $2, s.ranks from trial t join sweep s on s.key = "
+         "s.min_ranks, s.elastic, s.launch, $2, s.ranks from trial t join sweep_base s on s.key = "
          "t.sweep_key where t.sweep_key = $1 and t.state = 'running' and t.gang and not exists "
          "(select from gang o where " SAME(
-             "o", "t") ") returning sweep_key, number, attempt), "
-                       "placed as (select p.place, p.runner, p.epoch, min(p.place) over (partition "
-                       "by p.runner) as first from "
-                       "gathering_seat p), seats as (insert into gang_seat (sweep_key, number, "
-                       "attempt, seat, "
-                       "runner, epoch, host, secret) select g.sweep_key, g.number, g.attempt, "
-                       "row_number() over "
-                       "(order by p.first, p.place) - 1, p.runner, p.epoch, r.host, r.secret from "
-                       "g, placed p "
-                       "join runner r on r.name = p.runner), turn as (update sweep set gang_at = "
-                       "clock_timestamp() where key = $1) select " KEY_COLUMNS " from g"},
+             "o",
+             "t") ") returning sweep_key, number, attempt), "
+                  "placed as (select p.place, p.runner, p.epoch, min(p.place) over (partition "
+                  "by p.runner) as first from "
+                  "gathering_seat p), seats as (insert into gang_seat (sweep_key, number, "
+                  "attempt, seat, "
+                  "runner, epoch, host, secret) select g.sweep_key, g.number, g.attempt, "
+                  "row_number() over "
+                  "(order by p.first, p.place) - 1, p.runner, p.epoch, r.host, r.secret from "
+                  "g, placed p "
+                  "join runner r on r.name = p.runner), turn as (update sweep_base set gang_at = "
+                  "clock_timestamp() where key = $1) select " KEY_COLUMNS " from g"},
     [GANG_LATE] =
         {"gang_late",
          "select " KEY_COLUMNS " from gang g where g.state = 'gathering' and g.elastic and "

@@ -105,7 +105,7 @@ static const struct stmt stmts[] = {
                            "count(*) from gathering_seat) < c.ranks or not c.learns)::int else "
                            "(exists (select from "
                            "sweep s where " HAS_GANGS " and " COULD_GATHER "))::int end end from "
-                           "gathering g left join sweep c on c.key = g.sweep_key"},
+                           "gathering g left join sweep_base c on c.key = g.sweep_key"},
 };
 const struct stmt_set gathering_stmts = {"gathering", stmts, AS_ARRAY_LEN(stmts)};
 

@@ -63,7 +63,7 @@ static const struct stmt stmts[] = {
          "materialized (select n.sweep_key, n.number, jsonb_object_agg(n.metric, case when l.value "
          "in ('NaN', 'Infinity', '-Infinity') then to_jsonb(l.value::text) else to_jsonb(l.value) "
          "end) as metrics, max(l.step) as step, max(l.value) filter (where n.metric = (select "
-         "s.metric from sweep s where s.key = n.sweep_key)) as value from named n cross join "
+         "s.metric from sweep_base s where s.key = n.sweep_key)) as value from named n cross join "
          "lateral (select c.measured[cardinality(c.measured)] as value, " LAST_STEP
          " as step from measurement_chunk c where c.sweep_key = n.sweep_key and c.number = "
          "n.number and c.metric = n.metric order by c.attempt desc, c.first_step desc limit 1) l "

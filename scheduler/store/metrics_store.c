@@ -26,7 +26,7 @@ COLUMNS_READER(count, struct metric_count, COUNT_FIELDS)
 static const struct stmt stmts[] = {
     [METRICS_COUNTS] =
         {"metrics_counts",
-         "select " COUNT_COLUMNS " from sweep group by state union all select 'runner', "
+         "select " COUNT_COLUMNS " from sweep_base group by state union all select 'runner', "
          "state, count(*) from runner group by state union all select 'gang', state, count(*) from "
          "gang where state <> 'over' group by state union all select 'gathering', 'seat', count(*) "
          "from gathering_seat union all select 'trial', v.state, "
@@ -35,12 +35,12 @@ static const struct stmt stmts[] = {
          "('pruned', s.n_pruned), ('failed', s.n_failed), ('cancelled', s.n_cancelled)) as "
          "v(state, "
          "n) group by v.state order by 1, 2"},
-    [METRICS_DEAD] =
-        {"metrics_dead",
-         "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
-         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement_chunk', 'event', "
-         "'event_set', 'gang', 'gang_seat') "
-         "order by 1"},
+    [METRICS_DEAD] = {"metrics_dead",
+                      "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
+                      "('sweep_base', 'sweep_count', 'trial', 'attempt', 'runner', 'trial_log', "
+                      "'measurement_chunk', 'event', "
+                      "'event_set', 'gang', 'gang_seat') "
+                      "order by 1"},
 };
 const struct stmt_set metrics_stmts = {"metrics", stmts, AS_ARRAY_LEN(stmts)};
 

@@ -33,10 +33,10 @@ COLUMNS_READER(latest, struct regret_latest, LATEST_FIELDS)
 static const struct stmt stmts[] = {
     [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},
     [REGRET_DUE_ALL] = {"regret_due_all", DUE("")},
-    [REGRET_NEXT] = {"regret_next", "select regret_due from sweep where key = $1"},
+    [REGRET_NEXT] = {"regret_next", "select regret_due from sweep_base where key = $1"},
     [REGRET_ADD] =
         {"regret_add",
-         "with due as (update sweep set regret_due = $7 where key = $1 and regret_due = "
+         "with due as (update sweep_base set regret_due = $7 where key = $1 and regret_due = "
          "$2 returning key, id, state, coalesce(stop_regret, stop_relative) is not null as "
          "may_end), "
          "kept as (insert into regret_check (sweep_key, completed, seq, bound, relative, "

@@ -14,6 +14,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/values_priv.h"
 #include "scheduler/sweep/doc_cache.h"
@@ -66,7 +67,6 @@ COLUMNS_READER(count, struct rung_count, COUNT_FIELDS)
 #define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
 
 /* The rows that the rows `l`, or `c` of sweeps, are about. */
-#define JOINED_SWEEP SQL_JOINED("s.key", "c.sweep_key")
 #define JOINED_TRIAL                                                                               \
     SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("t.number", "l.number")
 #define JOINED_RESULT                                                                              \
@@ -104,9 +104,9 @@ static const struct stmt stmts[] = {
          "(insert into rung_result (sweep_key, number, rung, attempt, step, value, objectives, "
          "feasible, decision, rank, among, reason, seq) select sweep_key, number, rung, "
          "attempt, step, value, objectives::float8[], feasible, decision, rank, among, reason, "
-         "seq from l where is_result), counted as (update sweep s set n_rung_results = "
-         "s.n_rung_results + c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, "
-         "count(*) as n from l where is_result group by sweep_key) c where " JOINED_SWEEP
+         "seq from l where is_result), counted as (" SQL_COUNTS_CHANGE
+         "n_rung_results = c.n_rung_results + f.n, finish_seq = c.finish_seq + f.n from (select "
+         "sweep_key, count(*) as n from l where is_result group by sweep_key) f" SQL_COUNTS_OF_EACH
          "), latest as (select distinct on (sweep_key, number) * from l "
          "order by sweep_key, number, place desc) update trial t set rung = l.next, "
          "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
@@ -119,9 +119,10 @@ static const struct stmt stmts[] = {
                       "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
                       "number, rung, seq, reason, place)), marked as (update rung_result r set "
                       "promoted_seq = l.seq, promoted_why = l.reason from l where " JOINED_RESULT
-                      "), counted as (update sweep s set n_promoted = s.n_promoted "
-                      "+ c.n, finish_seq = s.finish_seq + c.n from (select sweep_key, count(*) "
-                      "as n from l group by sweep_key) c where " JOINED_SWEEP
+                      "), counted as (" SQL_COUNTS_CHANGE
+                      "n_promoted = c.n_promoted + f.n, finish_seq = c.finish_seq + f.n from "
+                      "(select sweep_key, count(*) as n from l group by sweep_key) "
+                      "f" SQL_COUNTS_OF_EACH
                       ") update trial t set decision = 'resume', reason = l.reason, missing = 0, "
                       "state = case when t.state = 'paused' then 'queued' else t.state end from "
                       "l cross join lateral (select o.state from trial o where o.sweep_key = "

@@ -56,7 +56,7 @@ static const struct stmt stmts[] = {
          "end, step = case when l.step < 0 then q.step else greatest(coalesce(q.step, 0), l.step) "
          "end, sent_bytes = greatest(q.sent_bytes, l.sent) from unnest($2::text[], $3::int[], "
          "$4::int[], $5::int[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[]) as l(id, "
-         "number, attempt, seat, phase, ran_ms, step, sent) join sweep s on s.id = l.id where "
+         "number, attempt, seat, phase, ran_ms, step, sent) join sweep_base s on s.id = l.id where "
          "" IS_LISTED("q") " and q.runner = $1 and q.state " LIVE " and (q.missing > 0 or l.step > "
                            "coalesce(q.step, -1) or l.sent > q.sent_bytes or (l.phase <> '' and "
                            "l.phase is distinct "
@@ -67,7 +67,7 @@ static const struct stmt stmts[] = {
          "update gang g set step = m.step, idle_deaths = 0, progressed_at = "
          "clock_timestamp() from (select q.sweep_key, q.number, q.attempt, "
          "max(l.step) as step from unnest($2::text[], $3::int[], $4::int[], "
-         "$5::int[], $6::bigint[]) as l(id, number, attempt, seat, step) join sweep "
+         "$5::int[], $6::bigint[]) as l(id, number, attempt, seat, step) join sweep_base "
          "s on s.id = l.id join gang_seat q on " IS_LISTED(
              "q") " where q.runner = "
                   "$1 and q.state " LIVE " group by 1, 2, 3) m where " SAME(
@@ -76,7 +76,7 @@ static const struct stmt stmts[] = {
         {"seat_missing",
          "update gang_seat q set missing = q.missing + 1 where q.runner = $1 and "
          "q.state " LIVE " and not exists (select from " SEATS_LISTED
-         " join sweep s on s.id = l.id where " IS_LISTED(
+         " join sweep_base s on s.id = l.id where " IS_LISTED(
              "q") ") returning q.sweep_key, q.number, q.attempt, q.seat, false, q.missing >= 2 "
                   "and q.seated_at < clock_timestamp() - $6 * interval '1 ms', q.runner"},
     /* In an elastic gang early stopping tells the rank that leads. */
@@ -84,7 +84,8 @@ static const struct stmt stmts[] = {
         {"seat_not_current",
          "select l.place - 1, h.is_held, t.decision = 'prune', q.state, q.runner = $1, "
          "coalesce(q.reason, t.reason), t.state from unnest($2::text[], $3::int[], $4::int[], "
-         "$5::int[]) with ordinality as l(id, number, attempt, seat, place) left join sweep s on "
+         "$5::int[]) with ordinality as l(id, number, attempt, seat, place) left join sweep_base s "
+         "on "
          "s.id = l.id left join gang_seat q on " IS_LISTED(
              "q") " left join trial t on t.sweep_key = s.key and t.number = l.number cross join "
                   "lateral (select coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = "
@@ -94,7 +95,7 @@ static const struct stmt stmts[] = {
                   "where " SAME("m", "q") " and m.is_member))) order by l.place"},
     [SEAT_RESUME] = {"seat_resume",
                      "update gang_seat q set epoch = $6, missing = 0 from " SEATS_LISTED
-                     " join sweep s on s.id = l.id where " IS_LISTED(
+                     " join sweep_base s on s.id = l.id where " IS_LISTED(
                          "q") " and q.runner = $1 and q.state " LIVE},
     [SEAT_ORPHANS] = {"seat_orphans",
                       "select " HELD_COLUMNS " from gang_seat q left join runner r on r.name = "
@@ -103,7 +104,7 @@ static const struct stmt stmts[] = {
                       "limit 1000"},
     [SEAT_HOLDS] = {"seat_holds",
                     "select count(distinct (q.sweep_key, q.number, q.attempt, q.seat)) from "
-                    "gang_seat q, " SEATS_LISTED " join sweep s on s.id = l.id where "
+                    "gang_seat q, " SEATS_LISTED " join sweep_base s on s.id = l.id where "
                     "" IS_LISTED("q") " and q.runner = $1 and q.state " LIVE},
     [SEAT_DELIVER] =
         {"seat_deliver",
@@ -116,7 +117,7 @@ static const struct stmt stmts[] = {
      * (gang_pause_ms). */
     [SEAT_OFFERS] =
         {"seat_offers",
-         "select " OFFER_COLUMNS " from gang g join sweep s on s.key = g.sweep_key cross join "
+         "select " OFFER_COLUMNS " from gang g join sweep_base s on s.key = g.sweep_key cross join "
          "lateral (select count(*) as n from gang_seat q where " SAME(
              "q", "g") " and q.state " LIVE ") live cross join lateral (select count(*) as n, "
                        "max(q.ended_at) as last from gang_seat q "

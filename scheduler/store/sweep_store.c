@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -247,20 +248,23 @@ COLUMNS_READER(locked, struct sweep_locked, LOCKED_FIELDS)
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
-         "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
+         "with made as (insert into sweep_base (id, name, document, metric, goal, method, seed, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
          "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
          "stop_relative, stop_min_trials, regret_due, population, most, tags) values "
-         "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
+         "($1, $2, $3, $4, $5, $6, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
          "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, "
          "array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
-         "conflict (id) do nothing returning key"},
+         "conflict (id) do nothing returning key, state) insert into sweep_count (sweep_key, "
+         "is_live, planned, turns) select key, state in ('running', 'paused'), $8, greatest(0, "
+         "(select max(m.turns) from sweep m where m.state = 'running') - 1) from made returning "
+         "sweep_key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
         {"sweep_add_dataset",
@@ -269,7 +273,7 @@ static const struct stmt stmts[] = {
          "on conflict do nothing"},
     [SWEEP_DATASETS] = {"sweep_datasets",
                         "select dataset from sweep_dataset where sweep_key = $1 order by dataset"},
-    [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
+    [SWEEP_KEY] = {"sweep_key", "select key from sweep_base where id = $1"},
     [SWEEP_LOCK] = {"sweep_lock",
                     "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
     [SWEEP_LOCK_MANY] = {"sweep_lock_many", LOCK_MANY("")},
@@ -278,9 +282,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DOCUMENTS] =
         {"sweep_documents",
          "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality as u(key, "
-         "place) cross join lateral (select document from sweep where key = u.key limit 1) h"},
-    [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
-    [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
+         "place) cross join lateral (select document from sweep_base where key = u.key limit 1) h"},
+    [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep_base where key = $1"},
+    [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep_base where key = $1"},
     /* Tags are texts, and a filter compares whole ones: `key=value` is a habit without a meaning
      * here. They are a column with an index, because documents may have a megabyte each. */
     [SWEEP_LIST] =
@@ -290,30 +294,33 @@ static const struct stmt stmts[] = {
          "and ($5::text is null or s.tags @> array[$5]) and ($6::text is null or s.key in "
          "(select u.sweep_key from sweep_dataset u where u.dataset = $6)) order by "
          "s.key desc limit $3"},
-    [SWEEP_MOVE] = {"sweep_move",
-                    "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
-                    "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
-                    "started_at = case when $3 = 'running' then coalesce(started_at, now()) else "
-                    "started_at end, spent_ms = spent_ms + case when state in ('running', "
-                    "'paused') and $3 not in ('running', 'paused') then ceil(" RUN_MS
-                    ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
-                    "('running', 'paused') then now() else reopened_at end where key = $1 and "
-                    "state = $2"},
+    [SWEEP_MOVE] =
+        {"sweep_move",
+         "update sweep_base set state = $3, reason = case when $3 = 'completed' then reason "
+         "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
+         "started_at = case when $3 = 'running' then coalesce(started_at, now()) else "
+         "started_at end, spent_ms = spent_ms + case when state in ('running', "
+         "'paused') and $3 not in ('running', 'paused') then ceil(" RUN_MS
+         ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
+         "('running', 'paused') then now() else reopened_at end where key = $1 and "
+         "state = $2"},
     [SWEEP_LIMIT] =
         {"sweep_limit",
-         "update sweep set document = $2, planned = case when $3::int is null then "
-         "planned else greatest(least($3, population + (select count(*) from trial t where "
-         "t.sweep_key = key and t.origin = 'forked')) + n_known, n_total) end, most = case when "
-         "population is not null then coalesce($3, most) end, max_concurrent = $4, "
-         "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-         "$8, grace_ms = $9, target = $10, keeps_timed_out = $11, max_steps = $12, stop_regret = "
-         "$13, stop_relative = $14, stop_min_trials = $15 where key = $1"},
+         "with counted as (" SQL_COUNTS_CHANGE
+         "planned = greatest(least($3, (select population from sweep_base where key = $1) + "
+         "(select count(*) from trial t where t.sweep_key = $1 and t.origin = 'forked')) + "
+         "n_known, n_total)" SQL_COUNTS_OF_FIRST
+         " and $3::int is not null) update sweep_base set document = $2, most = case when "
+         "population is not null then coalesce($3, most) end, max_concurrent = $4, max_failed = "
+         "$5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = $8, grace_ms = $9, target "
+         "= $10, keeps_timed_out = $11, max_steps = $12, stop_regret = $13, stop_relative = $14, "
+         "stop_min_trials = $15 where key = $1"},
     [SWEEP_PRIORITIZE] = {"sweep_prioritize",
-                          "update sweep set document = $2, priority = $3 where key = $1"},
-    [SWEEP_TAG] = {"sweep_tag", "update sweep set document = $2, tags = array(select "
+                          "update sweep_base set document = $2, priority = $3 where key = $1"},
+    [SWEEP_TAG] = {"sweep_tag", "update sweep_base set document = $2, tags = array(select "
                                 "json_array_elements_text($2::json -> 'tags')) where key = $1"},
-    [SWEEP_REMARK] = {"sweep_remark", "update sweep set remarks = $2 where key = $1"},
-    [SWEEP_REMARKS] = {"sweep_remarks", "select remarks from sweep where key = $1"},
+    [SWEEP_REMARK] = {"sweep_remark", "update sweep_base set remarks = $2 where key = $1"},
+    [SWEEP_REMARKS] = {"sweep_remarks", "select remarks from sweep_base where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
                           "insert into sweep_change (sweep_key, number, changed_by, changes) "
                           "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
@@ -321,14 +328,15 @@ static const struct stmt stmts[] = {
     [SWEEP_CHANGES] = {"sweep_changes",
                        "select " CHANGE_COLUMNS " from sweep_change where sweep_key = $1 order by "
                        "number desc limit $2"},
-    [SWEEP_EXHAUSTED] = {"sweep_exhausted",
-                         "update sweep set planned = n_total where key = $1 and n_total > 0"},
-    [SWEEP_STARTED] = {"sweep_started",
-                       "update sweep set started_at = now() where key = $1 and started_at is null"},
-    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + $2 where key = $1"},
-    [SWEEP_SEARCHED] = {"sweep_searched", "update sweep set search_state = $2, search_mark = $3 "
-                                          "where key = $1"},
-    [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
+    [SWEEP_EXHAUSTED] = {"sweep_exhausted", SQL_COUNTS_CHANGE
+                         "planned = n_total" SQL_COUNTS_OF_FIRST " and n_total > 0"},
+    [SWEEP_STARTED] =
+        {"sweep_started",
+         "update sweep_base set started_at = now() where key = $1 and started_at is null"},
+    [SWEEP_KNOWN] = {"sweep_known", SQL_COUNTS_CHANGE "planned = planned + $2" SQL_COUNTS_OF_FIRST},
+    [SWEEP_SEARCHED] = {"sweep_searched", SQL_COUNTS_CHANGE
+                        "search_state = $2, search_mark = $3" SQL_COUNTS_OF_FIRST},
+    [SWEEP_DELETE] = {"sweep_delete", "delete from sweep_base where key = $1"},
     [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points",

@@ -109,7 +109,7 @@ COLUMNS_READER(timeline, struct timeline_row, TIMELINE_FIELDS)
                          "and " numbers ") x order by x.number, x.attempt, x.seat"
 
 static const struct stmt stmts[] = {
-    [TABLE_SWEEP] = {"table_sweep", "select key, metric from sweep where id = $1"},
+    [TABLE_SWEEP] = {"table_sweep", "select key, metric from sweep_base where id = $1"},
     [TABLE_HEAD] = {"table_head", "select " HEAD_COLUMNS " from sweep s, (select "
                                   "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint << 20) "
                                   "- 1 as id) x where s.key = $1"},

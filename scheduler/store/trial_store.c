@@ -116,13 +116,13 @@ COLUMNS_WHOLE_ROW(struct trial_row, TRIAL_FIELDS)
 COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
 #define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
 
-#define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
+#define TRIAL_FROM " from trial t join sweep_base s on s.key = t.sweep_key "
 
 /* The running trials that are past their trial_timeout, as of $1 (Unix milliseconds), with $2
  * milliseconds of patience. The time counts from when the process began, if its runner said so,
  * else from the claim. What the runner prepares, or says ended in time, is never overdue. */
 #define OVERDUE_FROM                                                                               \
-    "from trial t join sweep s on s.key = t.sweep_key join attempt x on x.sweep_key = "            \
+    "from trial t join sweep_base s on s.key = t.sweep_key join attempt x on x.sweep_key = "       \
     "t.sweep_key and x.number = t.number and x.attempt = t.attempt left join gang g on t.gang "    \
     "and " SAME(                                                                                   \
         "g", "t") " where t.state = 'running' "                                                    \
@@ -247,7 +247,7 @@ static const struct stmt stmts[] = {
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
                          "$2 and state = 'running' order by number limit $3"},
     [TRIAL_HELD] = {"trial_held", "select " HEAD_COLUMNS
-                                  " from trial t join sweep s on s.key = t.sweep_key where "
+                                  " from trial t join sweep_base s on s.key = t.sweep_key where "
                                   "t.runner = $1 and t.state = 'running' and not exists "
                                   "(select from " LISTED
                                   " where l.id = s.id and l.number = t.number and l.attempt = "
@@ -266,7 +266,7 @@ static const struct stmt stmts[] = {
          "select l.place - 1, t.state, t.attempt, t.attempt = l.attempt, " IS_HELD
          ", t.decision, t.reason from "
          "unnest($2::text[], $3::int[], $4::int[]) with ordinality as l(id, "
-         "number, attempt, place) left join sweep s on s.id = l.id left join "
+         "number, attempt, place) left join sweep_base s on s.id = l.id left join "
          "trial t on t.sweep_key = s.key and t.number = l.number where not " IS_HELD
          " or t.decision is not null order by l.place"},
     /* A statement that updated every running trial would write a row for each trial and
@@ -276,7 +276,7 @@ static const struct stmt stmts[] = {
         {"trial_missing",
          "with held as materialized (select t.sweep_key, t.number, exists (select "
          "from " LISTED " where l.id = s.id and l.number = t.number and l.attempt = "
-         "t.attempt) as listed from trial t join sweep s on s.key = t.sweep_key where "
+         "t.attempt) as listed from trial t join sweep_base s on s.key = t.sweep_key where "
          "t.runner = $1 and t.state = 'running') update trial t set missing = case "
          "when h.listed then 0 else t.missing + 1 end from held h where t.sweep_key = "
          "h.sweep_key and t.number = h.number and t.runner = $1 and t.state = "

@@ -248,7 +248,7 @@ START_TEST(a_held_sweep_delays_no_other)
     make_trials("b");
     start((struct committer_opts){0});
     struct pg_session *p =
-        pg_fixture_session(s.url, "begin; update sweep set reason = reason where id = 'a'");
+        pg_fixture_session(s.url, "begin; update sweep_base set reason = reason where id = 'a'");
     ck_ok(members_submit(committer, &held, 1, &err), err);
     for (int i = 0; i < TRIALS; i++) {
         list[i] = member_end(trial("b", i), OUTCOME_FAILED);

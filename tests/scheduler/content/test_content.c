@@ -333,7 +333,7 @@ START_TEST(events_tell_a_life)
     ck_ok(events_now(s.db, &after, &err), err);
     make_sweep(&s, "a", "'max_trials': 1", ", 'ensemble': false");
     int64_t e = make_runner(&s, "r", 1);
-    pg_fixture_exec(s.url, "update sweep set state = 'paused' where id = 'other'");
+    pg_fixture_exec(s.url, "update sweep_base set state = 'paused' where id = 'other'");
     struct claimed_row c = claim_one(&s, "r", e);
     finish(&s, ref_of(&c), 0.5);
     (void)reap(&s);

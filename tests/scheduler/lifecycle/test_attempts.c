@@ -523,8 +523,9 @@ START_TEST(constraints_hold)
         "suggestion_index) values (1, 50, 'running', '{}', '{}', 0, 50)",
         "update trial set state = 'completed'",
         "update trial set state = 'odd'",
-        "update sweep set state = 'completed'",
-        "update sweep set planned = 0",
+        "update sweep_base set state = 'completed'",
+        "update sweep_base set state = 'completed', finished_at = now()",
+        "update sweep_count set planned = 0",
         "update trial set attempt = -1",
         "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) values (1, 0, "
         "2, "

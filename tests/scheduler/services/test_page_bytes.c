@@ -23,7 +23,7 @@ START_TEST(documents_come_in_small_pages_and_only_when_asked_for)
         (void)snprintf(name, sizeof name, "n%d", i);
         make_sweep(&s, name, "'max_trials': 1", "");
     }
-    pg_fixture_exec(s.url, "update sweep set document = " LARGE);
+    pg_fixture_exec(s.url, "update sweep_base set document = " LARGE);
     struct sweep_query q = {.page.size = 1000};
     struct sweep_page page;
     ck_ok(sweep_list(s.db, &s.a, &q, &page, &err), err);
@@ -54,7 +54,7 @@ START_TEST(sweeps_with_a_tag_come_in_small_pages)
         (void)snprintf(name, sizeof name, "n%d", i);
         make_sweep(&s, name, "'max_trials': 1", "");
     }
-    pg_fixture_exec(s.url, "update sweep set document = " LARGE ", tags = case when "
+    pg_fixture_exec(s.url, "update sweep_base set document = " LARGE ", tags = case when "
                            "right(id, 1)::int % 2 = 1 then array['odd'] else array['even'] end");
     struct sweep_query q = {.tag = "odd", .with_documents = true, .page.size = 1000};
     struct sweep_page page;

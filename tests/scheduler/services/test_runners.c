@@ -421,7 +421,7 @@ START_TEST(wall_time_ends_a_sweep)
     keep_alive();
     tick();
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
-    pg_fixture_exec(s.url, "update sweep set started_at = now() - interval '2 min'");
+    pg_fixture_exec(s.url, "update sweep_base set started_at = now() - interval '2 min'");
     tick();
     struct sweep_row row = sweep_of_id(&s, "a");
     ck_assert_int_eq(row.state, SWEEP_COMPLETED);
@@ -430,7 +430,7 @@ START_TEST(wall_time_ends_a_sweep)
     ck_assert_int_eq(row.counts.by_state[TRIAL_COMPLETED], 1);
     make_sweep(&s, "b", "'max_trials': 9, 'wall_time': 60", "");
     list = claim(&s, "r", e, 2);
-    pg_fixture_exec(s.url, "update sweep set started_at = now() - interval '2 min'");
+    pg_fixture_exec(s.url, "update sweep_base set started_at = now() - interval '2 min'");
     keep_alive();
     tick();
     row = sweep_of_id(&s, "b");

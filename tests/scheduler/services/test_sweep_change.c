@@ -157,7 +157,7 @@ static void age(const char *id, const char *column, int ms)
 {
     char sql[200];
     snprintf(sql, sizeof sql,
-             "update sweep set %s = %s - interval '%d ms' where id = '%s' returning 1", column,
+             "update sweep_base set %s = %s - interval '%d ms' where id = '%s' returning 1", column,
              column, ms, id);
     ck_assert_int_eq(pg_fixture_i64(s.url, sql), 1);
 }

@@ -151,7 +151,7 @@ START_TEST(stored_sweeps_keep_their_split)
     ck_ok(create_train("val_error", "toy"), err);
     ck_ok(change("t", "{'limits': {'max_trials': 5}}", &row), err);
     ck_assert_ptr_nonnull(strstr(row.document, "\"split\": \"stratified\""));
-    pg_fixture_exec(s.url, "update sweep set document = regexp_replace(document::text, "
+    pg_fixture_exec(s.url, "update sweep_base set document = regexp_replace(document::text, "
                            "',\\s*\"validation\":\\s*{[^}]*}', '')::json");
     ck_ok(change("t", "{'limits': {'max_trials': 6}}", &row), err);
     ck_assert_ptr_nonnull(strstr(row.document, "\"max_trials\": 6"));

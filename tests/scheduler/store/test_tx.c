@@ -24,7 +24,7 @@ static void close_service(void)
     service_close(&s);
 }
 
-static const struct stmt reason_stmt = {"test_reason", "update sweep set reason = $1"};
+static const struct stmt reason_stmt = {"test_reason", "update sweep_base set reason = $1"};
 static const struct stmt wrong_stmt = {"test_wrong", "select 1 / 0"};
 static const struct stmt one_stmt = {"test_one", "select 1"};
 static const struct stmt reasons_stmt = {"test_reasons", "select (reason = 'a')::int from sweep"};
