@@ -74,15 +74,16 @@ create view sweep as
 create function sweep_moved() returns trigger language plpgsql as $$
 begin
     update sweep_count set version = version + 1, is_live = new.state in ('running', 'paused')
-    where sweep_key = new.key
-        and version = (select n.version from sweep_count n where n.sweep_key = new.key order by n.version desc limit 1);
+    where (sweep_key, version) = (
+        select n.sweep_key, n.version from sweep_count n where n.sweep_key = new.key order by n.version desc limit 1);
     return null;
 end $$;
 create trigger sweep_moved after update of state on sweep_base for each row
     when ((old.state in ('running', 'paused')) <> (new.state in ('running', 'paused'))) execute function sweep_moved();
 
--- `any (array[…])` and `between`, not `=`: only a nested loop joins by them, whatever the statistics say. The writer holds the sweep, so the
--- version that it reads stays the newest; one that does not is run again.
+-- `any (array[…])` and `between`, not `=`: only a nested loop joins by them, whatever the statistics say; and both by columns
+-- of `v`, or a plan may look for all versions of a sweep. The writer holds the sweep, so the version that it reads stays the
+-- newest; one that does not is run again.
 create or replace function trial_counted_inserts() returns trigger language plpgsql as $$
 declare
     n_counted bigint;
@@ -106,8 +107,9 @@ begin
               count(finish_seq) as n_ended, count(*) filter (where state = 'running' and group_id is null)
                   + count(distinct group_id) filter (where state = 'running') as n_turns
           from inserted group by sweep_key) t
-    cross join lateral (select n.version from sweep_count n where n.sweep_key = t.sweep_key order by n.version desc limit 1) v
-    where c.sweep_key = any (array[t.sweep_key]) and c.version between v.version and v.version;
+    cross join lateral (
+        select n.sweep_key, n.version from sweep_count n where n.sweep_key = t.sweep_key order by n.version desc limit 1) v
+    where c.sweep_key = any (array[v.sweep_key]) and c.version between v.version and v.version;
     get diagnostics n_counted = row_count;
     if n_counted <> (select count(distinct sweep_key) from inserted) then
         raise exception 'the counts of a sweep were changed by another transaction' using errcode = 'serialization_failure';
@@ -154,8 +156,9 @@ begin
                 then greatest(c.turns, (select max(m.turns) from sweep m where m.state = 'running') - 8) + t.n_begun
                 else c.turns end
         from changed t
-        cross join lateral (select n.version from sweep_count n where n.sweep_key = t.sweep_key order by n.version desc limit 1) v
-        where c.sweep_key = any (array[t.sweep_key]) and c.version between v.version and v.version
+        cross join lateral (
+            select n.sweep_key, n.version from sweep_count n where n.sweep_key = t.sweep_key order by n.version desc limit 1) v
+        where c.sweep_key = any (array[v.sweep_key]) and c.version between v.version and v.version
         returning 1)
     select (select count(*) from changed) - (select count(*) from counted) into n_counted;
     if n_counted <> 0 then

@@ -69,8 +69,8 @@ static const struct stmt stmts[] = {
          "as "
          "(update trial t set " SQL_OWN_VALUES
          "state = 'running', attempt = t.attempt + 1, decision = null, runner = $3, epoch = $4, "
-         "client = $5, gang = " IS_GANG
-         ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
+         "client = $5, gang = " IS_GANG ", group_id = nullif(l.group_id, ''), claimed_at = now(), "
+         "begun = nextval('trial_begun'), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
          "and " SQL_JOINED_NEXT(
              "t.number",

@@ -112,8 +112,9 @@ static const struct stmt stmts[] = {
         {"claims_begin",
          "update trial t set " SQL_OWN_VALUES
          "state = 'running', attempt = l.attempt, decision = null, runner = l.runner, epoch = "
-         "l.epoch, client = null, gang = false, group_id = null, claimed_at = now(), started_at = "
-         "coalesce(t.started_at, now()), missing = 0, reason = null from unnest($1::bigint[], "
+         "l.epoch, client = null, gang = false, group_id = null, claimed_at = now(), begun = "
+         "nextval('trial_begun'), started_at = coalesce(t.started_at, now()), missing = 0, reason "
+         "= null from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[]) as l(key, number, attempt, runner, "
          "epoch) where " SQL_JOINED("t.sweep_key", "l.key") " and " SQL_JOINED_NEXT(
              "t.number", "l.number") " and t.state = 'queued' and t.attempt = l.attempt - 1"},
@@ -126,10 +127,10 @@ static const struct stmt stmts[] = {
     [CLAIMS_EXTEND] =
         {"claims_extend",
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
-         "interval '1 ms' from unnest($1::text[]) as l(name) where " SQL_JOINED("r.name",
-                                                                                "l.name")},
-    /* One statement: each that changes `sweep` parses all of its constraints. The turns of several
-     * sweeps are served in the order of the list. */
+         "interval '1 ms', begun_from = coalesce((select t.begun from trial t where t.runner = "
+         "r.name and t.state = 'running' and t.begun >= r.begun_from order by t.begun limit 1), "
+         "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED("r.name", "l.name")},
+    /* The turns of several sweeps are served in the order of the list. */
     [CLAIMS_SWEEPS] =
         {"claims_sweeps",
          "with f as materialized (select * from unnest($1::bigint[], $2::bigint[], $3::text[], "
@@ -588,12 +589,12 @@ as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *
 {
     if (c->n_begun == 0)
         return AS_OK;
-    as_status st = extend_runners(t, c, err);
-    if (st == AS_OK)
-        st = add_made(t, c, err);
+    as_status st = add_made(t, c, err);
     if (st == AS_OK)
         st = begin_queued(t, c, err);
     if (st == AS_OK)
         st = add_attempts(t, a, c, err);
+    if (st == AS_OK)
+        st = extend_runners(t, c, err); /* reads which of their trials began first */
     return st == AS_OK ? write_sweeps(t, a, c, err) : st;
 }

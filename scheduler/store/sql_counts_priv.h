@@ -2,7 +2,7 @@
  *
  * Table sweep_count has one row for each sweep, and an update raises its version (migration 0034).
  * The newest version is found from the end of the index, where none that cannot be removed yet
- * stands before it. The transaction holds the sweep, so the version stays the newest.
+ * stands before it. The transaction holds the sweep, so it stays the newest.
  *
  *     SQL_COUNTS_CHANGE "planned = c.planned + 1" SQL_COUNTS_OF_FIRST
  *     SQL_COUNTS_CHANGE "planned = c.planned + f.n from l f" SQL_COUNTS_OF_EACH */
@@ -14,17 +14,16 @@
 #define SQL_COUNTS_CHANGE "update sweep_count c set version = c.version + 1, "
 
 #define SQL_NEWEST_COUNT(key)                                                                      \
-    "(select n.version from sweep_count n where n.sweep_key = " key                                \
+    "(select n.sweep_key, n.version from sweep_count n where n.sweep_key = " key                   \
     " order by n.version desc limit 1)"
 
 /* Of the sweep whose key is $1. */
-#define SQL_COUNTS_OF_FIRST " where c.sweep_key = $1 and c.version = " SQL_NEWEST_COUNT("$1")
+#define SQL_COUNTS_OF_FIRST " where (c.sweep_key, c.version) = " SQL_NEWEST_COUNT("$1")
 
-/* Of the sweeps of a list `f` with a column sweep_key. */
-#define SQL_COUNTS_OF_EACH                                                                                    \
-    " cross join lateral (select " SQL_NEWEST_COUNT(                                                          \
-        "f.sweep_key") " as version) v where " SQL_JOINED("c.sweep_key",                                      \
-                                                          "f.sweep_key") " and " SQL_JOINED_NEXT("c.version", \
-                                                                                                 "v.version")
+/* Of the sweeps of a list `f` with a column sweep_key. Both columns come from `v`: otherwise a plan
+ * may look for all versions of a sweep. */
+#define SQL_COUNTS_OF_EACH                                                                         \
+    " cross join lateral " SQL_NEWEST_COUNT("f.sweep_key") " v where " SQL_JOINED(                 \
+        "c.sweep_key", "v.sweep_key") " and " SQL_JOINED_NEXT("c.version", "v.version")
 
 #endif

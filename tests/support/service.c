@@ -277,6 +277,12 @@ static const struct {
      "retries)), 0) as a from trial where sweep_key = s.key) t where (n_total, n_queued, "
      "n_running, n_paused, n_completed, n_pruned, n_failed, n_cancelled, n_retried) <> (t.n, t.q, "
      "t.r, t.u, t.c, t.p, t.f, t.x, t.a)"},
+    {"a sweep has one row of counts, which knows whether it lives",
+     "select count(*) from sweep_base b where (select count(*) from sweep_count c where "
+     "c.sweep_key = b.key and c.is_live = (b.state in ('running', 'paused'))) <> 1"},
+    {"what runs on a runner is in the range that its claims read",
+     "select count(*) from trial t join runner r on r.name = t.runner where t.state = 'running' "
+     "and t.begun < r.begun_from"},
     {"trials and attempts go with their sweep",
      "select (select count(*) from trial t where not exists (select from sweep s where s.key = "
      "t.sweep_key)) + (select count(*) from attempt a where not exists (select from trial t where "
