@@ -147,8 +147,8 @@ export async function accessibility({ page, atFullSpeed }, name, colorScheme) {
   await page.evaluate(readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8"));
   const options = colorScheme === "light" ? { rules: { "page-has-heading-one": { enabled: true } } } : { runOnly: ["color-contrast", "link-in-text-block"] };
   const found = await atFullSpeed(() => page.evaluate(async (of) => {
-    const { violations, passes } = await window.axe.run(document, { ...of, resultTypes: ["violations"] });
-    return { checked: violations.length + passes.length, texts: violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`) };
+    const { violations, passes, incomplete } = await window.axe.run(document, { ...of, resultTypes: ["violations"] });
+    return { checked: violations.length + passes.length + incomplete.length, texts: violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`) };
   }, options));
   assert.ok(found.checked > 0, `axe looked at nothing of ${name}`);
   return found.texts.map((text) => `${name} ${text}`);
