@@ -17,6 +17,7 @@
 #include "tests/support/temp_folder.h"
 
 #define QUEUED_PER_S 100000 /* more than are claimed in a second */
+#define PATIENCE_S 300
 
 static const char tables[] =
     "create table bare_trial (id bigint primary key, state smallint not null, value float8);"
@@ -97,6 +98,7 @@ static void run(const char *program, const char *url, const char *script, const 
     }
 }
 
+/* 0: not one transaction ended, and pgbench says no rate. */
 static double read_rate(const char *out)
 {
     AS_AUTO(as_freep) char *text = NULL;
@@ -104,12 +106,15 @@ static double read_rate(const char *out)
     if (file_read(out, 65536, &text, &len, NULL) != AS_OK)
         wire_give_up("pgbench", "no output");
     const char *tps = strstr(text, "tps = ");
+    if (!tps && strstr(text, "actually processed: 0"))
+        return 0;
     if (!tps)
         wire_give_up("pgbench", text);
     return strtod(tps + strlen("tps = "), NULL);
 }
 
-/* Runs `text` as a transaction, which does n of what is counted. */
+/* Runs `text` as a transaction, which does n of what is counted: for longer, where a busy machine
+ * ends none meanwhile. */
 static struct floor measure(const char *program, const char *url, const char *text, int n,
                             int clients, double seconds)
 {
@@ -118,11 +123,18 @@ static struct floor measure(const char *program, const char *url, const char *te
     (void)snprintf(script, sizeof script, "%s/script", dir);
     (void)snprintf(out, sizeof out, "%s/out", dir);
     write_script(script, text);
-    struct usage begin = usage_now(0);
-    run(program, url, script, out, clients, seconds);
-    struct usage end = usage_now(0);
-    double rate = read_rate(out) * n;
+    struct usage begin, end;
+    double rate;
+    do {
+        begin = usage_now(0);
+        run(program, url, script, out, clients, seconds);
+        end = usage_now(0);
+        rate = read_rate(out) * n;
+        seconds *= rate > 0 ? 1 : 4;
+    } while (rate <= 0 && seconds < PATIENCE_S);
     temp_folder_remove(dir);
+    if (rate <= 0)
+        wire_give_up("pgbench", "not one transaction ended");
     return (struct floor){rate, usage_us(&begin, &end, rate * seconds)};
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The check can fail: with a PostgreSQL that does not keep what it acknowledges, a power cut is a violation; the same
-power cuts without the planted fault are none. Without the writes that shim.c takes back, fsync=off would pass."""
+"""The check can fail: with a PostgreSQL that does not keep what it acknowledges, a power cut is a violation. That power
+cuts without the planted fault are none is the storm's (chaos_storm), and is seen here with --calm. Without the writes
+that shim.c takes back, fsync=off would pass."""
 import os
 import subprocess
 import sys
@@ -17,11 +18,11 @@ def run(folder, *more):
 
 
 def check(folder):
-    if (done := run(folder, "--seed", "1")).returncode == 77:
-        sys.exit(77)
-    assert done.returncode == 0, "violations without a planted fault"
+    if "--calm" in sys.argv:
+        assert run(folder, "--seed", "1").returncode == 0, "violations without a planted fault"
     for fault in ("synchronous_commit", "fsync"):
-        done = run(folder, "--seed", "1", "--plant", fault)
+        if (done := run(folder, "--seed", "1", "--plant", fault)).returncode == 77:
+            sys.exit(77)
         lost = [line for line in done.stdout.splitlines() if line.startswith("  acknowledged: ")]
         assert done.returncode == 1 and lost, f"{fault}: the loss was not found: exit {done.returncode}"
         assert "violations with --seed 1" in done.stdout and "power-cut: took back" in done.stdout, done.stdout

@@ -179,12 +179,28 @@ class Lives(Case):
                 open(sys.argv[1] + "/runs", "w").close()
                 wait_for(sys.argv[1] + "/go")
             return x
-        study = assay.optimize(objective, {"x": (0.0, 1.0)}, 4, name=sys.argv[2], load_if_exists=True, lease=1)
+        study = assay.optimize(objective, {"x": (0.0, 1.0)}, 4, name=sys.argv[2], load_if_exists=True, lease=int(sys.argv[3]))
         print([str(t.state) for t in study.trials])
     """
 
-    def runs(self, name):
-        p = program(self.SLOW, self.folder, name)
+    def with_leases(self, name, attempts, run):
+        """What run(name, lease) does leaves these attempts. A program that gets no processor for a lease looks like one
+        that is silent: then it is tried with a longer one, twice."""
+        for lease in (1, 6, 36):
+            for file in ("runs", "go"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path(file))
+            said = run(f"{name}-{lease}", lease)
+            found = [t["attempt"] for t in UP.trials(f"{name}-{lease}")]
+            if said is None and found == attempts:
+                return
+        self.fail(f"{said or 'all was well'}, and the attempts are {found}, not {attempts}")
+
+    def slow(self, name, lease):
+        return program(self.SLOW, self.folder, name, str(lease))
+
+    def runs(self, name, lease):
+        p = self.slow(name, lease)
         while not os.path.exists(self.path("runs")):
             self.assertIsNone(p.poll())
             time.sleep(0.02)
@@ -200,45 +216,52 @@ class Lives(Case):
             assay.create_study(lease=0.5)
 
     def test_heartbeats_keep_what_is_held(self):
-        p = self.runs("beats")
-        begin = UP.call("GET", "/v1/sweeps/beats/trials/1")
-        deadline = time.monotonic() + 4  # four leases: nothing to wait for, the trial stays where it is
-        while time.monotonic() < deadline:
-            time.sleep(0.2)
-        now = UP.call("GET", "/v1/sweeps/beats/trials/1")
-        self.assertEqual((now["state"], now["attempt"]), ("running", begin["attempt"]))
-        self.touch("go")
-        self.assertEqual(self.ended(p)[0].strip(), str(["completed"] * 4))
+        def run(name, lease):
+            p = self.runs(name, lease)
+            begin = UP.call("GET", f"/v1/sweeps/{name}/trials/1")
+            time.sleep(4 * lease)  # nothing to wait for: the trial stays where it is
+            now = UP.call("GET", f"/v1/sweeps/{name}/trials/1")
+            self.touch("go")
+            self.assertEqual(self.ended(p)[0].strip(), str(["completed"] * 4))
+            held = [(t["state"], t["attempt"]) for t in (begin, now)]
+            return None if held == [("running", 1)] * 2 else f"it was {held}"
+        self.with_leases("beats", [1, 1, 1, 1], run)
 
     def test_killed(self):
-        p = self.runs("killed")
-        p.kill()
-        p.communicate()
-        self.touch("go")
-        self.assertEqual(self.ended(program(self.SLOW, self.folder, "killed"))[0].strip(), str(["completed"] * 4))
-        self.assertEqual([t["attempt"] for t in UP.trials("killed")], [1, 2, 1, 1])
+        def run(name, lease):
+            p = self.runs(name, lease)
+            p.kill()
+            p.communicate()
+            self.touch("go")
+            self.assertEqual(self.ended(self.slow(name, lease))[0].strip(), str(["completed"] * 4))
+        self.with_leases("killed", [1, 2, 1, 1], run)
+
+    def stopped(self, name, lease):
+        """A program that has not been heard for its lease."""
+        p = self.runs(name, lease)
+        os.kill(p.pid, signal.SIGSTOP)
+        UP.wait(lambda: UP.call("GET", f"/v1/sweeps/{name}/trials/1")["state"] == "queued", "the lease to end")
+        return p
 
     def test_stopped_and_nobody_took_its_trial(self):
-        p = self.runs("stopped")
-        os.kill(p.pid, signal.SIGSTOP)
-        UP.wait(lambda: UP.call("GET", "/v1/sweeps/stopped/trials/1")["state"] == "queued", "the lease to end")
-        self.touch("go")
-        os.kill(p.pid, signal.SIGCONT)
-        self.assertEqual(self.ended(p)[0].strip(), str(["completed"] * 4))
-        self.assertEqual([t["attempt"] for t in UP.trials("stopped")], [1, 1, 1, 1])
+        def run(name, lease):
+            p = self.stopped(name, lease)
+            self.touch("go")
+            os.kill(p.pid, signal.SIGCONT)
+            self.assertEqual(self.ended(p)[0].strip(), str(["completed"] * 4))
+        self.with_leases("stopped", [1, 1, 1, 1], run)
 
     def test_stopped_and_another_ran_its_trial(self):
-        p = self.runs("taken")
-        os.kill(p.pid, signal.SIGSTOP)
-        UP.wait(lambda: UP.call("GET", "/v1/sweeps/taken/trials/1")["state"] == "queued", "the lease to end")
-        self.ended(program(self.SLOW, self.folder, "taken"))
-        self.touch("go")
-        os.kill(p.pid, signal.SIGCONT)
-        out, err = self.ended(p)
-        self.assertIn("trial 1: its result is not used", err)
-        self.assertIn("silent for more than 1 s", err)
-        self.assertEqual(out.strip(), str(["completed"] * 4))  # the trial is the other program's, once
-        self.assertEqual([t["attempt"] for t in UP.trials("taken")], [1, 2, 1, 1])
+        def run(name, lease):
+            p = self.stopped(name, lease)
+            self.ended(self.slow(name, lease))
+            self.touch("go")
+            os.kill(p.pid, signal.SIGCONT)
+            out, err = self.ended(p)
+            self.assertIn("trial 1: its result is not used", err)
+            self.assertIn(f"silent for more than {lease} s", err)
+            self.assertEqual(out.strip(), str(["completed"] * 4))  # the trial is the other program's, once
+        self.with_leases("taken", [1, 2, 1, 1], run)
 
     def test_children_leave_the_trials_of_their_parent(self):
         p = program("""

@@ -69,7 +69,7 @@ touch(f"{x}-over")
 def document(name, folder, hold="", env=None, ranks=1):
     return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "ensemble": False,
             "parameters": {"x": {"type": "categorical", "values": VALUES}}, "search": {"method": "grid"},
-            "limits": {"grace": "1s" if env else "1m", "max_concurrent_trials": 1, "max_restarts": 5},
+            "limits": {"grace": "1s" if "DEAF" in (env or {}) else "10m", "max_concurrent_trials": 1, "max_restarts": 5},
             "resources": {"ranks": ranks},
             "trial": {"command": [sys.executable, "-c", PROGRAM, folder, "${x}"], "checkpoints": True,
                       "env": {"HOLD": hold, **(env or {})}},

@@ -1,15 +1,31 @@
 #!/usr/bin/env python3
 """The examples run to their ends: a trial in five lines of shell, one that only prints, one in plain Python, the built-in trainer
-on the digits; the CLI's tables and exports agree with the API; `assay logs` shows the output."""
+on the digits; the CLI's tables and exports agree with the API; `assay logs` shows the output.
+
+The two sweeps of the trainer are cut to a third and a half of their trials, one after another: what a method suggests
+depends on the order of results, and the values that are compared must not. --whole (./dev nightly) runs the files as
+they are."""
 import csv
 import io
 import json
+import os
+import sys
 
-from harness import Assay, Problem
+from harness import SOURCE, Assay, Problem
+
+TRIALS = {} if "--whole" in sys.argv else {"digits": (64, 22), "automl": (32, 16)}  # in the file, here
 
 
 def run_file(assay, name, least=1):
-    done = assay.cli("run", f"examples/{name}.yaml", "--watch")
+    path = f"examples/{name}.yaml"
+    if name in TRIALS:
+        whole, cut = TRIALS[name]
+        text = open(os.path.join(SOURCE, path)).read()
+        assert text.count(f"max_trials: {whole},") == 1, text
+        path = os.path.join(assay.data, f"{name}.yaml")
+        with open(path, "w") as file:
+            file.write(text.replace(f"max_trials: {whole},", f"max_trials: {cut}, max_concurrent_trials: 1,"))
+    done = assay.cli("run", path, "--watch")
     sweeps = assay.call("GET", "/v1/sweeps")["items"]
     s = next(s for s in sweeps if name.split(".")[0] in s["id"] or s["id"] in done.stdout + done.stderr)
     assert s["state"] == "completed", (s, done.stderr)
@@ -65,7 +81,7 @@ def check_kinds(assay, s):
     network = next(t for t in items if t["params"]["kind"] == "mlp")
     assert "importance" not in assay.cli("trial", f"{s['id']}/{network['number']}").stdout
     print("kinds: best", s["best"]["value"], flush=True)
-    assert s["best"]["value"] < 0.14, s["best"]  # 0.110 and 0.125 seen: the order of results depends on the runners
+    assert s["best"]["value"] < 0.14, s["best"]  # 0.110 to 0.125 with --whole, where the order of results depends on the runners
     assert assay.call("GET", f"/v1/sweeps/{s['id']}/ensemble")["state"] == "ready"
 
 
@@ -80,12 +96,12 @@ def main():
         assert set(printed["metrics"]) == {"train/loss", "val/loss"}, printed
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")  # again: the same content
-        s, done = run_file(assay, "digits", least=38)
-        assert s["planned_trials"] >= 40
+        s, done = run_file(assay, "digits", least=20)
+        assert s["planned_trials"] == (22 if TRIALS else 64)
         assert s["best"]["value"] < 0.05, s["best"]
         check_exports(assay, s)
         check_ensemble(assay, s)
-        check_kinds(assay, *run_file(assay, "automl", least=30)[:1])
+        check_kinds(assay, *run_file(assay, "automl", least=16)[:1])
         try:
             assay.call("DELETE", "/v1/datasets/digits")
         except Problem as e:

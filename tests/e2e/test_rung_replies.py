@@ -17,7 +17,7 @@ import sys
 import threading
 import urllib.parse
 
-from harness import BUILD, SOURCE, Assay, database_url, second_server, skip
+from harness import BUILD, LONG_LEASE, PATIENCE_S, SOURCE, Assay, database_url, second_server, skip
 from rung_sweep import ARGS, answer, await_decision, check_same, order, own_runner, run, say, trial_of
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "chaos"))
@@ -32,7 +32,8 @@ class World:
 
     def __init__(self, assay, other, http, database):
         self.assay, self.http, self.database = assay, http, database
-        self.ports = [url.rsplit(":", 1)[1] for url in (assay.url, other)]
+        self.urls = [assay.url, other]
+        self.ports = [url.rsplit(":", 1)[1] for url in self.urls]
         self.cluster = urllib.parse.unquote(database_url(assay).rsplit("host=", 1)[1])
         self.runner = self.start_runner = None  # start_runner(name) sets the first
 
@@ -43,7 +44,7 @@ class World:
 
     def psql(self, text):
         done = subprocess.run(["psql", "-h", self.cluster, "-U", "assay", "-d", "assay", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c",
-                               text], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+                               text], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -164,7 +165,7 @@ def check_replies(world, expected):
                 fault.check(world.assay, trials)
 
 
-def check_clients(world, urls):
+def check_clients(world):
     """Two servers decide about different trials of one rung at the same time: the ranks follow the stored order, and
     every decision can be made again from it."""
     assay, n = world.assay, 24
@@ -181,7 +182,7 @@ def check_clients(world, urls):
         client = Client(assay, url)
         try:
             for step in (1, 3, 9):
-                start.wait(60)
+                start.wait(PATIENCE_S)
                 trials = [t for t in trials if client.goes_on(name, t, step)]
             for t in trials:
                 client.post(f"/v1/sweeps/{name}/suggestions/{t['number']}/complete", {"client": "me"})
@@ -189,7 +190,7 @@ def check_clients(world, urls):
             failures.append(e)
             start.abort()
 
-    threads = [threading.Thread(target=tell, args=(url, asked[i::2])) for i, url in enumerate(urls)]
+    threads = [threading.Thread(target=tell, args=(url, asked[i::2])) for i, url in enumerate(world.urls)]
     for t in threads:
         t.start()
     for t in threads:
@@ -245,7 +246,17 @@ def check_planted(world, expected):
 
 
 @contextlib.contextmanager
-def world_of(assay):
+def world_of(args):
+    """An installation, its second server and its runner, which speak through the proxies."""
+    with Assay(runners=0, args=args) as assay, proxies(assay, args) as world, contextlib.ExitStack() as stack:
+        world.start_runner = lambda name: setattr(world, "runner", stack.enter_context(
+            own_runner(assay, name, server="http://127.0.0.1:" + world.http.address.split(":")[1])))
+        world.start_runner("r1")
+        yield world
+
+
+@contextlib.contextmanager
+def proxies(assay, args):
     program = os.path.join(BUILD, "tests", "chaos", "chaos_proxy")
     place = os.path.join(assay.data, "db")
     os.mkdir(place)
@@ -254,8 +265,8 @@ def world_of(assay):
         database = Proxy(program, f"unix:{place}/.s.PGSQL.5432", "; commit;|pg_logical_emit_message", f"unix:{home}/.s.PGSQL.5432", log)
         http = Proxy(program, "tcp:0", "/batch|/measurements|/complete", "tcp:" + assay.url.rsplit(":", 1)[1], log)
         try:
-            with second_server(assay, *ARGS, database=f"postgresql:///assay?user=assay&host={place}") as other:
-                yield World(assay, other, http, database), other
+            with second_server(assay, *args, database=f"postgresql:///assay?user=assay&host={place}") as other:
+                yield World(assay, other, http, database)
         finally:
             http.end()
             database.end()
@@ -264,14 +275,12 @@ def world_of(assay):
 def main():
     if not shutil.which("psql"):
         skip("psql is not installed")
-    with Assay(runners=0, args=ARGS) as assay, world_of(assay) as (world, other), contextlib.ExitStack() as stack:
-        world.start_runner = lambda name: setattr(world, "runner", stack.enter_context(
-            own_runner(assay, name, server="http://127.0.0.1:" + world.http.address.split(":")[1])))
-        world.start_runner("r1")
-        expected = order(run(assay, "whole"))
+    with world_of(LONG_LEASE) as world:  # nobody is lost here because a machine is slow
+        expected = order(run(world.assay, "whole"))
         print(*expected, sep="\n", flush=True)
         check_replies(world, expected)
-        check_clients(world, [assay.url, other])
+        check_clients(world)
+    with world_of(ARGS) as world:  # a runner that was killed is missed after its lease
         check_planted(world, expected)
 
 

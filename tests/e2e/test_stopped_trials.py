@@ -40,11 +40,13 @@ while step < 9:
     with open(os.environ["ASSAY_REPORT"], "a") as f:
         f.write(json.dumps({"step": step, "loss": x + 1 / step}) + "\n")
     if step in (1, 3):  # the server decides here; a trial that goes on gets no signal
-        signal.sigtimedwait([signal.SIGUSR1], 1.5)
+        signal.sigtimedwait([signal.SIGUSR1], float(os.environ["WAIT"]))
 '''
+# How long a trial waits at a rung. A decision that comes later finds it at its end: then the sweep is run again.
+WAITS = (1.5, 6, 24)
 
 
-def document(name, mode, how="obeys", **more):
+def document(name, mode, how="obeys", wait=WAITS[0], **more):
     path = os.path.join(more.pop("folder"), "trial.py")
     with open(path, "w", encoding="utf-8") as f:
         f.write(PROGRAM)
@@ -52,7 +54,7 @@ def document(name, mode, how="obeys", **more):
     return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "ensemble": False,
             "parameters": {"x": {"type": "categorical", "values": [0.0, 0.2, 0.4, 0.6, 0.8]}},
             "search": {"method": "grid"}, "limits": {"grace": "30s", **more.pop("limits", {})},
-            "trial": {"command": [sys.executable, path, how], **({"checkpoints": True} if mode == "pause" else {})},
+            "trial": {"command": [sys.executable, path, how], "env": {"WAIT": str(wait)}, **({"checkpoints": True} if mode == "pause" else {})},
             "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": STEPS, "eta": 3, "mode": mode}, **more}
 
 
@@ -68,12 +70,27 @@ def outcomes(trial):
     return [a["outcome"] for a in trial["attempts"]]
 
 
+def in_time(assay, name, *of, came, **more):
+    """The trials of the sweep, the first in which came(trials): all decisions came while the trials waited for them."""
+    for wait in WAITS:
+        sweep = f"{name}-{wait:g}".replace(".", "-")
+        assay.call("POST", "/v1/sweeps", document(sweep, *of, wait=wait, folder=assay.data, **more))
+        s = assay.wait_ended(sweep)
+        found = details(assay, sweep)
+        if came(found):
+            return s, found
+        print(f"{sweep}: too late", flush=True)
+    raise AssertionError(found)
+
+
 def pruned(assay):
     """The first trial has nobody to be compared with; those behind it end at the first rung. One runs at a time: of
     trials that run together a worse one may report first, and goes on."""
-    assay.call("POST", "/v1/sweeps", document("pruned", "stop", folder=assay.data, limits={"max_concurrent_trials": 1}))
-    assert assay.wait_ended("pruned")["counts"]["pruned"] >= 3
-    for t in details(assay, "pruned"):
+    def came(trials):
+        return all(t["step"] < STEPS for t in trials if t["state"] == "pruned")
+    s, found = in_time(assay, "pruned", "stop", came=came, limits={"max_concurrent_trials": 1})
+    assert s["counts"]["pruned"] >= 3, s
+    for t in found:
         assert t["restarts"] == 0 and len(t["attempts"]) == 1, t
         if t["state"] == "pruned":
             assert outcomes(t) == ["pruned"] and t["attempts"][0]["exit_code"] == 0, t
@@ -84,31 +101,27 @@ def pruned(assay):
 
 
 def does_not_obey(assay):
-    doc = document("deaf", "stop", "deaf", folder=assay.data, limits={"grace": "200ms"})
-    assay.call("POST", "/v1/sweeps", doc)
-    assay.wait_ended("deaf")
-    found = [t for t in details(assay, "deaf") if t["state"] == "pruned"]
-    assert found, details(assay, "deaf")
-    for t in found:  # it went on to its end before, or was killed
+    def came(trials):
+        return any(t["state"] == "pruned" and t["attempts"][0]["exit_code"] == -9 for t in trials)
+    _, found = in_time(assay, "deaf", "stop", "deaf", came=came, limits={"grace": "200ms"})
+    for t in (t for t in found if t["state"] == "pruned"):  # it went on to its end before, or was killed
         if t["attempts"][0]["exit_code"] == -9:
             assert "the trial did not obey: it went on for 0.2 s" in log_of(assay, t), log_of(assay, t)
-    assert any(t["attempts"][0]["exit_code"] == -9 for t in found), found
 
 
 def paused(assay):
     """Each trial that goes on does so from its checkpoint. At the end none waits."""
-    assay.call("POST", "/v1/sweeps", document("paused", "pause", folder=assay.data))
-    s = assay.wait_ended("paused")
+    def came(trials):
+        return not any("begins after 0" in log_of(assay, t) for t in trials if len(t["attempts"]) > 1)
+    s, found = in_time(assay, "paused", "pause", came=came)
     assert s["state"] == "completed" and s["counts"]["paused"] == 0 and s["counts"]["completed"] >= 1, s
     resumed = 0
-    for t in details(assay, "paused"):
+    for t in found:
         assert t["restarts"] == 0, t
         assert set(outcomes(t)[:-1]) <= {"paused"}, t
         if t["state"] == "pruned":
             assert outcomes(t)[-1] == "paused" and t["reason"], t
-        if len(t["attempts"]) > 1:
-            resumed += 1
-            assert "begins after 0" not in log_of(assay, t), log_of(assay, t)
+        resumed += len(t["attempts"]) > 1
     assert resumed > 0
 
 
@@ -131,9 +144,9 @@ def loses_checkpoint(assay):
     """While a trial waits, its checkpoint is lost: on the server, and what the runners keep. It begins again when it is
     promoted, and an event says so."""
     go = os.path.join(assay.data, "go")
-    doc = document("loses", "pause", folder=assay.data)
+    doc = document("loses", "pause", wait=8, folder=assay.data)
     doc["parameters"]["x"]["values"] = [0.0, 0.5, 0.75]
-    doc["trial"]["env"] = {"GATE": go}  # for all but the best
+    doc["trial"]["env"]["GATE"] = go  # for all but the best
     assay.call("POST", "/v1/sweeps", doc)
     assay.wait(lambda: [t for t in assay.trials("loses") if t["state"] == "paused"], "a paused trial")
     gone = 0
@@ -164,8 +177,9 @@ def bits(assay, sweep):
 
 
 def training(name, stops, ranks=0):
+    """The best rates first: who reports first pauses, and is promoted when the others were worse."""
     doc = {"name": name, "metric": {"name": "val_loss", "goal": "minimize"}, "ensemble": False,
-           "parameters": {"lr": {"type": "categorical", "values": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2]}},
+           "parameters": {"lr": {"type": "categorical", "values": [3e-2, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]}},
            "search": {"method": "grid", "seed": 11},
            "trial": {"train": {"dataset": "digits", "model": {"kind": "mlp", "layers": [32]}, "epochs": 27,
                                "optimizer": {"kind": "adamw", "lr": "${lr}"}, "batch_size": 128, "micro_batch": 16,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressMatches, DIST, leave, matches, openBrowser, rowsOf, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
+import { accessibility, addressMatches, DIST, leave, matches, openBrowser, rowsOf, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
 import { checker } from "./schema.mjs";
 import { viewsOf } from "./views.mjs";
@@ -12,7 +12,6 @@ import { viewsOf } from "./views.mjs";
 const browser = await openBrowser();
 const { page, errors } = browser;
 const fixture = await startFixture(DIST, 0, { twins: true });
-const axe = readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8");
 const { region, heading, text, attribute, loaded, ...open } = viewsOf(page, fixture);
 /** By way of an empty page, as another address of a view is the same view. */
 async function visit(hash) {
@@ -448,9 +447,7 @@ try {
         await open();
         await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
         if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(" ", "-")}-${colorScheme}.png`, fullPage: true });
-        await page.evaluate(axe);
-        const found = await browser.atFullSpeed(() => page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } })));
-        assert.deepEqual(found.violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`), []);
+        assert.deepEqual(await accessibility(browser, name, colorScheme), []);
       }
     });
   }

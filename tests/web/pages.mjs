@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressMatches, column, DIST, frames, leave, matches, openBrowser, orderBy, rowsOf, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
+import { accessibility, addressMatches, column, DIST, frames, leave, matches, openBrowser, orderBy, rowsOf, shows, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
 import { checker } from "./schema.mjs";
 import { viewsOf } from "./views.mjs";
@@ -12,7 +12,6 @@ import { viewsOf } from "./views.mjs";
 const browser = await openBrowser();
 const { page, errors } = browser;
 const fixture = await startFixture(DIST);
-const axe = readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8");
 const { visit, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
 const numbersOf = (cells) => cells.map((c) => (c === "–" ? null : c === "∞" ? Infinity : Number(c)));
 
@@ -861,10 +860,7 @@ try {
       for (const [name, open] of Object.entries(views)) {
         await open();
         await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
-        // By the debugger, because the page's policy forbids a script element.
-        await page.evaluate(axe);
-        const found = await browser.atFullSpeed(() => page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } })));
-        assert.deepEqual(found.violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`), []);
+        assert.deepEqual(await accessibility(browser, name, colorScheme), []);
       }
     });
   }

@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUILD, DIST, frames, openBrowser, rowsOf, shows, SOURCE, step, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
+import { pixelsOf } from "./png.mjs";
 import { viewsOf } from "./views.mjs";
 
 const SIZES = { wide: { width: 1440, height: 900 }, medium: { width: 1024, height: 768 }, phone: { width: 390, height: 844 } };
@@ -80,32 +81,27 @@ const views = {
   models: view(async () => { await visit("#/models"); await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size); }),
 };
 
-/** Pictures as cells: mean colours, row by row, three numbers each. */
-const cellsOf = (pngs) => page.evaluate(async ([list, across]) => {
-  const all = [];
-  for (const text of list) {
-    const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
-    const down = Math.round((across * image.height) / image.width);
-    const canvas = new OffscreenCanvas(image.width, image.height);
-    const ctx = canvas.getContext("2d", { willReadFrequently: true });
-    ctx.drawImage(image, 0, 0);
-    const { data } = ctx.getImageData(0, 0, image.width, image.height);
-    const sums = new Float64Array(across * down * 3);
-    const count = new Float64Array(across * down);
-    for (let y = 0; y < image.height; y++) {
-      for (let x = 0; x < image.width; x++) {
-        const cell = Math.floor((y * down) / image.height) * across + Math.floor((x * across) / image.width);
-        for (let c = 0; c < 3; c++) sums[3 * cell + c] += data[4 * (y * image.width + x) + c];
-        count[cell]++;
-      }
+/** A picture as cells: mean colours, row by row, three numbers each. */
+function cellsOf(png) {
+  const { width, height, size, bytes, at } = pixelsOf(png);
+  const down = Math.round((ACROSS * height) / width);
+  const sums = new Float64Array(ACROSS * down * 3);
+  const count = new Float64Array(ACROSS * down);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const cell = Math.floor((y * down) / height) * ACROSS + Math.floor((x * ACROSS) / width);
+      const from = at(x, y);
+      for (let c = 0; c < 3; c++) sums[3 * cell + c] += bytes[from + c];
+      count[cell]++;
     }
-    all.push({ down, cells: Array.from(sums, (s, i) => Math.round(s / count[Math.floor(i / 3)])) });
   }
-  return all;
-}, [pngs.map((p) => p.toString("base64")), ACROSS]);
+  assert.ok(size === 3 || bytes[at(0, 0) + 3] === 255, "a picture that is transparent");
+  return { down, cells: Array.from(sums, (s, i) => Math.round(s / count[Math.floor(i / 3)])) };
+}
 
 /** The cells of all views as one picture. */
-const sheetOf = (tiles) => page.evaluate(async ([list, across]) => {
+const sheetOf = (tiles) => page.evaluate(async ([text, across]) => {
+  const list = JSON.parse(text);
   const canvas = new OffscreenCanvas(across, list.reduce((n, t) => n + t.down, 0));
   const ctx = canvas.getContext("2d");
   let top = 0;
@@ -117,7 +113,7 @@ const sheetOf = (tiles) => page.evaluate(async ([list, across]) => {
   }
   const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
   return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(""));
-}, [tiles, ACROSS]).then((text) => Buffer.from(text, "base64"));
+}, [JSON.stringify(tiles), ACROSS]).then((text) => Buffer.from(text, "base64"));
 
 /** How a view differs from its picture; null: it does not. */
 function difference(now, then) {
@@ -171,13 +167,13 @@ try {
   }
   const differ = [];
   for (const [file, pngs] of pictures) {
-    const tiles = await cellsOf(pngs);
+    const tiles = pngs.map(cellsOf);
     if (update) {
       writeFileSync(join(FILES, file), await sheetOf(tiles));
       continue;
     }
     assert.ok(existsSync(join(FILES, file)), `there is no ${file}: node tests/web/shots.mjs --update`);
-    const [known] = await cellsOf([readFileSync(join(FILES, file))]);
+    const known = cellsOf(readFileSync(join(FILES, file)));
     assert.equal(known.down, names.length * tiles[0].down, `${file} has other views: node tests/web/shots.mjs --update`);
     for (const [i, name] of chosen.entries()) {
       const { cells } = tiles[i];
