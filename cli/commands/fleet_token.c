@@ -1,3 +1,6 @@
+/* A fleet has a token of its own, in the folder that the user keeps of it, so that it is revoked
+ * without harm to others. Whether the server takes it is asked before jobs are started: they would
+ * die one after the other, and say why in their own logs alone. */
 #include "cli/commands/fleet_token.h"
 
 #include <errno.h>
