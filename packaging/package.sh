@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# package.sh OUT [--without-cuda]: the last commit as a source release, Debian packages, lists of what is in them, and a container
+# package.sh OUT [--without-cuda]: the last commit (or $COMMIT) as a source release, Debian packages, lists of what is in them, and a container
 # image, with checksums, in the folder OUT. Called by ./dev package. Nothing but the commit goes in: the same
 # commit gives the same bytes in any folder (packaging/README.md).
 set -euo pipefail
 source=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 out=$(realpath -m "${1:?the folder for what is made}")
 cuda=${2:-}
+commit=$(git -C "$source" rev-parse "${COMMIT:-HEAD}")
 
 say() { printf 'package: %s\n' "$*" >&2; }
 
 # The version of the project; of a commit that is no release, one before it that rises with the commits.
 version_of() {
-    local base commit
-    base=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$source/meson.build")
-    commit=$(git -C "$source" rev-parse --short=8 HEAD)
-    if [ "$(git -C "$source" describe --tags --exact-match 2>/dev/null)" = "v$base" ]; then
+    local base
+    base=$(git -C "$source" show "$commit:meson.build" | sed -n "s/^  version: '\(.*\)',/\1/p")
+    if [ "$(git -C "$source" describe --tags --exact-match "$commit" 2>/dev/null)" = "v$base" ]; then
         echo "$base"
     else
-        echo "$base~git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S).$commit"
+        echo "$base~git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S).${commit:0:8}"
     fi
 }
 
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH
-SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
+SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct "$commit")
 version=$(version_of)
 umask 022
 
@@ -34,7 +34,7 @@ log=$work/log
 
 say "assay $version: source release"
 release=$out/assay-$version.tar.gz
-git -C "$source" archive --format=tar --prefix="assay-$version/" HEAD | gzip -9n >"$release"
+git -C "$source" archive --format=tar --prefix="assay-$version/" "$commit" | gzip -9n >"$release"
 
 tree=$work/assay
 mkdir "$tree"

@@ -23,8 +23,8 @@
 struct autoscale {
     struct session session;
     struct fleet_spec spec;
-    json_t *tree; /* owned: of the spec */
-    char *token;  /* owned */
+    json_t *tree;     /* owned: of the spec */
+    char *token_file; /* owned */
     struct autoscale_bounds bounds;
     struct autoscale_memory memory;
     int64_t every_ms;
@@ -44,17 +44,32 @@ static void log_line(struct autoscale *a, const char *text)
     (void)fflush(stdout);
 }
 
+/* With a token that the server refuses, jobs would die at their start. It is read each time,
+ * because `assay launch` may have made another one; this program makes none, since somebody may
+ * have revoked it so that the fleet ends. */
+static as_status submit(struct autoscale *a, int64_t jobs, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *token = NULL;
+    as_status st = fleet_token_read(a->token_file, &token, err);
+    if (st == AS_OK && fleet_token_is_refused(&a->session, token))
+        return as_fail(err, AS_E_CONFLICT,
+                       "the server refuses the token of the runners, so no jobs are started "
+                       "(assay launch %s --name %s --scale 1 makes another one)",
+                       fleet_engine_words[a->spec.engine], a->spec.name);
+    return st == AS_OK ? engine_of(&a->spec)->submit(&a->spec, jobs, token, err) : st;
+}
+
 static as_status act(struct autoscale *a, const struct autoscale_action *action, int64_t now_ms,
                      struct as_err *err)
 {
-    const struct engine_ops *engine = engine_of(&a->spec);
     as_status st = AS_OK;
     if (action->start > 0) {
-        st = a->dry_run ? AS_OK : engine->submit(&a->spec, action->start, a->token, err);
-        autoscale_asked(&a->memory, &a->bounds, now_ms, st == AS_OK);
+        st = a->dry_run ? AS_OK : submit(a, action->start, err);
+        autoscale_asked(&a->memory, &a->bounds, now_ms, st == AS_OK,
+                        st == AS_OK && !a->dry_run ? action->start : 0);
     }
     if (st == AS_OK && action->n_stop > 0 && !a->dry_run)
-        st = engine->stop(&a->spec, action->stop, action->n_stop, err);
+        st = engine_of(&a->spec)->stop(&a->spec, action->stop, action->n_stop, err);
     return st;
 }
 
@@ -134,7 +149,7 @@ static as_status check_bounds(const struct autoscale *a, struct as_err *err)
 
 static as_status autoscale(struct autoscale *a, const char *name, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *file = NULL;
+    AS_AUTO(as_freep) char *token = NULL;
     AS_AUTO(file_closep) int lock = -1;
     as_status st = check_bounds(a, err);
     if (st == AS_OK)
@@ -142,9 +157,9 @@ static as_status autoscale(struct autoscale *a, const char *name, struct as_err 
     if (st == AS_OK && !a->dry_run)
         st = saved_fleet_lock(name, &lock, err);
     if (st == AS_OK)
-        st = fleet_token_file(&a->session, name, a->spec.token_file, &file, err);
-    if (st == AS_OK)
-        st = fleet_token_read(file, &a->token, err);
+        st = fleet_token_file(&a->session, name, a->spec.token_file, &a->token_file, err);
+    if (st == AS_OK) /* before the first jobs: it is there, and has the form of a token */
+        st = fleet_token_read(a->token_file, &token, err);
     return st == AS_OK ? run(a, err) : st;
 }
 
@@ -170,7 +185,7 @@ int cmd_autoscale(const struct verb *v, int argc, char **argv)
         code = session_end(&a.session, autoscale(&a, argv[1], &err), &err);
     autoscale_memory_done(&a.memory);
     json_decref(a.tree);
-    free(a.token);
+    free(a.token_file);
     session_done(&a.session);
     return code;
 }

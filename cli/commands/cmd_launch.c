@@ -88,11 +88,11 @@ static as_status fill_in(struct launch *l, struct as_err *err)
 static as_status find_token(struct launch *l, struct as_err *err)
 {
     struct fleet_spec *s = &l->spec;
-    as_status st = fleet_token_file(&l->session, s->name, s->token_file, &l->token_file, err);
-    if (st < 0)
-        return st;
-    s->token_file = l->token_file;
-    return fleet_token_read(l->token_file, &l->token, err);
+    as_status st =
+        fleet_token_ensure(&l->session, s->name, s->token_file, &l->token_file, &l->token, err);
+    if (st == AS_OK)
+        s->token_file = l->token_file;
+    return st;
 }
 
 static as_status print_jobs(struct launch *l, struct as_err *err)

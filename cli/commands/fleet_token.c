@@ -1,3 +1,6 @@
+/* A fleet has a token of its own, in the folder that the user keeps of it, so that it is revoked
+ * without harm to others. Whether the server takes it is asked before jobs are started: they would
+ * die one after the other, and say why in their own logs alone. */
 #include "cli/commands/fleet_token.h"
 
 #include <errno.h>
@@ -12,6 +15,7 @@
 #include "cli/view/say.h"
 
 #define TOKEN_MAX 4096
+#define ASK_MS 10000
 
 static as_status check_given(const char *path, char **ret, struct as_err *err)
 {
@@ -74,6 +78,52 @@ as_status fleet_token_file(const struct session *s, const char *fleet, const cha
     if (stat(path, &sb) != 0 && (st = create_token(s, fleet, path, err)) < 0)
         return st;
     *ret = as_steal(path);
+    return AS_OK;
+}
+
+bool fleet_token_is_refused(const struct session *s, const char *token)
+{
+    AS_AUTO(client_freep) struct client *as_runner = NULL;
+    JSON_AUTO answer = NULL;
+    const struct client_opts opts = {.timeout_ms = ASK_MS};
+    /* Any operation that a runner may do, and that changes nothing. */
+    return client_create(s->url, token, "assay", &as_runner, NULL) == AS_OK &&
+           client_call(as_runner, "GET", "/v1/datasets", "page_size=1", NULL, &opts, &answer, NULL,
+                       NULL) == AS_E_DENIED;
+}
+
+/* Is it the file that create_token() made? A fleet that was saved names it, too. */
+static bool is_own(const char *fleet, const char *file)
+{
+    AS_AUTO(as_freep) char *folder = NULL;
+    if (saved_fleet_folder(fleet, &folder, NULL) < 0)
+        return false;
+    AS_AUTO(as_freep) char *own = file_join(folder, "token");
+    AS_AUTO(as_freep) char *whole = own ? realpath(own, NULL) : NULL;
+    return own && (as_streq(file, own) || as_streq(file, whole));
+}
+
+as_status fleet_token_ensure(const struct session *s, const char *fleet, const char *given,
+                             char **ret_file, char **ret_token, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *file = NULL;
+    AS_AUTO(as_freep) char *token = NULL;
+    as_status st = fleet_token_file(s, fleet, given, &file, err);
+    if (st == AS_OK)
+        st = fleet_token_read(file, &token, err);
+    if (st == AS_OK && fleet_token_is_refused(s, token)) {
+        if (!is_own(fleet, file))
+            return as_fail(err, AS_E_DENIED, "the server refuses the token of the runners in %s",
+                           file);
+        as_freep(&token);
+        st = create_token(s, fleet, file, err);
+        if (st == AS_OK)
+            st = fleet_token_read(file, &token, err);
+    }
+    if (st < 0)
+        return st;
+    *ret_file = as_steal(file);
+    *ret_token = as_steal(token);
     return AS_OK;
 }
 

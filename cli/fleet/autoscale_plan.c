@@ -42,14 +42,18 @@ static bool is_listed(const struct autoscale_look *look, const char *id)
     return false;
 }
 
-/* Jobs that were known, never had a runner, and are gone. One that waited in the queue and was
- * cancelled is no death: nobody can tell, but it is rare, and costs a pause. */
+/* Jobs that were known, never had a runner, and are gone; and those that were started since the
+ * last look and are gone already, for a program that is not there ends within a second. One that
+ * was cancelled, or that did its work between two looks, is no death: nobody can tell, but it is
+ * rare, and costs a pause. */
 static int64_t count_dead(const struct autoscale_memory *m, const struct autoscale_look *look)
 {
-    int64_t n = 0;
+    int64_t n = 0, unseen = m->asked;
     for (size_t i = 0; i < m->n; i++)
         n += !m->known[i].had_runner && !is_listed(look, m->known[i].id);
-    return n;
+    for (size_t i = 0; i < look->n_units; i++)
+        unseen -= !find(m, look->units[i].unit->id);
+    return n + (unseen > 0 ? unseen : 0);
 }
 
 static void note_unit(struct autoscale_known *k, const struct autoscale_unit *u, int64_t now_ms)
@@ -87,6 +91,7 @@ static as_status remember(struct autoscale_memory *m, const struct autoscale_loo
     free(m->known);
     m->known = known;
     m->n = look->n_units;
+    m->asked = 0;
     return AS_OK;
 }
 
@@ -241,7 +246,7 @@ as_status autoscale_plan(const struct fleet_spec *spec, const struct autoscale_b
         return st;
     if (dead > 0) { /* from now on, whenever it asked last */
         m->asked_ms = look->now_ms;
-        autoscale_asked(m, bounds, look->now_ms, true);
+        autoscale_asked(m, bounds, look->now_ms, true, 0);
     }
     make_wish(spec, bounds, look, m, &w);
     if (w.jobs > 0 || w.lacks_room)
@@ -255,7 +260,7 @@ as_status autoscale_plan(const struct fleet_spec *spec, const struct autoscale_b
 }
 
 void autoscale_asked(struct autoscale_memory *m, const struct autoscale_bounds *bounds,
-                     int64_t now_ms, bool with_success)
+                     int64_t now_ms, bool with_success, int64_t started)
 {
     int64_t wait_ms = bounds->cool_down_ms;
     m->deaths += !with_success;
@@ -263,4 +268,5 @@ void autoscale_asked(struct autoscale_memory *m, const struct autoscale_bounds *
         wait_ms = wait_ms > 0 ? wait_ms * 2 : 1000;
     m->wait_ms = wait_ms < AUTOSCALE_BACK_OFF_MAX_MS ? wait_ms : AUTOSCALE_BACK_OFF_MAX_MS;
     m->asked_ms = now_ms;
+    m->asked = started;
 }

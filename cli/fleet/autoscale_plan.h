@@ -50,6 +50,7 @@ struct autoscale_known {
 struct autoscale_memory {
     struct autoscale_known *known; /* owned */
     size_t n;
+    int64_t asked;    /* jobs that were started since the last look; the next one lists them */
     int64_t asked_ms; /* when jobs were asked for last; 0: never */
     int64_t deaths;   /* looks in a row that found jobs which had ended without a runner */
     int64_t wait_ms;  /* ask for none before asked_ms + wait_ms */
@@ -80,8 +81,9 @@ AS_MUST_CHECK as_status autoscale_plan(const struct fleet_spec *spec,
                                        struct autoscale_memory *m, struct autoscale_action *ret,
                                        struct as_err *err);
 
-/* Jobs were asked for at this time, with success or without. */
+/* Jobs were asked for at this time, with success or without. started: how many the engine has from
+ * now on; none in a dry run. */
 void autoscale_asked(struct autoscale_memory *m, const struct autoscale_bounds *bounds,
-                     int64_t now_ms, bool with_success);
+                     int64_t now_ms, bool with_success, int64_t started);
 
 #endif

@@ -111,7 +111,7 @@ static void read_some(int *fd, struct str *b)
     ssize_t n = read(*fd, buf, sizeof buf);
     if (n > 0 && b->len < OUTPUT_MAX)
         str_add(b, buf, (size_t)n);
-    else if (n <= 0 && errno != EINTR)
+    else if (n == 0 || (n < 0 && errno != EINTR))
         close_fd(fd);
 }
 

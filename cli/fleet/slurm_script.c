@@ -61,12 +61,16 @@ static void put_header(const struct fleet_spec *s, int64_t jobs, struct str *b)
     str_printf(b, "#SBATCH --output=%s/%%A_%%a.log\n#SBATCH --open-mode=append\n", s->logs);
 }
 
-/* Slurm 23 says when the job ends; before, the runner counts from its own start. */
+/* The length of the job, which the runner counts from its own start: Slurm 23 says when it began
+ * and ends by the clock of the scheduler, which may be minutes away from that of the node. */
 static void put_until(const struct fleet_spec *s, struct str *b)
 {
     int64_t minutes = (s->time_ms + MIN_MS - 1) / MIN_MS, seconds = minutes * 60;
     if (s->time_ms > 0)
-        str_printf(b, "[ -n \"${SLURM_JOB_END_TIME:-}\" ] || export ASSAY_RUNNER_UNTIL=%llds\n",
+        str_printf(b,
+                   "length=$((${SLURM_JOB_END_TIME:-0} - ${SLURM_JOB_START_TIME:-0}))\n"
+                   "[ \"${SLURM_JOB_START_TIME:-0}\" -gt 0 ] && [ $length -gt 0 ] || length=%lld\n"
+                   "export ASSAY_RUNNER_UNTIL=${length}s\n",
                    (long long)seconds);
 }
 

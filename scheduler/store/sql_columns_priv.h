@@ -48,6 +48,7 @@
         read_##name(&rd, ret);                                                                     \
         return reader_check(&rd, err);                                                             \
     }                                                                                              \
+    __attribute__((unused)) /* clang looks also at inline functions */                             \
     static inline as_status read_##name##_rows(const struct result *r, int n, struct arena *a,     \
                                                type **ret, struct as_err *err)                     \
     {                                                                                              \

@@ -1,7 +1,8 @@
 """A stand-in for the API of Kubernetes: it holds objects to the published schemas, and runs the pods of Jobs as processes.
 
-KINDS has the fields of the kinds that `assay launch` uses, as the API publishes them (kubernetes/kubernetes,
-api/openapi-spec; taken from release 1.22, whose fields later ones keep): `*` is required, `-` is a type that is not written
+KINDS has the fields of the kinds that `assay launch` and the chart use, as the API publishes them (kubernetes/kubernetes,
+api/openapi-spec; taken from release 1.22, whose fields later ones keep, and those of the chart alone from kubernetes/api,
+release 0.32): `*` is required, `-` is a type that is not written
 down here and so refused. No cluster was asked: what a real one adds (quotas, admission, scheduling) is not here.
 """
 import http.server
@@ -23,13 +24,14 @@ PodSpec activeDeadlineSeconds:int affinity:- automountServiceAccountToken:bool *
     nodeSelector:{str} overhead:{str} preemptionPolicy:str priority:int priorityClassName:str readinessGates:[-]
     restartPolicy:str runtimeClassName:str schedulerName:str securityContext:PodSecurityContext serviceAccount:str
     serviceAccountName:str setHostnameAsFQDN:bool shareProcessNamespace:bool subdomain:str
-    terminationGracePeriodSeconds:int tolerations:[-] topologySpreadConstraints:[-] volumes:[Volume]
-Container args:[str] command:[str] env:[EnvVar] envFrom:[-] image:str imagePullPolicy:str lifecycle:- livenessProbe:-
-    *name:str ports:[-] readinessProbe:- resources:ResourceRequirements securityContext:SecurityContext startupProbe:-
+    terminationGracePeriodSeconds:int tolerations:[Toleration] topologySpreadConstraints:[-] volumes:[Volume]
+Container args:[str] command:[str] env:[EnvVar] envFrom:[-] image:str imagePullPolicy:str lifecycle:- livenessProbe:Probe
+    *name:str ports:[ContainerPort] readinessProbe:Probe resources:ResourceRequirements
+    securityContext:SecurityContext startupProbe:Probe
     stdin:bool stdinOnce:bool terminationMessagePath:str terminationMessagePolicy:str tty:bool volumeDevices:[-]
     volumeMounts:[VolumeMount] workingDir:str
 EnvVar *name:str value:str valueFrom:EnvVarSource
-EnvVarSource configMapKeyRef:- fieldRef:ObjectFieldSelector resourceFieldRef:- secretKeyRef:-
+EnvVarSource configMapKeyRef:- fieldRef:ObjectFieldSelector resourceFieldRef:- secretKeyRef:SecretKeySelector
 ObjectFieldSelector apiVersion:str *fieldPath:str
 ResourceRequirements limits:{str} requests:{str}
 VolumeMount *mountPath:str mountPropagation:str *name:str readOnly:bool subPath:str subPathExpr:str
@@ -37,7 +39,7 @@ Volume awsElasticBlockStore:- azureDisk:- azureFile:- cephfs:- cinder:- configMa
     emptyDir:EmptyDirVolumeSource ephemeral:- fc:- flexVolume:- flocker:- gcePersistentDisk:- gitRepo:- glusterfs:-
     hostPath:- iscsi:- *name:str nfs:- persistentVolumeClaim:- photonPersistentDisk:- portworxVolume:- projected:-
     quobyte:- rbd:- scaleIO:- secret:SecretVolumeSource storageos:- vsphereVolume:-
-SecretVolumeSource defaultMode:int items:[-] optional:bool secretName:str
+SecretVolumeSource defaultMode:int items:[KeyToPath] optional:bool secretName:str
 EmptyDirVolumeSource medium:str sizeLimit:str
 SecurityContext allowPrivilegeEscalation:bool capabilities:Capabilities privileged:bool procMount:str
     readOnlyRootFilesystem:bool runAsGroup:int runAsNonRoot:bool runAsUser:int seLinuxOptions:-
@@ -54,8 +56,31 @@ Secret apiVersion:str data:{str} immutable:bool kind:str metadata:ObjectMeta str
 LocalObjectReference name:str
 NetworkPolicy apiVersion:str kind:str metadata:ObjectMeta spec:NetworkPolicySpec
 NetworkPolicySpec egress:[-] ingress:[NetworkPolicyIngressRule] *podSelector:LabelSelector policyTypes:[str]
-NetworkPolicyIngressRule from:[NetworkPolicyPeer] ports:[-]
+NetworkPolicyIngressRule from:[NetworkPolicyPeer] ports:[NetworkPolicyPort]
 NetworkPolicyPeer ipBlock:- namespaceSelector:LabelSelector podSelector:LabelSelector
+NetworkPolicyPort endPort:int port:int|str protocol:str
+ContainerPort *containerPort:int hostIP:str hostPort:int name:str protocol:str
+Probe exec:- failureThreshold:int grpc:- httpGet:HTTPGetAction initialDelaySeconds:int periodSeconds:int
+    successThreshold:int tcpSocket:- terminationGracePeriodSeconds:int timeoutSeconds:int
+HTTPGetAction host:str httpHeaders:[HTTPHeader] path:str *port:int|str scheme:str
+HTTPHeader *name:str *value:str
+SecretKeySelector *key:str name:str optional:bool
+KeyToPath *key:str mode:int *path:str
+Toleration effect:str key:str operator:str tolerationSeconds:int value:str
+Deployment apiVersion:str kind:str metadata:ObjectMeta spec:DeploymentSpec status:-
+DeploymentSpec minReadySeconds:int paused:bool progressDeadlineSeconds:int replicas:int revisionHistoryLimit:int
+    *selector:LabelSelector strategy:- *template:PodTemplateSpec
+Service apiVersion:str kind:str metadata:ObjectMeta spec:ServiceSpec status:-
+ServiceSpec allocateLoadBalancerNodePorts:bool clusterIP:str clusterIPs:[str] externalIPs:[str] externalName:str
+    externalTrafficPolicy:str healthCheckNodePort:int internalTrafficPolicy:str ipFamilies:[str] ipFamilyPolicy:str
+    loadBalancerClass:str loadBalancerIP:str loadBalancerSourceRanges:[str] ports:[ServicePort]
+    publishNotReadyAddresses:bool selector:{str} sessionAffinity:str sessionAffinityConfig:- trafficDistribution:str type:str
+ServicePort appProtocol:str name:str nodePort:int *port:int protocol:str targetPort:int|str
+ServiceAccount apiVersion:str automountServiceAccountToken:bool imagePullSecrets:[LocalObjectReference] kind:str
+    metadata:ObjectMeta secrets:[-]
+PodDisruptionBudget apiVersion:str kind:str metadata:ObjectMeta spec:PodDisruptionBudgetSpec status:-
+PodDisruptionBudgetSpec maxUnavailable:int|str minAvailable:int|str selector:LabelSelector
+    unhealthyPodEvictionPolicy:str
 """
 
 
@@ -72,7 +97,9 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # DNS-1123 label
 LABEL_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
-RESOURCES = {"jobs": ("batch/v1", "Job"), "secrets": ("v1", "Secret"), "networkpolicies": ("networking.k8s.io/v1", "NetworkPolicy")}
+RESOURCES = {"jobs": ("batch/v1", "Job"), "secrets": ("v1", "Secret"), "networkpolicies": ("networking.k8s.io/v1", "NetworkPolicy"),
+             "deployments": ("apps/v1", "Deployment"), "services": ("v1", "Service"), "serviceaccounts": ("v1", "ServiceAccount"),
+             "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget")}
 
 
 class Refused(Exception):
@@ -87,9 +114,9 @@ def invalid(at, what):
 
 def check(value, kind, at):
     """The value is of the kind, with all it holds."""
-    plain = {"str": str, "int": int, "bool": bool}
+    plain = {"str": str, "int": int, "bool": bool, "int|str": (int, str)}
     if kind in plain:
-        if not isinstance(value, plain[kind]) or (kind == "int" and isinstance(value, bool)):
+        if not isinstance(value, plain[kind]) or (kind != "bool" and isinstance(value, bool)):
             invalid(at, f"expected {kind}, got {value!r}")
     elif kind[0] == "[":
         if not isinstance(value, list):
@@ -127,10 +154,10 @@ def check_meta(meta, at):
             invalid(f"{at}.labels", f"not a label: {key}={value}")
 
 
-def check_pod(pod, at):
-    """What the API checks beyond the types."""
-    if pod.get("restartPolicy") not in ("Never", "OnFailure"):
-        invalid(f"{at}.restartPolicy", "a Job needs OnFailure or Never")
+def check_pod(pod, at, restarts):
+    """What the API checks beyond the types. restarts: the policies that are allowed."""
+    if pod.get("restartPolicy", "Always") not in restarts:
+        invalid(f"{at}.restartPolicy", f"expected one of {restarts}")
     volumes = {v["name"] for v in pod.get("volumes", [])}
     for c in pod["containers"]:
         if not c.get("image"):
@@ -154,7 +181,12 @@ def check_whole(thing, resource):
         spec = thing["spec"]
         if spec.get("completionMode") == "Indexed" and not spec.get("completions"):
             invalid("spec.completions", "required with Indexed")
-        check_pod(spec["template"]["spec"], "spec.template.spec")
+        check_pod(spec["template"]["spec"], "spec.template.spec", ("Never", "OnFailure"))
+    elif resource == "deployments":
+        labels = thing["spec"]["template"].get("metadata", {}).get("labels", {})
+        if not thing["spec"]["selector"]["matchLabels"].items() <= labels.items():
+            invalid("spec.selector", "it does not match the labels of the template")
+        check_pod(thing["spec"]["template"]["spec"], "spec.template.spec", ("Always",))
 
 
 class Pod:

@@ -16,8 +16,8 @@ from kubernetes_api import Cluster, Refused, check_whole
 RUNNER = os.path.join(BUILD, "trial-runner", "agent", "assay-runner")
 REPORT = 'echo \'{"loss": 1}\' >> "$ASSAY_REPORT"'
 IMAGE = "registry.example/assay-runner:0.1"
-KUBECTL = """#!/usr/bin/env python3
-import os, sys, urllib.error, urllib.request
+KUBECTL = f"""#!{sys.executable} -SE
+""" + """import os, sys, urllib.error, urllib.request
 args = sys.argv[1:]
 verbs = {"get": "GET", "create": "POST", "replace": "PUT", "delete": "DELETE"}
 verb, path = args[0], args[args.index("--raw") + 1]

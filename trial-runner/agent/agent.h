@@ -30,6 +30,8 @@ struct agent {
     bool told_to_leave;      /* the server asks this runner to drain */
     bool quitting;           /* the threads end */
     struct as_err fatal;     /* why the runner cannot continue; code AS_OK: it can */
+    struct as_err refused;   /* what the server said of the token at the last heartbeat; code AS_OK:
+                              * it took it */
     struct attempt **attempts;
     size_t n, cap;
     struct group_process **groups;

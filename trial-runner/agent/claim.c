@@ -74,7 +74,7 @@ static bool next_claim(struct agent *a, struct claim_request *q)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->quitting && !a->draining && a->fatal.code == AS_OK &&
-           (a->epoch == 0 || a->register_needed || !has_room_locked(a)))
+           (a->epoch == 0 || a->register_needed || a->refused.code != AS_OK || !has_room_locked(a)))
         pthread_cond_wait(&a->changed, &a->lock);
     bool go = !a->quitting && !a->draining && a->fatal.code == AS_OK;
     if (go && (!q->open || q->epoch != a->epoch))

@@ -8,6 +8,10 @@
  * trials and goes on trying: a result that arrives late still counts if the attempt is current
  * (decision 7001).
  *
+ * A token that was refused for longer than a lease was revoked: the server has counted all trials
+ * as lost, so the runner stops them and leaves. Until then heartbeats alone ask whether it is valid
+ * again, so that a runner is not what uses up the bad tokens that its address may send.
+ *
  * Heartbeats have 10 % jitter, so that the runners of a cluster that start together do not send
  * them together. */
 #include <limits.h>
@@ -142,13 +146,32 @@ static as_status register_once(struct agent *a, struct as_err *err)
     return AS_OK;
 }
 
+/* Note what the answer st to a request of the time `sent` says of the token. Any failure after a
+ * refusal counts: an address that sends too many bad tokens is not heard for a while. */
+static void note_token(struct agent *a, as_status st, const struct as_err *why, int64_t sent)
+{
+    pthread_mutex_lock(&a->lock);
+    if (st == AS_OK)
+        a->refused = (struct as_err){0};
+    else if (st == AS_E_DENIED)
+        a->refused = *why;
+    bool leaves = a->refused.code != AS_OK && a->epoch != 0 &&
+                  sent - a->acknowledged_ns > a->lease_ms * NS_PER_MS;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    if (leaves)
+        agent_tell_to_leave(a);
+}
+
 /* Try to register, with a growing pause after a failure. A refusal of the first registration is
  * final, unless the name is taken: a runner whose folder was lost waits for the end of its own
  * lease. Later ones are repeated, because running trials are worth more than the wait. */
 static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
 {
     struct as_err err = {0};
+    int64_t sent = clock_mono_ns();
     as_status st = register_once(a, &err);
+    note_token(a, st, &err, sent);
     if (st == AS_OK || client_interrupted(a->beat_client)) {
         *pause_ms = REGISTER_PAUSE_MS;
         return;
@@ -201,6 +224,7 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
     if (st == AS_E_STALE || st == AS_E_NOT_FOUND)
         a->register_needed = true;
     pthread_mutex_unlock(&a->lock);
+    note_token(a, st, &err, sent);
     if (st == AS_OK) {
         agent_refs_heard(a, json_object_get(body, "attempts"));
         if (*lost)
@@ -217,13 +241,14 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
     }
 }
 
-/* Wait until the next heartbeat is due. After a failed one it is due sooner. Locked. */
+/* Wait until the next heartbeat is due. After a failed one it is due sooner, unless the token was
+ * refused. Locked. */
 static void pause_locked(struct agent *a, bool lost)
 {
     uint32_t r;
     random_bytes(&r, sizeof r);
     int64_t ms = a->heartbeat_ms * (int64_t)(90 + r % 21) / 100;
-    if (lost && ms > REGISTER_PAUSE_MS)
+    if (lost && a->refused.code == AS_OK && ms > REGISTER_PAUSE_MS)
         ms = REGISTER_PAUSE_MS;
     int64_t end = clock_mono_ns() + ms * NS_PER_MS;
     while (!a->quitting && !a->register_needed && a->fatal.code == AS_OK &&

@@ -113,17 +113,18 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     pthread_mutex_lock(&a->lock);
     a->quitting = true;
     pthread_cond_broadcast(&a->changed);
-    bool reached = a->fatal.code == AS_OK;
+    *err = a->fatal;
+    if (err->code == AS_OK && a->refused.code != AS_OK)
+        (void)as_fail(err, AS_E_DENIED, "the server refuses this runner's token: %s",
+                      a->refused.msg);
     pthread_mutex_unlock(&a->lock);
     pthread_join(claim, NULL);
     pthread_join(beat, NULL);
     if (measures)
         pthread_join(use, NULL);
-    if (reached)
+    if (err->code == AS_OK)
         heartbeat_leave(a);
-    else
-        *err = a->fatal;
-    return reached ? AS_OK : a->fatal.code;
+    return err->code;
 }
 
 /* The caller calls agent_done(a), also on failure. */

@@ -29,8 +29,10 @@
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
 
-#define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
-#define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
+#define PATIENCE_MS 30000 /* for an unreachable server when the runner leaves */
+#define PATIENCE_BRIEF_MS                                                                          \
+    5000 /* under --die-with-parent, where the server ends with us; for a
+                                * server that refuses the token */
 #define LAST_LINE_MAX 1500
 #define RANK_LAST_LINES 5    /* in its reason: only the log of the leader is kept */
 #define TOGETHER_MS 1000     /* signals within that time are one request */
@@ -417,7 +419,7 @@ static void give_up_if_due(struct loop *l, size_t children)
 {
     struct agent *a = l->agent;
     int64_t now = clock_mono_ns();
-    int64_t patience = a->options->die_with_parent || l->forced ? PATIENCE_CHILD_MS : PATIENCE_MS;
+    bool brief = a->options->die_with_parent || l->forced;
     if (children)
         l->childless_since_ns = 0;
     else if (l->childless_since_ns == 0)
@@ -425,8 +427,10 @@ static void give_up_if_due(struct loop *l, size_t children)
     pthread_mutex_lock(&a->lock);
     int64_t since =
         a->acknowledged_ns > l->childless_since_ns ? a->acknowledged_ns : l->childless_since_ns;
+    brief |= a->refused.code != AS_OK;
     pthread_mutex_unlock(&a->lock);
-    if (children || now - since < patience * NS_PER_MS)
+    int64_t patience_ms = brief ? PATIENCE_BRIEF_MS : PATIENCE_MS;
+    if (children || now - since < patience_ms * NS_PER_MS)
         return;
     agent_give_up(a);
 }
@@ -575,14 +579,17 @@ static bool is_time_to_leave(const struct loop *l)
     return clock_mono_ns() >= o->until_ns - time_limit_notice_ms(whole_ms, grace_ms) * NS_PER_MS;
 }
 
-/* The server asks once or many times: only the first one begins a drain. */
-static bool told_to_leave(const struct loop *l)
+/* Why the heartbeats say that it has to leave; NULL: they do not. They say it once or many times:
+ * only the first one begins a drain. */
+static const char *told_to_leave(const struct loop *l)
 {
     struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
-    bool told = a->told_to_leave && !l->draining;
+    const char *why = !a->told_to_leave || l->draining ? NULL
+                      : a->refused.code == AS_OK       ? "the server asks for it"
+                                                       : "the server refuses its token";
     pthread_mutex_unlock(&a->lock);
-    return told;
+    return why;
 }
 
 /* Is the loop over: everything is delivered after a drain, or the runner cannot continue? */
@@ -599,6 +606,7 @@ void supervise(struct agent *a, int signal_fd)
 {
     struct loop l = {
         .agent = a, .signal_fd = signal_fd, .watchdog = {.every_ns = notify_watchdog_ns()}};
+    const char *why;
     notify_send("READY=1"); /* also while the server cannot be reached: it waits for that */
     while (!is_over(&l)) {
         notify_beat(&l.watchdog);
@@ -615,8 +623,8 @@ void supervise(struct agent *a, int signal_fd)
             start_drain(&l, "idle");
         if (is_time_to_leave(&l))
             start_drain(&l, "the time of its job ends");
-        if (told_to_leave(&l))
-            start_drain(&l, "the server asks for it");
+        if ((why = told_to_leave(&l)))
+            start_drain(&l, why);
         if (!is_over(&l))
             wait_for_events(&l);
     }

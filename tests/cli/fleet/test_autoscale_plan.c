@@ -66,7 +66,7 @@ static const struct autoscale_action *look(int64_t later_ms, const char *letters
         .now_ms = now_ms, .kinds = &kind, .n_kinds = slots > 0, .units = units, .n_units = n_units};
     ck_ok(autoscale_plan(&spec, &bounds, &l, &memory, &action, &err), err);
     if (action.start > 0)
-        autoscale_asked(&memory, &bounds, now_ms, true);
+        autoscale_asked(&memory, &bounds, now_ms, true, action.start);
     return &action;
 }
 
@@ -100,12 +100,14 @@ START_TEST(slots_cores_and_gpus_of_a_job)
     spec.cpus = 8;
     kind.gpus = 2;
     ck_assert_int_eq(look(0, "", 3)->start, 2);
+    autoscale_memory_done(&memory);
     kind.gpus = 8; /* no runner of this fleet will ever have so many */
     ck_assert_int_eq(look(2000, "", 3)->start, 0);
     kind.gpus = 0;
     kind.cpus = 3;
     ck_assert_int_eq(look(2000, "", 4)->start, 2);
     kind.cpus = 0;
+    autoscale_memory_done(&memory);
     ck_assert_int_eq(look(2000, "", 4)->start, 1);
 }
 END_TEST
@@ -138,7 +140,8 @@ START_TEST(a_gang_is_asked_for_whole)
     ck_assert_int_eq(look(2000, "bbbb", 4)->start, 0);
     ck_assert(strstr(str_cstr(&action.why), "need more jobs than --max"));
     ck_assert_int_eq(look(2000, "bbbb", 2)->start, 2); /* the rest of one that gathers */
-    spec.ranks = 4;                                    /* a job has all its runners */
+    autoscale_memory_done(&memory);
+    spec.ranks = 4; /* a job has all its runners */
     ck_assert_int_eq(look(2000, "b", 8)->start, 2);
 }
 END_TEST
@@ -196,10 +199,23 @@ START_TEST(jobs_that_die_are_asked_for_less_often)
 }
 END_TEST
 
+/* None of the looks sees them. */
+START_TEST(jobs_that_die_at_once_are_asked_for_less_often)
+{
+    ck_assert_int_eq(look(0, "", 2)->start, 2);
+    ck_assert_int_eq(look(1100, "--s", 2)->start, 0);
+    ck_assert(strstr(str_cstr(&action.why), "1 ended before their runners had registered"));
+    ck_assert_int_eq(look(2100, "--s", 2)->start, 1);
+    ck_assert_int_eq(look(1100, "--s", 2)->start, 0);
+    ck_assert_int_eq(look(2100, "--s", 2)->start, 0); /* 4 s now */
+    ck_assert_int_eq(look(2100, "--s", 2)->start, 1);
+}
+END_TEST
+
 START_TEST(refusals_are_asked_less_often)
 {
     for (int i = 0; i < 60; i++)
-        autoscale_asked(&memory, &bounds, now_ms, false);
+        autoscale_asked(&memory, &bounds, now_ms, false, 0);
     ck_assert_int_eq(memory.wait_ms, AUTOSCALE_BACK_OFF_MAX_MS);
     ck_assert_int_eq(look(1000, "", 1)->start, 0);
     ck_assert_int_eq(look(AUTOSCALE_BACK_OFF_MAX_MS, "", 1)->start, 1);
@@ -269,6 +285,7 @@ Suite *test_suite(void)
     tcase_add_test(t, idle_jobs_are_ended);
     tcase_add_test(t, work_makes_a_job_young_again);
     tcase_add_test(t, jobs_that_die_are_asked_for_less_often);
+    tcase_add_test(t, jobs_that_die_at_once_are_asked_for_less_often);
     tcase_add_test(t, refusals_are_asked_less_often);
     tcase_add_test(t, jobs_and_runners_are_matched);
     tcase_add_test(t, pods_belong_to_their_job);

@@ -290,6 +290,7 @@ static void handle_locked(const struct server_request *q, struct server_answer *
         return;
     }
     if (fx.denied) {
+        fx.answers_denied++;
         answer_problem(a, 401, "denied", "not a valid token");
         return;
     }
@@ -325,9 +326,9 @@ static void handle_request(const struct server_request *q, struct server_answer 
         fx.registrations++;
         fx.epoch++;
         answer_json(a, 200,
-                    "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":60000,"
+                    "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":%d,"
                     "\"heartbeat_ms\":50,\"directives\":[]}",
-                    (long long)fx.epoch);
+                    (long long)fx.epoch, fx.lease_ms > 0 ? fx.lease_ms : 60000);
     } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
                       verb) == 3 &&
                fx.not_holder) {

@@ -62,6 +62,8 @@ extern struct fixture {
     bool down;                           /* answer 503 */
     int answers_down;                    /* how often that happened */
     bool denied;                         /* answer 401 */
+    int answers_denied;                  /* how often that happened */
+    int lease_ms;                        /* 0: a minute */
     bool not_holder;                     /* answer 403 not_holder to all writes of attempts */
     int taken;                /* answer 409 to so many registrations: the name is taken */
     char secret[130];         /* what the runner shows: every request has shown the same */

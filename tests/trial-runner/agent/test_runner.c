@@ -580,6 +580,49 @@ START_TEST(a_refused_token_ends_the_runner)
 }
 END_TEST
 
+/* The trial is lost by its lease; the runner ends it, and says why it leaves by its exit code. */
+START_TEST(a_revoked_token_ends_the_runner_after_its_lease)
+{
+    int status = 0;
+    struct trial *t = offer_sh(0, "echo $$; sleep 600");
+    fx.lease_ms = 300;
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    fx_lock();
+    pid_t pid = (pid_t)strtol(t->log, NULL, 10);
+    fx.denied = true;
+    fx_unlock();
+    ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
+    fx.runner = 0;
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+    ck_assert(kill(pid, 0) < 0);
+    ck_assert_ptr_null(t->completion);
+    ck_assert_int_eq(fx.leaves, 0);
+}
+END_TEST
+
+START_TEST(a_token_that_is_valid_again_loses_nothing)
+{
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
+    struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
+                                  " done");
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    fx_lock();
+    fx.denied = true;
+    fx_unlock();
+    AWAIT(fx.answers_denied > 3);
+    fx_lock();
+    fx.denied = false;
+    fx_unlock();
+    ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    struct trial *next = offer_sh(1, "exit 0"); /* and claims go on */
+    AWAIT(next->completion);
+}
+END_TEST
+
 START_TEST(leaves_when_idle)
 {
     int status = 0;
@@ -618,6 +661,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_trial_sees_no_secret);
     tcase_add_test(t, a_trial_of_root_cannot_look_into_its_runner);
     tcase_add_test(t, a_refused_token_ends_the_runner);
+    tcase_add_test(t, a_revoked_token_ends_the_runner_after_its_lease);
+    tcase_add_test(t, a_token_that_is_valid_again_loses_nothing);
     tcase_add_test(t, leaves_when_idle);
     suite_add_tcase(s, t);
     return s;
