@@ -360,7 +360,8 @@ static as_status issue_pass(const struct step *s, const struct micro_step *now, 
                                 .step = now->count};
     if (s->watch) {
         pass.on_grads = s->watch->on_grads;
-        pass.on_grads_arg = s->watch->arg;
+        pass.on_factors = s->watch->on_factors;
+        pass.watch_arg = s->watch->arg;
     }
     if (s->r.dropout)
         pass.rate = tensor_at(ls->rate, 0, 1);
@@ -393,8 +394,9 @@ static as_status issue_private(const struct step *s, const struct micro_step *no
         st = private_rows_gradient(ls->private_rows, s->lane, k, ls->member[k], s->at, now,
                                    issue_row, &one, err);
     }
-    return st == AS_OK && s->watch ? s->watch->on_grads(s->watch->arg, 0, ls->plan->n_params, err)
-                                   : st;
+    return st == AS_OK && s->watch && s->watch->on_grads
+               ? s->watch->on_grads(s->watch->arg, 0, ls->plan->n_params, err)
+               : st;
 }
 
 static as_status issue_gradients(const struct step *s, const struct micro_step *now,
