@@ -1,3 +1,5 @@
+/* The variables of several launchers side by side: programs read those that they know. A node is a
+ * runner in all of them, because a runner's ranks see its GPUs together (decision 7008). */
 #include "trial-runner/rank/rank_env.h"
 
 #include <stdio.h>

@@ -263,7 +263,9 @@ void lockstep_settle(struct lockstep *ls)
 as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, m->epoch, err);
+    int64_t shuffled =
+        train_spec_is_cocoa(&m->spec) ? 0 : m->epoch; /* its workers keep their rows */
+    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, shuffled, err);
     if (st != AS_OK)
         return st;
     st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
