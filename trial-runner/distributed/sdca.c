@@ -1,9 +1,9 @@
 /* A row's duals move towards u = -gradient of its loss at z = W^T x, by the part s of the way that
- * is best for a lower bound of the dual: with losses that are 1/g-smooth
+ * is best for a lower bound of the dual: with losses that are 1/g-smooth, and q = |u - a|^2
  *
  *   s = (loss(z) + conjugate(-a) + z a + g/2 q) / (q (g + workers |x|^2 / (lambda n)))
  *
- * where q = |u - a|^2, but at most 1. For squares the bound is the dual itself. Softmax is 1/2-smooth (g = 2), because
+ * but at most 1. For squares the bound is the dual itself. Softmax is 1/2-smooth (g = 2), because
  * the largest eigenvalue of diag(p) - p p^T is at most 1/2; the mean over m squares is 2/m-smooth
  * (g = m/2). The duals of a row of softmax are y - u' with u' in the simplex, and stay so, because
  * they move along a line within it. */
