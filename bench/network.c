@@ -48,6 +48,11 @@ static const struct strategy {
     {"top_k 1%", "{\"compress\":{\"kind\":\"top_k\",\"fraction\":0.01}}"},
     {"powersgd rank 4", "{\"compress\":{\"kind\":\"powersgd\",\"rank\":4}}"},
     {"powersgd rank 4, half", "{\"compress\":{\"kind\":\"powersgd\",\"rank\":4,\"half\":true}}"},
+    {"sufficient factors", "{\"sufficient_factors\":\"auto\"}"},
+    {"encrypted", "{\"encrypt\":true}"},
+    {"server", "{\"server\":{}}"},
+    {"server, ssp", "{\"server\":{\"mode\":\"ssp\"}}"},
+    {"server, ssp, significance", "{\"server\":{\"mode\":\"ssp\",\"significance\":0.003}}"},
     {"local_sgd 50", "{\"local_sgd\":{\"steps\":50}}"},
     {"local_sgd 50, block momentum", "{\"local_sgd\":{\"steps\":50,\"block_momentum\":0.5}}"},
     {"local_sgd 50, nesterov", "{\"local_sgd\":{\"steps\":50,\"outer\":{\"kind\":\"nesterov\","

@@ -11,6 +11,7 @@
 #include "cli/session/exit_code.h"
 #include "cli/session/session.h"
 #include "cli/files/shell_environment.h"
+#include "cli/files/strategy_note.h"
 #include "cli/files/trial_folder.h"
 #include "cli/commands/watch.h"
 #include "cli/view/say.h"
@@ -103,6 +104,15 @@ static void say_environment(const json_t *sweep)
         say("Trials on this machine run with the environment of this shell, %s", venv);
 }
 
+static as_status say_strategy(const json_t *sweep, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str note = {0};
+    strategy_note(json_object_get(sweep, "document"), &note);
+    if (note.len)
+        say("%s", str_cstr(&note));
+    return str_check(&note, err);
+}
+
 /* Print the id of the sweep alone on stdout, for scripts. With --watch, the summary goes to stdout
  * instead. */
 static as_status announce_sweep(const struct run *r, const json_t *sweep, struct as_err *err)
@@ -115,6 +125,9 @@ static as_status announce_sweep(const struct run *r, const json_t *sweep, struct
     else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
     say_environment(sweep);
+    as_status st = say_strategy(sweep, err);
+    if (st < 0)
+        return st;
     say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
     if (r->paused)
         say("It is paused; start it with: assay resume %s", id);

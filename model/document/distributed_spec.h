@@ -3,6 +3,7 @@
  *   strategy: allreduce            allreduce, local_sgd, server, groups, gossip; default: that of
  *                                  the section below that is given, else allreduce
  *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
+ *   sufficient_factors: never      never, auto, always: gradients of layers travel as factors
  *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
  *                                  {kind: top_k, fraction: 0.01},
  *                                  {kind: powersgd, rank: 2, half: true},
@@ -50,6 +51,12 @@ typedef enum distributed_sum {
     DISTRIBUTED_AUTO /* ring or halving_doubling, whichever is faster for the size */
 } distributed_sum;
 
+typedef enum distributed_factors {
+    DISTRIBUTED_FACTORS_NEVER,
+    DISTRIBUTED_FACTORS_AUTO, /* of each layer for which that is cheaper */
+    DISTRIBUTED_FACTORS_ALWAYS
+} distributed_factors;
+
 typedef enum distributed_codec {
     DISTRIBUTED_PLAIN,
     DISTRIBUTED_FP16,
@@ -84,6 +91,7 @@ struct distributed_spec {
     bool given; /* the document has the section */
     distributed_strategy strategy;
     distributed_sum sum;
+    distributed_factors factors; /* allreduce; default never */
     distributed_codec codec;
     double fraction;      /* top_k: share of the values that is sent, (0, 1]; default 0.01 */
     int64_t rank;         /* powersgd; default 2 */

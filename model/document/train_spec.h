@@ -133,6 +133,7 @@ struct train_trees_spec {
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
     bool logistic;                    /* the document said "logistic" */
+    bool cocoa;                       /* linear: `solver: cocoa`; default sgd, the optimizer */
     size_t n_layers;                  /* mlp: hidden layers; 0 for linear */
     int64_t layers[TRAIN_MAX_LAYERS]; /* widths, 1..TRAIN_MAX_WIDTH; default one layer of 64 */
     train_activation activation;      /* default relu (transformer: gelu, always) */
@@ -284,6 +285,9 @@ bool train_model_is_trees(const struct train_model_spec *m);
 /* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
 bool train_spec_is_lbfgs(const struct train_spec *spec);
 
+/* Is it a linear model that CoCoA trains? It needs the same. */
+bool train_spec_is_cocoa(const struct train_spec *spec);
+
 /* "mlp", …, "extra_trees"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 
@@ -302,7 +306,7 @@ AS_MUST_CHECK as_status train_spec_check_task(const struct train_spec *spec,
 
 /* ---- metrics ----
  *             always                      on request (`metrics`, train_spec_request)
- * all tasks   train_loss, val_loss, lr; epsilon with `privacy`
+ * all tasks   train_loss, val_loss, lr; epsilon with `privacy`; duality_gap with `solver: cocoa`
  * classes     val_error, val_accuracy     val_top5, val_auc, val_average_precision,
  *                                         val_balanced_accuracy, val_f1, val_log_loss, val_brier
  * tokens      val_error, val_accuracy     val_top5, val_log_loss

@@ -19,6 +19,7 @@ static const char *const strategy_words[] = {"allreduce", "local_sgd", "server",
                                              "gossip",    "groups",    NULL};
 #define GROUPS_WORD (DISTRIBUTED_GOSSIP + 1)
 static const char *const sum_words[] = {"tree", "ring", "halving_doubling", "auto", NULL};
+static const char *const factors_words[] = {"never", "auto", "always", NULL};
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
 static const char *const moments_words[] = {"average", "reset", NULL};
 static const char *const mode_words[] = {"sync", "async", "ssp", NULL};
@@ -382,6 +383,27 @@ static as_status check_shard_state(const struct json_fields *f, const struct dis
     return AS_OK;
 }
 
+/* Factors are of the gradient by a layer's weight as a batch has made it, for who applies sums. */
+static as_status check_factors(const struct json_fields *f, const struct distributed_spec *d,
+                               const struct train_spec *spec, struct as_err *err)
+{
+    const char *with = d->factors == DISTRIBUTED_FACTORS_NEVER ? NULL
+                       : d->strategy != DISTRIBUTED_ALLREDUCE
+                           ? distributed_strategy_name(d->strategy)
+                       : d->codec != DISTRIBUTED_PLAIN       ? "compress"
+                       : d->shard_state                      ? "shard_state"
+                       : spec->optimizer.kind == TRAIN_LBFGS ? "the optimizer lbfgs"
+                                                             : NULL;
+    char why[160];
+    if (!with)
+        return AS_OK;
+    (void)snprintf(why, sizeof why,
+                   "found %s with %s, expected the strategy allreduce without compress and "
+                   "shard_state",
+                   factors_words[d->factors], with);
+    return refuse(f, "sufficient_factors", why, err);
+}
+
 static as_status check_together(const struct json_fields *f, int word, struct distributed_spec *d,
                                 const struct train_spec *spec, struct as_err *err)
 {
@@ -391,7 +413,8 @@ static as_status check_together(const struct json_fields *f, int word, struct di
     if (st != AS_OK || (st = check_section(f, d, err)) != AS_OK ||
         (st = check_compress(f, d, err)) != AS_OK || (st = check_server(f, d, spec, err)) != AS_OK)
         return st;
-    return check_shard_state(f, d, spec, err);
+    st = check_factors(f, d, spec, err);
+    return st != AS_OK ? st : check_shard_state(f, d, spec, err);
 }
 
 /* ---- the section ---- */
@@ -399,14 +422,17 @@ static as_status check_together(const struct json_fields *f, int word, struct di
 static as_status parse_fields(struct json_fields *f, struct distributed_spec *d, int *ret_word,
                               struct as_err *err)
 {
-    int sum = 0, word = -1;
+    int sum = 0, factors = 0, word = -1;
     const struct train_integer groups = {"groups", 0, DISTRIBUTED_MAX_RANKS, &d->groups};
     as_status st = json_fields_word(f, "strategy", JSON_OPTIONAL, strategy_words, &word, err);
     if (st != AS_OK ||
         (st = json_fields_word(f, "allreduce", JSON_OPTIONAL, sum_words, &sum, err)) != AS_OK ||
+        (st = json_fields_word(f, "sufficient_factors", JSON_OPTIONAL, factors_words, &factors,
+                               err)) != AS_OK ||
         (st = json_fields_note(f, parse_compress(f, d, err), err)) != AS_OK)
         return st;
     d->sum = (distributed_sum)sum;
+    d->factors = (distributed_factors)factors;
     *ret_word = word;
     bool feedback = true;
     if ((st = json_fields_bool(f, "error_feedback", JSON_OPTIONAL, &feedback, err)) != AS_OK ||

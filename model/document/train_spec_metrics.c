@@ -136,6 +136,8 @@ bool train_spec_reports(const struct train_spec *spec, dataset_task task, const 
     struct metric m;
     if (as_streq(metric, "epsilon")) /* a price and no goal: what chooses it is the document */
         return spec->privacy.given;
+    if (as_streq(metric, "duality_gap"))
+        return train_spec_is_cocoa(spec);
     return find_metric(metric, &m) &&
            ((m.always & task_bit(task)) ||
             ((m.requested & task_bit(task)) && train_spec_wants(spec, metric)));

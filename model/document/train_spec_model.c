@@ -124,7 +124,8 @@ static as_status parse_sizes(struct json_fields *f, struct train_model_spec *m, 
 
 static as_status parse_fields(struct json_fields *f, struct train_model_spec *m, struct as_err *err)
 {
-    int kind = m->kind, activation = m->activation;
+    static const char *const solvers[] = {"sgd", "cocoa", NULL};
+    int kind = m->kind, activation = m->activation, solver = 0;
     const struct train_number dropout = {"dropout", 0, TRAIN_BELOW_ONE, &m->dropout};
     as_status st = json_fields_word(f, "kind", JSON_OPTIONAL, model_words, &kind, err);
     m->logistic = kind == LOGISTIC;
@@ -133,6 +134,10 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
         return st;
     st = json_fields_word(f, "activation", JSON_OPTIONAL, train_activation_words, &activation, err);
     m->activation = (train_activation)activation;
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "solver", JSON_OPTIONAL, solvers, &solver, err);
+    m->cocoa = solver == 1;
     if (st != AS_OK)
         return st;
     st = parse_sizes(f, m, err);

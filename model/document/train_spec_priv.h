@@ -57,6 +57,10 @@ AS_MUST_CHECK as_status train_spec_parse_privacy(struct json_fields *doc, struct
 AS_MUST_CHECK as_status train_spec_check_lbfgs(const struct json_fields *doc,
                                                const struct train_spec *spec, struct as_err *err);
 
+/* train_spec_cocoa.c: the same for `model: {solver: cocoa}`. */
+AS_MUST_CHECK as_status train_spec_check_cocoa(const struct json_fields *doc,
+                                               const struct train_spec *spec, struct as_err *err);
+
 /* train_spec_trees.c: the fields of trees in the section `model`, whose kind is already set. */
 AS_MUST_CHECK as_status train_spec_parse_trees(struct json_fields *f, struct train_model_spec *m,
                                                struct as_err *err);

@@ -57,6 +57,10 @@ static const char *obstacle_of_ranks(const struct distributed_spec *d, const cha
         return "distributed.gossip";
     if (d->codec != DISTRIBUTED_PLAIN)
         return "distributed.compress";
+    if (d->factors != DISTRIBUTED_FACTORS_NEVER) {
+        *ret_why = "factors are of a gradient that is neither clipped nor has noise";
+        return "distributed.sufficient_factors";
+    }
     if (d->strategy != DISTRIBUTED_SERVER)
         return NULL;
     if (d->mode == DISTRIBUTED_SSP && d->staleness > 0)

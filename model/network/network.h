@@ -100,7 +100,13 @@ struct network_pass {
      * that gets a gradient is reported once. It must move nothing while a graph is recorded. NULL:
      * not called. */
     as_status (*on_grads)(void *arg, size_t first, size_t n, struct as_err *err);
-    void *on_grads_arg;
+    /* The backward pass calls it before it computes the gradient of a linear layer's weight, which
+     * is that of the parameters from `first` on: the product of a->x, transposed, and `dy`, both
+     * with a->batch rows. *ret_taken: true if somebody else computes it from them; then what
+     * network_gradients() has there is undefined. NULL: not called. */
+    as_status (*on_factors)(void *arg, size_t first, const struct linear_args *a, struct tensor dy,
+                            bool *ret_taken, struct as_err *err);
+    void *watch_arg; /* of both */
 };
 
 /* Compute the outputs of slots [first, first + n) for the rows of the pass. `lane` is the network's

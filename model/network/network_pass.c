@@ -165,7 +165,14 @@ static as_status backward_linear(const struct network_run *r, size_t i)
                              .dx = network_slot_at(r, n->grad.dx),
                              .dw = network_grad_at(r, n->weight),
                              .db = network_grad_at(r, n->bias)};
-    return backend_linear_backward(r->lane, &a, &g, r->err);
+    bool taken = false;
+    as_status st = AS_OK;
+    if (r->pass->on_factors)
+        st = r->pass->on_factors(r->pass->watch_arg, r->net->plan->tensors[n->weight].offset, &a,
+                                 g.dy, &taken, r->err);
+    if (taken)
+        g.dw = tensor_none();
+    return st < 0 ? st : backend_linear_backward(r->lane, &a, &g, r->err);
 }
 
 static as_status backward_conv(const struct network_run *r, size_t i)
@@ -288,7 +295,7 @@ static as_status report_grads(const struct network_run *r, size_t node)
         if (tensors[k] == NET_NONE)
             continue;
         const struct net_tensor *t = &r->net->plan->tensors[tensors[k]];
-        st = r->pass->on_grads(r->pass->on_grads_arg, t->offset, t->count, r->err);
+        st = r->pass->on_grads(r->pass->watch_arg, t->offset, t->count, r->err);
     }
     return st;
 }

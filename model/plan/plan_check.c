@@ -62,20 +62,23 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
                       spec->dataset, data->n_rows, tokens ? "tokens" : "rows", least);
 }
 
-/* An iteration of L-BFGS is a batch of all rows. Which are held out is not known here. */
+/* An iteration of L-BFGS and a round of CoCoA are of all rows. Which are held out is not known
+ * here. */
 static as_status check_whole_batch(const struct train_spec *spec, const struct dataset_info *data,
                                    const char *pointer, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     bool text = data->input == DATASET_TOKEN_TEXT;
     size_t rows = text ? data->n_rows / (size_t)spec->model.context : data->n_rows;
-    if (!train_spec_is_lbfgs(spec) || (size_t)spec->batch_size >= rows)
+    bool lbfgs = train_spec_is_lbfgs(spec);
+    if (!(lbfgs || train_spec_is_cocoa(spec)) || (size_t)spec->batch_size >= rows)
         return AS_OK;
     json_pointer_child(pointer, "batch_size", at);
     return as_fail_at(err, AS_E_INVAL, at,
-                      "%s: found %lld with the optimizer lbfgs, expected at least the %zu %s of "
-                      "the data set: each step is of all of them",
-                      at, (long long)spec->batch_size, rows, text ? "windows" : "rows");
+                      "%s: found %lld with the %s, expected at least the %zu %s of the data set: "
+                      "each step is of all of them",
+                      at, (long long)spec->batch_size, lbfgs ? "optimizer lbfgs" : "solver cocoa",
+                      rows, text ? "windows" : "rows");
 }
 
 static as_status check_augment(const struct train_spec *spec, const struct dataset_info *data,

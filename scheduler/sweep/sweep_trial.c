@@ -252,6 +252,16 @@ static as_status check_lbfgs(const struct sweep_doc *d, const struct train_spec 
                                "resources.ranks: 1 or more");
 }
 
+static as_status check_cocoa(const struct sweep_doc *d, const struct train_spec *spec,
+                             struct as_err *err)
+{
+    if (d->is_gang || !train_spec_is_cocoa(spec))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/solver",
+                      TRAIN_AT "/model/solver: found cocoa, which is for ranks; expected "
+                               "resources.ranks: 1 or more");
+}
+
 /* What the parser of the trainer finds in `train`, a template that was applied. Faults of the
  * parser are noted in found, those of the sweep's metrics in faults. */
 static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
@@ -265,6 +275,8 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
         st = faults_note(found, check_trees(d, &spec, err), err);
     if (st == AS_OK && found->n == 0)
         st = faults_note(found, check_lbfgs(d, &spec, err), err);
+    if (st == AS_OK && found->n == 0)
+        st = faults_note(found, check_cocoa(d, &spec, err), err);
     if (st == AS_OK && d->ranks > 1 && found->n == 0)
         st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
                          err);

@@ -23,7 +23,7 @@ static void use_world(const struct rank_world *w)
         assert(rank_world_rank(w, id.seat) == (int64_t)i);
         (void)rank_meaning(w, id.seat);
         if (child_env_init(&e, none, NULL) == AS_OK)
-            (void)!rank_env_set(&e, w, &id, "/hostfile", NULL);
+            (void)!rank_env_set(&e, w, &id, "/hostfile", false, NULL);
         child_env_done(&e);
     }
 }

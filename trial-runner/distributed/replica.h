@@ -15,9 +15,11 @@
 #include "kernels/backend.h"
 #include "model/network/slot_state.h"
 
-/* One parameter tensor: a matrix [rows, cols] that begins at `first`; cols is 1 for a vector. */
+/* One parameter tensor: a matrix [rows, cols] that begins at `first`; cols is 1 for a vector.
+ * pairs: the gradient by it is the sum of so many outer products of a vector [rows] and a vector
+ * [cols] for each row of the data; 0: it is not such a sum. */
 struct replica_tensor {
-    size_t first, rows, cols;
+    size_t first, rows, cols, pairs;
 };
 
 /* A moment of the optimizer, or any other range of the parameters. */
@@ -44,6 +46,10 @@ struct replica_sink {
     void (*take)(void *arg, size_t first, const float *values, size_t n);
     void *arg;
     bool early; /* numbers are wanted as soon as they are known, while others are computed */
+    /* True: the gradient by the tensor that begins at `first` is wanted as its factors; what `take`
+     * gets of it is undefined. Then they are written to *ret_left [pairs, rows] and *ret_right
+     * [pairs, cols], of so many pairs. NULL: no factors are wanted. Not with `early`. */
+    bool (*factors)(void *arg, size_t first, size_t pairs, float **ret_left, float **ret_right);
 };
 
 struct replica_ops {
@@ -67,6 +73,12 @@ struct replica_ops {
      * given. Only `allreduce` and `lbfgs` call it. */
     as_status (*gradient_taken)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                 const struct replica_sink *sink, struct as_err *err);
+    /* *ret = the gradient by tensor `index` (with `pairs`) of a shard, from its factors (as
+     * replica_sink.factors). It has the same bits on every rank that computes with the same kind of
+     * back end; on the host those of `gradient`. A view until the next call. */
+    as_status (*product)(void *self, struct backend *lane, size_t index, size_t pairs,
+                         const float *left, const float *right, const float **ret,
+                         struct as_err *err);
     /* Where the numbers are on a device, unpadded: to [n_numbers] = share x gradient, share x
      * statistics, loss of the shard, with the bits that scaling `gradient` on the host has. Nothing
      * goes through the host, and the device may do it later. `to` is a buffer of `lane`, and may

@@ -12,7 +12,8 @@ enum { TAG_CLAIMS = 1 << 12, TAG_SHARD, TAG_SUM, TAG_CHANGED };
 as_status residuals_init(struct residuals *ret, size_t n, uint32_t shards, bool of_sum,
                          struct as_err *err)
 {
-    struct residuals r = {.n = n, .shards = shards, .next = -1};
+    struct residuals r = {
+        .n = n, .shards = shards, .next = -1, .what = "what the messages have lost"};
     size_t all;
     if (__builtin_mul_overflow(n, (size_t)shards, &all))
         return as_fail(err, AS_E_TOO_LARGE, "%u residuals of %zu values", (unsigned)shards, n);
@@ -359,10 +360,10 @@ as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
     r->slice_first = sum_first;
     r->slice_end = sum_end;
     if (r->lost > 0 && coll_rank(c) == 0)
-        (void)fprintf(stderr,
-                      "assay-train: what the messages of %u shards had lost is lost with their "
-                      "rank, and begins anew from 0\n",
-                      (unsigned)r->lost);
+        (void)fprintf(
+            stderr,
+            "assay-train: of %u shards %s is gone with their rank, and begins anew from 0\n",
+            (unsigned)r->lost, r->what);
     return AS_OK;
 }
 

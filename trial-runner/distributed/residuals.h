@@ -38,6 +38,7 @@ struct residuals {
     int64_t step, next; /* next -1: no step has been encoded */
     uint32_t begun;     /* shards of that step */
     uint32_t lost;      /* shards whose residuals were lost with their ranks */
+    const char *what;   /* that a shard holds, for people; static */
 };
 
 /* AS_E_NOMEM, AS_E_TOO_LARGE. ret: residuals_done(). */

@@ -18,6 +18,8 @@ as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup
         ops = &strategy_server_async;
     if (setup->spec->optimizer.kind == TRAIN_LBFGS)
         ops = &strategy_lbfgs;
+    if (train_spec_is_cocoa(setup->spec))
+        ops = &strategy_cocoa;
     void *self = NULL;
     if (!ops)
         return as_fail(err, AS_E_UNSUPPORTED,

@@ -32,6 +32,7 @@ enum {
 /* What a strategy is created with; borrowed until it is freed. */
 struct strategy_setup {
     const struct train_spec *spec; /* spec->distributed */
+    train_loss loss;               /* not AUTO */
     struct replica *replica;
     uint64_t
         seed; /* of the trial, for draws (base/rng.h, data/random_purpose.h); equal on all ranks */
@@ -92,6 +93,10 @@ struct strategy_ops {
      * unknown. */
     struct strategy_progress (*progress)(void *self);
 
+    /* A figure of the last step, equal on all ranks, which the reports have as `duality_gap`. NULL:
+     * none. */
+    double (*figure)(const void *self);
+
     /* Does it send vectors from device to device where the ranks can (meeting.devices)? It depends
      * on the document alone. NULL: no. */
     bool (*uses_devices)(const void *self);
@@ -130,6 +135,6 @@ size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEG
 /* ---- the strategies, each in a file of its name ---- */
 
 extern const struct strategy_ops strategy_allreduce, strategy_local_sgd, strategy_server,
-    strategy_server_async, strategy_gossip, strategy_lbfgs;
+    strategy_server_async, strategy_gossip, strategy_lbfgs, strategy_cocoa;
 
 #endif

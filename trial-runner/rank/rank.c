@@ -480,7 +480,8 @@ static as_status describe_world_locked(struct rank *r, const char *path, struct 
     r->held = r->gang.first && rank_world_rank(&r->world, t->id.seat) != 0;
     rank_env_hostfile(&r->world, hostfile);
     as_status st = str_check(hostfile, err);
-    return st < 0 ? st : rank_env_set(&t->launch.spec.env, &r->world, &t->id, path, err);
+    return st < 0 ? st
+                  : rank_env_set(&t->launch.spec.env, &r->world, &t->id, path, r->gang.first, err);
 }
 
 as_status rank_gather(struct rank *r, struct as_err *err)

@@ -1,3 +1,5 @@
+/* The variables of several launchers side by side: programs read those that they know. A node is a
+ * runner in all of them, because a runner's ranks see its GPUs together (decision 7008). */
 #include "trial-runner/rank/rank_env.h"
 
 #include <stdio.h>
@@ -5,11 +7,20 @@
 
 struct place {
     int64_t rank, local_rank, local_size, group_rank, groups;
+    int64_t cross_rank, cross_size; /* Horovod's: its runner among those that have its local rank */
 };
 
 static bool same_runner(const struct rank_world *w, size_t a, size_t b)
 {
     return strcmp(w->members[a].runner, w->members[b].runner) == 0;
+}
+
+static int64_t local_rank(const struct rank_world *w, size_t rank)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < rank; i++)
+        n += same_runner(w, i, rank);
+    return n;
 }
 
 static struct place find_place(const struct rank_world *w, size_t rank)
@@ -21,10 +32,15 @@ static struct place find_place(const struct rank_world *w, size_t rank)
             first = !same_runner(w, k, i);
         if (same_runner(w, i, rank)) {
             p.group_rank = first ? p.groups : p.group_rank;
-            p.local_rank += i < rank;
             p.local_size++;
         }
         p.groups += first;
+    }
+    p.local_rank = local_rank(w, rank);
+    for (size_t i = 0; i < w->n; i++) {
+        bool across = local_rank(w, i) == p.local_rank;
+        p.cross_rank += across && i < rank;
+        p.cross_size += across;
     }
     return p;
 }
@@ -36,22 +52,48 @@ static as_status set_number(struct child_env *e, const char *name, int64_t v, st
     return child_env_set(e, name, text, err);
 }
 
+struct numbered {
+    const char *name;
+    int64_t value;
+};
+
+static as_status set_numbers(struct child_env *e, const struct numbered *list, size_t n,
+                             struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < n; i++)
+        st = set_number(e, list[i].name, list[i].value, err);
+    return st;
+}
+
+/* The ranks that `horovodrun` would set; its rendezvous is a server of its own. */
+static as_status set_horovod(struct child_env *e, const struct place *p, int64_t n,
+                             struct as_err *err)
+{
+    const struct numbered numbers[] = {
+        {"HOROVOD_RANK", p->rank},
+        {"HOROVOD_SIZE", n},
+        {"HOROVOD_LOCAL_RANK", p->local_rank},
+        {"HOROVOD_LOCAL_SIZE", p->local_size},
+        {"HOROVOD_CROSS_RANK", p->cross_rank},
+        {"HOROVOD_CROSS_SIZE", p->cross_size},
+    };
+    return set_numbers(e, numbers, AS_ARRAY_LEN(numbers), err);
+}
+
 as_status rank_env_set(struct child_env *e, const struct rank_world *w, const struct attempt_id *id,
-                       const char *hostfile, struct as_err *err)
+                       const char *hostfile, bool launched, struct as_err *err)
 {
     int64_t rank = rank_world_rank(w, id->seat), n = (int64_t)w->n;
     AS_AUTO(str_done) struct str run = {0};
-    as_status st = AS_OK;
+    as_status st;
     if (rank < 0)
         return as_fail(err, AS_E_INVAL, "seat %lld is not a member of the gang",
                        (long long)id->seat);
     if (!*w->members[0].address || w->members[0].port == 0)
         return as_fail(err, AS_E_INVAL, "rank 0 of the gang has no address and port");
     struct place p = find_place(w, (size_t)rank);
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {
+    const struct numbered numbers[] = {
         {"RANK", rank},
         {"LOCAL_RANK", p.local_rank},
         {"WORLD_SIZE", n},
@@ -66,10 +108,10 @@ as_status rank_env_set(struct child_env *e, const struct rank_world *w, const st
         {"ASSAY_RANK", rank},
         {"ASSAY_RANKS", n},
     };
-    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(numbers); i++)
-        st = set_number(e, numbers[i].name, numbers[i].value, err);
     str_printf(&run, "%s/%lld.%lld", id->sweep, (long long)id->number, (long long)id->attempt);
-    if (st < 0 || (st = str_check(&run, err)) < 0 ||
+    if ((st = str_check(&run, err)) < 0 ||
+        (st = set_numbers(e, numbers, AS_ARRAY_LEN(numbers), err)) < 0 ||
+        (!launched && (st = set_horovod(e, &p, n, err)) < 0) ||
         (st = child_env_set(e, "ROLE_NAME", "default", err)) < 0 ||
         (st = child_env_set(e, "MASTER_ADDR", w->members[0].address, err)) < 0 ||
         (st = child_env_set(e, "TORCHELASTIC_RUN_ID", run.s, err)) < 0)

@@ -10,12 +10,13 @@
 
 /* Set the variables of the member with id->seat.
  *   hostfile  path of the file that rank_env_hostfile() fills; borrowed
+ *   launched  the program is a launcher, which gives its processes Horovod's variables itself
  * A node, in torchrun's sense, is a runner: LOCAL_RANK counts the gang's ranks of one runner, and
  * GROUP_RANK the runners, both in the order of ranks. AS_E_INVAL: the seat is no member, or rank 0
  * has no address and port; AS_E_NOMEM. */
 AS_MUST_CHECK as_status rank_env_set(struct child_env *e, const struct rank_world *w,
                                      const struct attempt_id *id, const char *hostfile,
-                                     struct as_err *err);
+                                     bool launched, struct as_err *err);
 
 /* Append a line "HOST slots=N" for each host, in the order of ranks. A member without the name of
  * its host counts by its address. */

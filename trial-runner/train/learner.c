@@ -9,16 +9,18 @@
 #include "model/network/schedule.h"
 #include "model/network/slice_update.h"
 #include "trial-runner/train/learner_device.h"
+#include "trial-runner/train/learner_product.h"
 
 struct learner {
     struct replica replica;
     struct lockstep *ls;
     struct replica_tensor *tensors;
-    float *statistics;             /* [2, n_state]: those of before a gradient, and after it */
-    struct slice_update *slices;   /* created when first needed, as the following */
-    float *gradient;               /* [n_params]: of a shard, where it cannot be read in place */
-    float *params;                 /* [n_params]: after a step that was made elsewhere */
-    struct buf *number;            /* [1] */
+    float *statistics;           /* [2, n_state]: those of before a gradient, and after it */
+    struct slice_update *slices; /* created when first needed, as the following */
+    float *gradient;             /* [n_params]: of a shard, where it cannot be read in place */
+    float *params;               /* [n_params]: after a step that was made elsewhere */
+    struct buf *number;          /* [1] */
+    struct learner_product product;
     struct learner_device *device; /* NULL: on the host, or padded */
 };
 
@@ -80,7 +82,7 @@ static double replica_rate(const void *self, int64_t step)
 
 /* ---- gradients ---- */
 
-/* A gradient on its way from the network to who takes it, tensor by tensor. */
+/* A gradient on its way from the network to who takes it, tensor by tensor, or as factors. */
 struct giving {
     const float *gradient; /* the network's, on the host */
     const struct replica_sink *sink;
@@ -96,15 +98,30 @@ static as_status give_tensor(void *arg, size_t first, size_t n, struct as_err *e
     return AS_OK;
 }
 
+/* Whoever wants the factors computes the product. */
+static as_status give_factors(void *arg, size_t first, const struct linear_args *a,
+                              struct tensor dy, bool *ret_taken, struct as_err *err)
+{
+    const struct giving *g = arg;
+    float *left = NULL, *right = NULL;
+    *ret_taken = g->sink->factors(g->sink->arg, first, a->batch, &left, &right);
+    if (!*ret_taken)
+        return AS_OK;
+    as_status st = buf_download(a->x.buf, a->x.offset, left, a->batch * a->in, err);
+    return st < 0 ? st : buf_download(dy.buf, dy.offset, right, a->batch * a->out, err);
+}
+
 /* The gradient from a device: if it is wanted early, in pieces that leave while others are
  * computed. */
 static as_status give_from_device(struct learner *l, struct backend *lane, size_t micro,
                                   const struct replica_sink *sink, struct as_err *err)
 {
     const float *values = NULL;
+    struct giving g = {.sink = sink};
+    struct grads_watch factors = {.on_factors = give_factors, .arg = &g};
     if (sink->early)
         return learner_device_give(l->device, lane, micro, sink->take, sink->arg, err);
-    as_status st = lockstep_gradients(l->ls, lane, 0, micro, NULL, err);
+    as_status st = lockstep_gradients(l->ls, lane, 0, micro, sink->factors ? &factors : NULL, err);
     if (st < 0 || (st = learner_device_read(l->device, &values, err)) < 0)
         return st;
     sink->take(sink->arg, 0, values, l->replica.n_params);
@@ -137,9 +154,12 @@ static as_status give_params(struct learner *l, struct backend *lane, size_t mic
     bool whole = n == ls->plan->n_params;
     struct giving g = {.gradient = whole ? buf_host(network_gradients(ls->network)) : NULL,
                        .sink = sink};
-    struct grads_watch tensors = {.on_grads = give_tensor, .arg = &g};
     bool early = g.gradient && sink->early;
-    as_status st = lockstep_gradients(ls, lane, 0, micro, early ? &tensors : NULL, err);
+    struct grads_watch watch = {.on_grads = early ? give_tensor : NULL,
+                                .on_factors = sink->factors ? give_factors : NULL,
+                                .arg = &g};
+    bool watches = watch.on_grads || watch.on_factors;
+    as_status st = lockstep_gradients(ls, lane, 0, micro, watches ? &watch : NULL, err);
     if (st < 0)
         return st;
     if (!g.gradient)
@@ -199,6 +219,19 @@ static as_status replica_gradient(void *self, struct backend *lane, int64_t ahea
 {
     const struct replica_sink sink = {.take = copy_numbers, .arg = to};
     return replica_gradient_taken(self, lane, ahead, shard, &sink, err);
+}
+
+static as_status replica_product(void *self, struct backend *lane, size_t index, size_t pairs,
+                                 const float *left, const float *right, const float **ret,
+                                 struct as_err *err)
+{
+    struct learner *l = self;
+    const struct outer_product p = {.rows = l->tensors[index].rows,
+                                    .cols = l->tensors[index].cols,
+                                    .pairs = pairs,
+                                    .left = left,
+                                    .right = right};
+    return learner_product_run(&l->product, lane, &p, ret, err);
 }
 
 static as_status replica_gradient_on_device(void *self, struct backend *lane, int64_t ahead,
@@ -453,6 +486,7 @@ static const struct replica_ops replica_ops = {
     .rate = replica_rate,
     .rows = replica_rows,
     .gradient = replica_gradient,
+    .product = replica_product,
     .gradient_on_device = replica_gradient_on_device,
     .gradient_taken = replica_gradient_taken,
     .update = replica_update,
@@ -475,6 +509,7 @@ void learner_free(struct learner *l)
     if (!l)
         return;
     learner_device_free(l->device);
+    learner_product_done(&l->product);
     free(l->tensors);
     free(l->statistics);
     free(l->gradient);
@@ -495,6 +530,18 @@ static struct replica_tensor tensor_of(const struct net_tensor *t)
     return r;
 }
 
+/* A linear layer has one pair of factors for each place of a row (a token, or the row itself). With
+ * padding, and with privacy, whose gradient is clipped and has noise, there are none. */
+static void find_factors(struct learner *l, const struct member *m)
+{
+    const struct net_plan *plan = m->plan;
+    for (size_t i = 1; i < plan->n_nodes && plan->n_params == l->ls->plan->n_params; i++) {
+        const struct net_node *n = &plan->nodes[i];
+        if (n->op == NET_LINEAR && !m->spec.privacy.given)
+            l->tensors[n->weight].pairs = n->out.height * n->out.width;
+    }
+}
+
 as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_err *err)
 {
     const struct member *m = ls->member[0];
@@ -509,6 +556,7 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
         return as_fail_nomem(err);
     for (size_t i = 0; i < plan->n_tensors; i++)
         l->tensors[i] = tensor_of(&plan->tensors[i]);
+    find_factors(l, m);
     l->replica = (struct replica){.ops = &replica_ops,
                                   .self = l,
                                   .n_params = plan->n_params,

@@ -263,7 +263,9 @@ void lockstep_settle(struct lockstep *ls)
 as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, m->epoch, err);
+    int64_t shuffled =
+        train_spec_is_cocoa(&m->spec) ? 0 : m->epoch; /* its workers keep their rows */
+    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, shuffled, err);
     if (st != AS_OK)
         return st;
     st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
@@ -360,7 +362,8 @@ static as_status issue_pass(const struct step *s, const struct micro_step *now, 
                                 .step = now->count};
     if (s->watch) {
         pass.on_grads = s->watch->on_grads;
-        pass.on_grads_arg = s->watch->arg;
+        pass.on_factors = s->watch->on_factors;
+        pass.watch_arg = s->watch->arg;
     }
     if (s->r.dropout)
         pass.rate = tensor_at(ls->rate, 0, 1);
@@ -393,8 +396,9 @@ static as_status issue_private(const struct step *s, const struct micro_step *no
         st = private_rows_gradient(ls->private_rows, s->lane, k, ls->member[k], s->at, now,
                                    issue_row, &one, err);
     }
-    return st == AS_OK && s->watch ? s->watch->on_grads(s->watch->arg, 0, ls->plan->n_params, err)
-                                   : st;
+    return st == AS_OK && s->watch && s->watch->on_grads
+               ? s->watch->on_grads(s->watch->arg, 0, ls->plan->n_params, err)
+               : st;
 }
 
 static as_status issue_gradients(const struct step *s, const struct micro_step *now,

@@ -109,8 +109,10 @@ AS_MUST_CHECK as_status lockstep_step(struct lockstep *ls, struct backend *lane,
  *                       to losses->train; the statistics of batch normalisation advance
  *   lockstep_update     the weights, at the end of the batch whose last micro-step is `at`, from
  *                       the gradient of the batch (optimizer_apply() says where it is) */
-struct grads_watch { /* as network_pass.on_grads */
+struct grads_watch { /* as those of network_pass; on_factors never with `privacy` */
     as_status (*on_grads)(void *arg, size_t first, size_t n, struct as_err *err);
+    as_status (*on_factors)(void *arg, size_t first, const struct linear_args *a, struct tensor dy,
+                            bool *ret_taken, struct as_err *err);
     void *arg;
 };
 /* `watch` may be NULL. With it, the calls are made one by one and not as a recording. */

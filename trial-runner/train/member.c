@@ -79,6 +79,15 @@ static as_status check_lbfgs(const struct member *m, const struct job *job, stru
                       "resources.ranks: 1 or more");
 }
 
+static as_status check_cocoa(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (job->listen || !train_spec_is_cocoa(&m->spec))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/model/solver",
+                      "/train/model/solver: found cocoa in a trial without ranks, expected "
+                      "resources.ranks: 1 or more");
+}
+
 /* A stage after the first has a process of its own (boost.h). */
 static as_status check_boost(const struct member *m, const struct job *job, struct as_err *err)
 {
@@ -121,6 +130,8 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = check_boost(m, job, err);
     if (st == AS_OK)
         st = check_lbfgs(m, job, err);
+    if (st == AS_OK)
+        st = check_cocoa(m, job, err);
     if (st != AS_OK)
         return st;
     bool trees = train_model_is_trees(&m->spec.model);
@@ -203,7 +214,7 @@ as_status member_create(const struct job *job, const struct control_member *from
         return st;
     const struct distributed_spec *d = &m->spec.distributed;
     m->divides_moments = (job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state) ||
-                         m->spec.optimizer.kind == TRAIN_LBFGS;
+                         m->spec.optimizer.kind == TRAIN_LBFGS || train_spec_is_cocoa(&m->spec);
     st = set_fingerprint(m, job, from, err);
     if (st != AS_OK)
         return st;

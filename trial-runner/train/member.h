@@ -66,6 +66,7 @@ struct member {
     struct best best;
     struct snapshots snapshots;
 
+    double duality_gap;   /* of the last step, with the solver cocoa */
     bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
     member_ask ask;
     bool started; /* the first step in this process is done */

@@ -309,11 +309,12 @@ static double epsilon_of(const struct member *m)
 as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
                      const struct evaluation *e, int64_t best_step, struct as_err *err)
 {
-    const struct report_value always[] = {{"train_loss", mean_loss}, {"val_loss", e->loss},
-                                          {"val_error", e->error},   {"val_accuracy", e->accuracy},
-                                          {"val_rmse", e->rmse},     {"val_mae", e->mae},
-                                          {"val_r2", e->r2},         {"lr", lr},
-                                          {"epsilon", epsilon_of(m)}};
+    const struct report_value always[] = {
+        {"train_loss", mean_loss},  {"val_loss", e->loss},
+        {"val_error", e->error},    {"val_accuracy", e->accuracy},
+        {"val_rmse", e->rmse},      {"val_mae", e->mae},
+        {"val_r2", e->r2},          {"lr", lr},
+        {"epsilon", epsilon_of(m)}, {"duality_gap", m->duality_gap}};
     struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS + 1];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)

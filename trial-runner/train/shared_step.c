@@ -103,8 +103,10 @@ as_status shared_step_create(struct team *team, struct lockstep *ls, struct shar
     as_status st = learner_create(ls, &s->learner, err);
     if (st < 0)
         return st;
-    struct strategy_setup setup = {
-        .spec = &m->spec, .replica = learner_replica(s->learner), .seed = m->seed};
+    struct strategy_setup setup = {.spec = &m->spec,
+                                   .loss = ls->setup->loss,
+                                   .replica = learner_replica(s->learner),
+                                   .seed = m->seed};
     if ((st = strategy_init(&s->strategy, &setup, err)) < 0)
         return st;
     if (uses_devices(s))
@@ -475,6 +477,8 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             s->save = false;
             s->lost_devices = 0;
             s->steps++;
+            if (ops->figure)
+                member_of(s)->duality_gap = ops->figure(s->strategy.self);
             team_progress(s->team, position_of(s));
             return AS_OK;
         }

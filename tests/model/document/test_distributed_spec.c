@@ -133,6 +133,8 @@ START_TEST(significance)
     struct train_spec s = {0};
     ck_ok(parse_with(SGD, "{\"server\":{\"mode\":\"ssp\",\"significance\":0.01}}", &s), err);
     ck_assert_double_eq(s.distributed.significance, 0.01);
+    ck_assert(s.distributed.factors == DISTRIBUTED_FACTORS_NEVER);
+    ck_assert(good("{\"sufficient_factors\":\"auto\"}").factors == DISTRIBUTED_FACTORS_AUTO);
     ck_assert(!s.distributed.sparse_rows && good("{\"server\":{\"rows\":\"sparse\"}}").sparse_rows);
     ck_assert(s.distributed.error_feedback); /* what is held back travels later */
     train_spec_done(&s);
@@ -222,6 +224,12 @@ static const struct {
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
     {"", "{\"server\":{\"mode\":\"ssp\",\"warm_start\":9}}", "/server/warm_start"},
+    {"", "{\"sufficient_factors\":true}", "/sufficient_factors"},
+    {"", "{\"sufficient_factors\":\"auto\",\"compress\":\"fp16\"}", "/sufficient_factors"},
+    {"", "{\"sufficient_factors\":\"auto\",\"shard_state\":true}", "/sufficient_factors"},
+    {"", "{\"sufficient_factors\":\"always\",\"gossip\":{}}", "/sufficient_factors"},
+    {"", "{\"sufficient_factors\":\"auto\",\"local_sgd\":{\"steps\":4}}", "/sufficient_factors"},
+    {"", "{\"sufficient_factors\":\"auto\",\"server\":{}}", "/sufficient_factors"},
     {"", "{\"server\":{\"rows\":\"some\"}}", "/server/rows"},
     {"", "{\"server\":{\"rows\":\"sparse\",\"mode\":\"async\"}}", "/server/rows"},
     {"", "{\"server\":{\"rows\":\"sparse\"},\"groups\":2}", "/server/rows"},

@@ -608,6 +608,41 @@ START_TEST(lbfgs)
 }
 END_TEST
 
+START_TEST(cocoa)
+{
+    static const char *const refusing[] = {
+        "\"loss\":\"huber\"",
+        "\"label_smoothing\":0.1",
+        "\"class_weights\":\"balanced\"",
+        "\"weights\":\"w\"",
+        "\"augment\":{\"flip\":0.5}",
+        "\"privacy\":{\"clip\":1,\"noise\":1}",
+        "\"distributed\":{\"gossip\":{}}",
+        "\"distributed\":{\"compress\":\"fp16\"}",
+        "\"distributed\":{\"sufficient_factors\":\"auto\"}",
+    };
+    struct train_spec s;
+    char text[300];
+#define COCOA                                                                                      \
+    "{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"kind\":\"linear\",\"solver\":\"cocoa\"},"        \
+    "\"optimizer\":{\"weight_decay\":"
+    for (size_t i = 0; i < AS_ARRAY_LEN(refusing); i++) {
+        (void)snprintf(text, sizeof text, COCOA "0.1},%s}", refusing[i]);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, "found cocoa with");
+        ck_assert_str_eq(err.pointer, "/trial/train/model/solver");
+    }
+    ck_fails(parse(COCOA "0}}", &s), AS_E_INVAL, err, "its dual needs a penalty");
+    ck_fails(parse(COCOA "0.1,\"clip_norm\":1}}", &s), AS_E_INVAL, err, "found cocoa with");
+    ck_ok(parse(COCOA "0.1}}", &s), err);
+    ck_assert(train_spec_is_cocoa(&s) &&
+              train_spec_reports(&s, DATASET_CLASSIFICATION, "duality_gap"));
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"solver\":\"cocoa\"}}", &s), err);
+    ck_assert(!train_spec_is_cocoa(&s)); /* of another kind: unused */
+    train_spec_done(&s);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_spec");
@@ -626,6 +661,7 @@ Suite *test_suite(void)
     tcase_add_test(t, metrics);
     tcase_add_test(t, privacy);
     tcase_add_test(t, lbfgs);
+    tcase_add_test(t, cocoa);
     suite_add_tcase(s, t);
     return s;
 }

@@ -114,7 +114,7 @@ START_TEST(each_gradient_is_reported_once_when_it_is_complete)
     AS_AUTO(as_freep) unsigned *times = as_calloc(n, sizeof *times);
     struct reports s = {.r = &r, .seen = seen, .times = times};
     r.pass.on_grads = take_report;
-    r.pass.on_grads_arg = &s;
+    r.pass.watch_arg = &s;
     ck_ok(network_init(r.network, 0, r.plan, 20, &err), err);
     ck_ok(rig_train(&r, r.be, 0, 1, &err), err);
     AS_AUTO(as_freep) float *grads = rig_read(&r, network_gradients(r.network), 0, r.plan);

@@ -241,6 +241,13 @@ static const struct edit {
      AS_E_INVAL, "/trial/train/model/kind",
      "found boosted_trees, which trains in one process; expected a kind of network, or no "
      "resources.ranks"},
+    {"train", "trial/train/optimizer", "{kind: lbfgs}", AS_E_INVAL, "/trial/train/optimizer/kind",
+     "found lbfgs, which is for ranks; expected resources.ranks: 1 or more"},
+    {"train", "trial/train",
+     "{dataset: d, epochs: 1, model: {kind: linear, solver: cocoa}, "
+     "optimizer: {weight_decay: 0.1}}",
+     AS_E_INVAL, "/trial/train/model/solver",
+     "found cocoa, which is for ranks; expected resources.ranks: 1 or more"},
     {"shards", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",

@@ -182,6 +182,20 @@ START_TEST(averages_between_devices_have_the_bits_of_the_host)
 }
 END_TEST
 
+/* Factors leave a device through the host, and their products are computed on each. A device may
+ * compute a product by itself in another way than in a backward pass, but it does so on each. */
+START_TEST(factors_of_devices_give_equal_bits_for_any_number_of_ranks)
+{
+    const char *train = "\"distributed\":{\"sufficient_factors\":\"always\"}," SMALL "2";
+    const struct trial t = {".", "", "3"};
+    gang_train_with(&rig, "whole", SMALL "2", 1, &devices);
+    gang_train_with(&rig, "f1", train, 1, &devices);
+    gang_train_with(&rig, "f3", train, 3, &devices);
+    gang_same(&rig, "f1", "f3");
+    ck_assert_double_le(rig_distance(&rig, "whole", "f1", &t), 1e-5);
+}
+END_TEST
+
 /* The device of rank 1 breaks in the middle of the training. */
 static void one_that_breaks(size_t place)
 {
@@ -234,6 +248,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(case_of(s, "pieces"), gradients_leave_a_device_in_pieces_while_it_computes,
                         0, 2);
     tcase_add_test(case_of(s, "averages"), averages_between_devices_have_the_bits_of_the_host);
+    tcase_add_test(case_of(s, "factors"),
+                   factors_of_devices_give_equal_bits_for_any_number_of_ranks);
     tcase_add_test(case_of(s, "broken"), a_rank_whose_device_breaks_leaves_the_others);
     tcase_add_test(case_of(s, "deaths"), deaths_on_devices_change_no_bit);
     return s;

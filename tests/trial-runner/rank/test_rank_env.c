@@ -57,6 +57,16 @@ START_TEST(the_environment_is_that_of_torchrun)
         {7, "TORCHELASTIC_RUN_ID", "s/12.3"},
         {7, "TORCHELASTIC_RESTART_COUNT", "2"},
         {7, "TORCHELASTIC_MAX_RESTARTS", "5"},
+        {0, "HOROVOD_CROSS_RANK", "0"},
+        {0, "HOROVOD_CROSS_SIZE", "3"}, /* a, b and c have a local rank 0 */
+        {2, "HOROVOD_CROSS_RANK", "1"},
+        {3, "HOROVOD_RANK", "2"},
+        {3, "HOROVOD_SIZE", "4"},
+        {3, "HOROVOD_LOCAL_RANK", "1"},
+        {3, "HOROVOD_LOCAL_SIZE", "2"},
+        {3, "HOROVOD_CROSS_RANK", "0"},
+        {3, "HOROVOD_CROSS_SIZE", "1"}, /* a alone has a local rank 1 */
+        {7, "HOROVOD_CROSS_RANK", "2"},
         {7, "ASSAY_RANK", "3"},
         {7, "ASSAY_RANKS", "4"},
         {7, "ASSAY_HOSTFILE", "/w/hostfile"},
@@ -69,7 +79,7 @@ START_TEST(the_environment_is_that_of_torchrun)
         AS_AUTO(child_env_done) struct child_env e = {0};
         struct attempt_id id = {.sweep = "s", .number = 12, .attempt = 3, .seat = cases[i].seat};
         ck_ok(child_env_init(&e, base, &err), err);
-        ck_ok(rank_env_set(&e, &w, &id, "/w/hostfile", &err), err);
+        ck_ok(rank_env_set(&e, &w, &id, "/w/hostfile", false, &err), err);
         ck_assert_msg(as_streq(child_env_get(&e, cases[i].name), cases[i].value), "%s of seat %d",
                       cases[i].name, (int)cases[i].seat);
     }
@@ -86,10 +96,27 @@ START_TEST(who_is_no_member_gets_none)
     struct attempt_id id = {.sweep = "s", .number = 1, .attempt = 1, .seat = 1};
     read_world(four, &w);
     ck_ok(child_env_init(&e, base, &err), err);
-    ck_fails(rank_env_set(&e, &w, &id, "f", &err), AS_E_INVAL, err, "seat 1");
+    ck_fails(rank_env_set(&e, &w, &id, "f", false, &err), AS_E_INVAL, err, "seat 1");
     rank_world_done(&w);
     read_world("{\"epoch\":1,\"state\":\"running\",\"members\":[{\"seat\":1}]}", &w);
-    ck_fails(rank_env_set(&e, &w, &id, "f", &err), AS_E_INVAL, err, "address");
+    ck_fails(rank_env_set(&e, &w, &id, "f", false, &err), AS_E_INVAL, err, "address");
+    rank_world_done(&w);
+}
+END_TEST
+
+/* mpirun passes its own environment on: horovodrun's processes would all believe to be rank 0. */
+START_TEST(a_launcher_gets_no_ranks_of_horovod)
+{
+    char *base[] = {NULL};
+    struct rank_world w = {0};
+    struct as_err err = {0};
+    AS_AUTO(child_env_done) struct child_env e = {0};
+    struct attempt_id id = {.sweep = "s", .number = 1, .attempt = 1, .seat = 0};
+    read_world(four, &w);
+    ck_ok(child_env_init(&e, base, &err), err);
+    ck_ok(rank_env_set(&e, &w, &id, "f", true, &err), err);
+    ck_assert_ptr_null(child_env_get(&e, "HOROVOD_RANK"));
+    ck_assert_str_eq(child_env_get(&e, "WORLD_SIZE"), "4");
     rank_world_done(&w);
 }
 END_TEST
@@ -151,6 +178,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("rank_env");
     tcase_add_test(t, the_environment_is_that_of_torchrun);
     tcase_add_test(t, who_is_no_member_gets_none);
+    tcase_add_test(t, a_launcher_gets_no_ranks_of_horovod);
     tcase_add_test(t, a_hostfile_has_a_line_for_each_host);
     tcase_add_test(t, the_address_is_that_of_the_way_to_the_server);
     tcase_add_test(t, a_free_port_can_be_bound);
