@@ -38,6 +38,25 @@ static void add_kinds(const struct fit_result *r, struct str *b)
     }
 }
 
+/* ", calibrated; 'yes' where its probability is above 0.31". */
+static void add_calibration(const struct fit_result *r, struct str *b)
+{
+    const json_t *combine =
+        r->choice->single ? NULL : json_object_get(r->choice->ensemble, "combine");
+    const json_t *threshold = json_object_get(combine, "threshold");
+    const json_t *classes = json_object_get(json_object_get(r->version, "outputs"), "classes");
+    const char *second = json_string_value(json_array_get(classes, 1));
+    if (!json_object_get(combine, "calibration"))
+        return;
+    str_puts(b, ", calibrated");
+    if (!threshold || !second)
+        return;
+    str_puts(b, "; '");
+    text_escape(b, second, strlen(second), TEXT_ONE_LINE);
+    str_puts(b, "' where its probability is above ");
+    format_value(b, threshold, FORMAT_SHORT);
+}
+
 static void add_model(const struct fit_result *r, struct str *b)
 {
     char size[32], limit[32];
@@ -49,12 +68,13 @@ static void add_model(const struct fit_result *r, struct str *b)
                format_size(bytes, size));
     const char *method = json_string_value(json_object_get(c->ensemble, "method"));
     str_printf(b, LABEL, "Made of");
-    if (!c->single && method)
+    if (!c->single && method && json_array_size(r->trials) > 1)
         str_printf(b, "a %s ensemble of ", method);
     add_kinds(r, b);
     size_t members = json_array_size(json_object_get(r->version, "members"));
     if (members > json_array_size(r->trials))
         str_printf(b, ", with %zu models of folds", members);
+    add_calibration(r, b);
     str_putc(b, '\n');
     if (c->costs) {
         json_t *value = json_number_new(c->value), *larger = json_number_new(c->larger_value);

@@ -167,8 +167,13 @@ START_TEST(folds_by_rows_and_time)
     f.columns = 14;
     f.rarest = 7841;
     ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
+    w.time_ms = 40000;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    f.rarest = 300; /* a fifth of them says little */
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
     w.time_ms = 8000;
     ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    f.rarest = 7841;
     f.rows = 1000000;
     f.columns = f.inputs = 20;
     w = usual;
