@@ -209,8 +209,7 @@ static bool is_of_classes(const char *metric)
 static bool is_wanted(const struct choosing *c, const struct way *way)
 {
     return clock_mono_ns() <= c->until_ns && (!way->small || c->has_larger) &&
-           (!way->shared || c->also) &&
-           (!way->calibrate || (is_of_classes(c->metric) && !is_of_ranks(c->metric)));
+           (!way->shared || c->also) && (!way->calibrate || is_of_classes(c->metric));
 }
 
 /* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
@@ -240,9 +239,13 @@ static as_status offer_others(struct choosing *c, struct as_err *err)
     return AS_OK;
 }
 
-/* A metric of ranks does not ask for calibrated probabilities, but those who use the model do: what
- * was chosen is calibrated. Ranks stay; the figure may differ in its last digits, because each fold
- * is calibrated by itself. */
+static bool is_calibrated(const struct fit_choice *chosen)
+{
+    return !chosen->single && json_is_true(json_object_get(chosen->ensemble, "calibrate"));
+}
+
+/* A calibration changes no ranks, but those who use the model read its probabilities: with a metric
+ * of ranks what was chosen is calibrated in any case. Its figure is measured anew. */
 static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen, struct as_err *err)
 {
     JSON_AUTO e = NULL;
@@ -251,7 +254,7 @@ static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen,
     struct way way = {.method = chosen->single ? "bucketing" : method,
                       .size = json_integer_value(json_object_get(chosen->ensemble, "size")),
                       .calibrate = true};
-    if (!chosen->ensemble || !is_of_ranks(c->metric))
+    if (!chosen->ensemble || !is_of_ranks(c->metric) || is_calibrated(chosen))
         return AS_OK;
     c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
     as_status st = ask(c, &way, &e, &number, err);
