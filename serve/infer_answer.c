@@ -118,11 +118,7 @@ static bool is_labels(const struct answer *a, schema_output kind)
 static const char *label_of(const struct answer *a, size_t row)
 {
     const float *p = a->out + row * a->s->outputs;
-    size_t best = 0;
-    for (size_t c = 1; c < a->s->outputs; c++)
-        if (p[c] > p[best])
-            best = c;
-    return a->s->info->classes[best];
+    return a->s->info->classes[model_combine_class(a->s->combine, p, a->s->outputs)];
 }
 
 static size_t binary_size(const struct answer *a, schema_output kind)

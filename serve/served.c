@@ -58,8 +58,7 @@ static as_status prepare(struct served *v, struct as_err *err)
     as_status st = predictor_create(v->file, v->max_rows, &v->predictors[0], err);
     if (st < 0)
         return st;
-    st = model_schema_init(&v->schema, model_file_data(v->file),
-                           predictor_outputs(v->predictors[0]), err);
+    st = model_schema_init(&v->schema, v->file, predictor_outputs(v->predictors[0]), err);
     if (st < 0)
         return st;
     v->warned = as_calloc(v->schema.features, sizeof *v->warned);

@@ -54,10 +54,14 @@ static as_status sort_columns(struct model_schema *s, struct as_err *err)
     return AS_OK;
 }
 
-as_status model_schema_init(struct model_schema *s, const struct dataset_info *info, size_t outputs,
+as_status model_schema_init(struct model_schema *s, const struct model_file *model, size_t outputs,
                             struct as_err *err)
 {
-    *s = (struct model_schema){.info = info, .features = info->n_features, .outputs = outputs};
+    const struct dataset_info *info = model_file_data(model);
+    *s = (struct model_schema){.info = info,
+                               .combine = model_file_combine(model),
+                               .features = info->n_features,
+                               .outputs = outputs};
     if (info->input == DATASET_TOKEN_TEXT)
         return as_fail(err, AS_E_UNSUPPORTED,
                        "the model predicts the next token of a text, which is not served: expected "

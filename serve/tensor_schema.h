@@ -20,18 +20,19 @@
 typedef enum schema_output { SCHEMA_OUT_PREDICTIONS, SCHEMA_OUT_PROBABILITIES } schema_output;
 
 struct model_schema {
-    const struct dataset_info *info; /* borrowed */
-    size_t features;                 /* numbers in a row */
-    size_t outputs;                  /* numbers that predicting gives for a row */
-    bool by_column;                  /* the tensors of the metadata are the columns */
-    bool any_text;                   /* a column takes BYTES: categories, dates, texts */
-    size_t columns;                  /* of the file, which are inputs; 0: they are not described */
+    const struct dataset_info *info; /* borrowed, as `combine` */
+    const struct model_combine *combine;
+    size_t features; /* numbers in a row */
+    size_t outputs;  /* numbers that predicting gives for a row */
+    bool by_column;  /* the tensors of the metadata are the columns */
+    bool any_text;   /* a column takes BYTES: categories, dates, texts */
+    size_t columns;  /* of the file, which are inputs; 0: they are not described */
     size_t
         *by_name; /* [columns] their first features, sorted by name; owned; NULL: not described */
 };
 
-/* `info` is borrowed until model_schema_done(). AS_E_UNSUPPORTED: a model of text; AS_E_NOMEM. */
-AS_MUST_CHECK as_status model_schema_init(struct model_schema *s, const struct dataset_info *info,
+/* `model` is borrowed until model_schema_done(). AS_E_UNSUPPORTED: a model of text; AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_schema_init(struct model_schema *s, const struct model_file *model,
                                           size_t outputs, struct as_err *err);
 void model_schema_done(struct model_schema *s);
 

@@ -26,7 +26,7 @@ struct wish {
     const char *by;     /* likewise */
     int64_t size;       /* 0: not given */
     const char *metric;
-    bool non_negative, list;
+    bool non_negative, calibrate, list;
 };
 
 static as_status print_ensemble(const struct session *s, const json_t *ensemble, struct as_err *err)
@@ -102,6 +102,8 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
         bad |= json_object_set_new(body, "size", json_integer((json_int_t)w->size));
     if (w->non_negative)
         bad |= json_object_set_new(body, "non_negative", json_true());
+    if (w->calibrate)
+        bad |= json_object_set_new(body, "calibrate", json_true());
     if (w->by)
         bad |= json_object_set_new(body, "by", json_string(w->by));
     if (w->metric)
@@ -195,12 +197,13 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
-    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative || w->metric;
+    bool asks =
+        n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate || w->metric;
     if (w->list && asks)
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
     if (follow_up_find(w->method)) {
-        if (n > 1 || w->non_negative || w->by || w->metric)
+        if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
         return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
@@ -223,6 +226,8 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
          "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
+        {"calibrate", 0, OPT_FLAG, &w.calibrate, NULL, NULL,
+         "classes: probabilities as sure as they are right, and a threshold by the metric"},
         {"by", 0, OPT_STRING, &w.by, "COLUMN", NULL,
          "bucketing: a trial for each value of this column of the data set"},
         {"metric", 0, OPT_STRING, &w.metric, "METRIC", NULL,

@@ -207,7 +207,7 @@ static int run(struct fit *f, int argc, char **argv, char *const *line)
 
 int cmd_fit(const struct verb *v, int argc, char **argv)
 {
-    struct fit f = {.time_ms = INT64_C(600000), .size = "50MB"};
+    struct fit f = {.time_ms = INT64_C(600000), .row_time_ms = 20, .size = "50MB"};
     static const char *const later = ""; /* fit_server_find() connects */
     AS_AUTO(as_freep)
     char **line = as_calloc((size_t)argc, sizeof *line); /* opt_parse() moves it */
@@ -216,6 +216,8 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
         {"target", 't', OPT_STRING, &f.data.target, "COLUMN", NULL, "what the model is to predict"},
         {"time", 0, OPT_DURATION, &f.time_ms, "TIME", NULL, "for everything, 10s or more (10m)"},
         {"size", 0, OPT_STRING, &f.size, "SIZE", NULL, "of the model, at most (50MB)"},
+        {"row-time", 0, OPT_DURATION, &f.row_time_ms, "TIME", NULL,
+         "of the model for one row on one core, at most (20ms)"},
         {"metric", 0, OPT_STRING, &f.wishes.metric, "METRIC", NULL,
          "auc, log_loss, accuracy, balanced_accuracy, f1, average_precision, brier; rmse, mae, r2, "
          "mape (auc of two classes, log_loss of more, rmse of numbers)"},

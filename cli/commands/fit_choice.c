@@ -32,6 +32,8 @@ struct choosing {
     json_t *sizes;                  /* of trials by their numbers as text; owned */
     struct fit_choice best, larger; /* within the size, and of all that are larger */
     bool has_best, has_larger, maximize;
+    const char *metric; /* of the ensembles; a view of `own` */
+    json_t *own;        /* the sweep's own ensemble; owned */
 };
 
 /* ---- requests ---- */
@@ -62,12 +64,22 @@ static as_status wait_for(const struct choosing *c, const char *rest, const char
     }
 }
 
-static as_status ask(const struct choosing *c, const char *method, int64_t size, json_t **ret,
+/* An ensemble to ask for. */
+struct way {
+    const char *method;
+    int64_t size;
+    bool calibrate;
+    bool small;  /* only where something is too large */
+    bool shared; /* only where another sweep takes part: of one it is there already */
+};
+
+static as_status ask(const struct choosing *c, const struct way *way, json_t **ret,
                      int64_t *ret_number, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     JSON_AUTO answer = NULL;
-    JSON_AUTO body = json_pack("{s:s, s:I}", "method", method, "size", (json_int_t)size);
+    JSON_AUTO body = json_pack("{s:s, s:I, s:b}", "method", way->method, "size",
+                               (json_int_t)way->size, "calibrate", (int)way->calibrate);
     char rest[48];
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     bool bad =
@@ -178,26 +190,44 @@ static as_status offer_ensemble(struct choosing *c, json_t *ensemble, int64_t as
     return AS_OK;
 }
 
-/* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better,
- * the small ones may fit where the large ones do not. */
+/* Does the metric look at the order of rows alone? A calibration does not change that. */
+static bool is_of_ranks(const char *metric)
+{
+    return as_streq(metric, "auc") || as_streq(metric, "average_precision");
+}
+
+static bool is_of_classes(const char *metric)
+{
+    static const char *const names[] = {"log_loss", "brier",    "error",
+                                        "f1",       "accuracy", "balanced_accuracy"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        if (as_streq(metric, names[i]))
+            return true;
+    return is_of_ranks(metric);
+}
+
+static bool is_wanted(const struct choosing *c, const struct way *way)
+{
+    return clock_mono_ns() <= c->until_ns && (!way->small || c->has_larger) &&
+           (!way->shared || c->also) && (!way->calibrate || is_of_classes(c->metric));
+}
+
+/* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
+ * calibration makes probabilities better and thresholds count more right classes, the small ones
+ * may fit where the large ones do not. */
 static as_status offer_others(struct choosing *c, struct as_err *err)
 {
-    static const struct {
-        const char *method;
-        int64_t size;
-        bool small, shared;
-    } others[] = {{"greedy", 16, false, true}, /* of one sweep it is there already */
-                  {"stacking", 16, false, false},
-                  {"greedy", 6, true, false},
-                  {"stacking", 4, true, false},
-                  {"greedy", 2, true, false}};
+    static const struct way others[] = {
+        {"greedy", 16, false, false, true},    {"greedy", 16, true, false, false},
+        {"stacking", 16, false, false, false}, {"bucketing", 1, true, false, false},
+        {"stacking", 16, true, false, false},  {"greedy", 6, false, true, false},
+        {"stacking", 4, false, true, false},   {"greedy", 2, false, true, false}};
     for (size_t i = 0; i < AS_ARRAY_LEN(others); i++) {
         JSON_AUTO e = NULL;
         int64_t number = 0;
-        if (clock_mono_ns() > c->until_ns || (others[i].small && !c->has_larger) ||
-            (others[i].shared && !c->also))
+        if (!is_wanted(c, &others[i]))
             continue;
-        as_status st = ask(c, others[i].method, others[i].size, &e, &number, err);
+        as_status st = ask(c, &others[i], &e, &number, err);
         if (st < 0)
             return st;
         if (!as_streq(json_string_value(json_object_get(e, "state")), "ready"))
@@ -206,6 +236,38 @@ static as_status offer_others(struct choosing *c, struct as_err *err)
         if (st < 0)
             return st;
     }
+    return AS_OK;
+}
+
+static bool is_calibrated(const struct fit_choice *chosen)
+{
+    return !chosen->single && json_is_true(json_object_get(chosen->ensemble, "calibrate"));
+}
+
+/* A calibration changes no ranks, but those who use the model read its probabilities: with a metric
+ * of ranks what was chosen is calibrated in any case. Its figure is measured anew. */
+static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen, struct as_err *err)
+{
+    JSON_AUTO e = NULL;
+    int64_t number = 0, bytes = 0, soon_ns = clock_mono_ns() + ENSEMBLE_LEAST_MS * NS_PER_MS;
+    const char *method = json_string_value(json_object_get(chosen->ensemble, "method"));
+    struct way way = {.method = chosen->single ? "bucketing" : method,
+                      .size = json_integer_value(json_object_get(chosen->ensemble, "size")),
+                      .calibrate = true};
+    if (!chosen->ensemble || !is_of_ranks(c->metric) || is_calibrated(chosen))
+        return AS_OK;
+    c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
+    as_status st = ask(c, &way, &e, &number, err);
+    if (st < 0 || !as_streq(json_string_value(json_object_get(e, "state")), "ready"))
+        return st;
+    st = size_of_members(c, e, &bytes, err);
+    if (st < 0 || (bytes > c->size_bytes && bytes > chosen->bytes))
+        return st;
+    json_decref(chosen->ensemble);
+    chosen->ensemble = as_steal(e);
+    chosen->value = json_number_value(json_object_get(chosen->ensemble, "value"));
+    chosen->asked = number;
+    chosen->single = false;
     return AS_OK;
 }
 
@@ -228,21 +290,22 @@ static as_status offer_best_trial(struct choosing *c, struct as_err *err)
 
 static as_status look_at_all(struct choosing *c, struct as_err *err)
 {
-    JSON_AUTO own = NULL;
     int64_t until_ns = clock_mono_ns() + ENSEMBLE_LEAST_MS * NS_PER_MS;
     until_ns = until_ns > c->until_ns ? until_ns : c->until_ns;
-    as_status st = wait_for(c, "ensemble", NULL, until_ns, &own, err);
+    as_status st = wait_for(c, "ensemble", NULL, until_ns, &c->own, err);
     if (st < 0)
         return st;
-    if (!as_streq(json_string_value(json_object_get(own, "state")), "ready"))
+    if (!as_streq(json_string_value(json_object_get(c->own, "state")), "ready"))
         return offer_best_trial(c, err);
-    st = offer_ensemble(c, own, 0, err);
+    c->metric = json_string_value(json_object_get(c->own, "metric"));
+    st = offer_ensemble(c, c->own, 0, err);
     return st == AS_OK ? offer_others(c, err) : st;
 }
 
 static void choosing_done(struct choosing *c)
 {
     json_decref(c->sizes);
+    json_decref(c->own);
     fit_choice_done(&c->best);
     fit_choice_done(&c->larger);
 }
@@ -265,6 +328,8 @@ as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep
     chosen->costs = c.has_best && c.has_larger && is_better(&c, &c.larger, &c.best);
     chosen->larger_value = c.larger.value;
     chosen->larger_bytes = c.larger.bytes;
+    if ((st = calibrate_chosen(&c, chosen, err)) < 0)
+        return st;
     *ret = *chosen;
     chosen->ensemble = NULL;
     return AS_OK;

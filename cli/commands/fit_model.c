@@ -15,6 +15,8 @@
 #include "cli/predict/row_time.h"
 #include "cli/session/fetch.h"
 
+#define SMALLER_TRIES 3 /* of a model that takes too long for a row */
+
 /* The trials of the chosen model with their parameters. */
 static as_status trials_of(const struct fit *f, const struct fit_choice *c, json_t **ret,
                            struct as_err *err)
@@ -82,9 +84,29 @@ static bool exports_to_onnx(const struct table_look *look, const struct fit_colu
     return c->text.len == 0;
 }
 
-static as_status report(struct fit *f, const struct fit_choice *c, const json_t *version,
-                        double row_ms, struct as_err *err)
+/* A model that is kept. */
+struct kept {
+    struct fit_choice choice;
+    json_t *version; /* owned */
+    double row_ms;
+};
+
+static void kept_done(struct kept *k)
 {
+    fit_choice_done(&k->choice);
+    json_decref(k->version);
+    k->version = NULL;
+}
+
+static void slower_done(struct fit_slower *s)
+{
+    json_decref(s->version);
+}
+
+static as_status report(struct fit *f, const struct kept *k, const struct fit_slower *slower,
+                        struct as_err *err)
+{
+    const struct fit_choice *c = &k->choice;
     AS_AUTO(str_done) struct str b = {0};
     JSON_AUTO sweep = NULL;
     JSON_AUTO trials = NULL;
@@ -95,14 +117,16 @@ static as_status report(struct fit *f, const struct fit_choice *c, const json_t 
         return st;
     const struct fit_result r = {.choice = c,
                                  .sweep = sweep,
-                                 .version = version,
+                                 .version = k->version,
                                  .trials = trials,
                                  .narrow = f->narrow.sweep[0] ? f->narrow.sweep : NULL,
                                  .metric = f->plan.metric,
                                  .remarks = f->remarks,
                                  .output = f->output,
                                  .data = f->data.test ? f->data.test : f->data.file,
-                                 .row_ms = row_ms,
+                                 .row_ms = k->row_ms,
+                                 .row_time_ms = f->row_time_ms,
+                                 .slower = slower,
                                  .size_bytes = f->wishes.size_bytes,
                                  .exports = exports_to_onnx(&f->look, &f->columns)};
     if (f->session.json) {
@@ -134,10 +158,10 @@ static as_status fail_untrained(const struct fit *f, struct as_err *err)
 }
 
 /* Of both sweeps, if there are two; of the first where nothing of the second has ended. */
-static as_status choose(struct fit *f, int64_t until_ns, struct fit_choice *ret, struct as_err *err)
+static as_status choose(struct fit *f, int64_t size, int64_t until_ns, struct fit_choice *ret,
+                        struct as_err *err)
 {
     const char *also = f->narrow.sweep[0] ? f->narrow.sweep : NULL;
-    int64_t size = f->wishes.size_bytes;
     as_status st = fit_choice_make(&f->session, &f->sweep, also, size, until_ns, ret, err);
     if (st != AS_E_NOT_FOUND || !also)
         return st;
@@ -146,18 +170,56 @@ static as_status choose(struct fit *f, int64_t until_ns, struct fit_choice *ret,
     return fit_choice_make(&f->session, &f->sweep, NULL, size, until_ns, ret, err);
 }
 
+/* Choose, keep and measure a model. Of `size` bytes at most, if it has to be: else *ret stays as it
+ * is. */
+static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns, struct kept *ret,
+                      struct as_err *err)
+{
+    AS_AUTO(kept_done) struct kept k = {.row_ms = NAN};
+    as_status st = choose(f, size, until_ns, &k.choice, err);
+    if (st == AS_OK && has_to && k.choice.bytes > size)
+        return AS_OK;
+    if (st == AS_OK)
+        st = fit_choice_keep(&f->session, &f->sweep, &k.choice, f->model, &k.version, err);
+    if (st == AS_OK)
+        st = measure_model(f, k.version, &k.row_ms, err);
+    if (st != AS_OK)
+        return st;
+    kept_done(ret);
+    *ret = k;
+    k = (struct kept){0};
+    return AS_OK;
+}
+
+/* Where a row takes too long, smaller models take its place, as long as there are any: what a row
+ * costs goes with the bytes that it has to look at. The first one stays, as an earlier version. */
+static as_status keep_fast_enough(struct fit *f, int64_t until_ns, struct kept *k,
+                                  struct fit_slower *slower, struct as_err *err)
+{
+    double limit = (double)f->row_time_ms;
+    as_status st = keep(f, f->wishes.size_bytes, false, until_ns, k, err);
+    for (int i = 0; st == AS_OK && k->row_ms > limit && i < SMALLER_TRIES; i++) {
+        AS_AUTO(kept_done) struct kept next = {0};
+        double share = limit / k->row_ms;
+        st = keep(f, (int64_t)((double)k->choice.bytes * share), true, until_ns, &next, err);
+        if (st != AS_OK || !next.version)
+            return st; /* no candidate is so small */
+        if (!slower->version)
+            *slower = (struct fit_slower){json_incref(k->version), k->choice.value, k->row_ms};
+        kept_done(k);
+        *k = next;
+        next = (struct kept){0};
+    }
+    return st;
+}
+
 as_status fit_model_keep(struct fit *f, struct as_err *err)
 {
-    AS_AUTO(fit_choice_done) struct fit_choice choice = {0};
-    JSON_AUTO version = NULL;
-    double row_ms = NAN;
+    AS_AUTO(kept_done) struct kept k = {0};
+    AS_AUTO(slower_done) struct fit_slower slower = {0};
     int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) * 2 / 3) * NS_PER_MS;
-    as_status st = choose(f, until_ns, &choice, err);
-    if (st == AS_E_NOT_FOUND)
+    as_status st = keep_fast_enough(f, until_ns, &k, &slower, err);
+    if (st == AS_E_NOT_FOUND && !k.version)
         return fail_untrained(f, err);
-    if (st == AS_OK)
-        st = fit_choice_keep(&f->session, &f->sweep, &choice, f->model, &version, err);
-    if (st == AS_OK)
-        st = measure_model(f, version, &row_ms, err);
-    return st == AS_OK ? report(f, &choice, version, row_ms, err) : st;
+    return st == AS_OK ? report(f, &k, &slower, err) : st;
 }

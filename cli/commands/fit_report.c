@@ -38,6 +38,25 @@ static void add_kinds(const struct fit_result *r, struct str *b)
     }
 }
 
+/* ", calibrated; 'yes' where its probability is above 0.31". */
+static void add_calibration(const struct fit_result *r, struct str *b)
+{
+    const json_t *combine =
+        r->choice->single ? NULL : json_object_get(r->choice->ensemble, "combine");
+    const json_t *threshold = json_object_get(combine, "threshold");
+    const json_t *classes = json_object_get(json_object_get(r->version, "outputs"), "classes");
+    const char *second = json_string_value(json_array_get(classes, 1));
+    if (!json_object_get(combine, "calibration"))
+        return;
+    str_puts(b, ", calibrated");
+    if (!threshold || !second)
+        return;
+    str_puts(b, "; '");
+    text_escape(b, second, strlen(second), TEXT_ONE_LINE);
+    str_puts(b, "' where its probability is above ");
+    format_value(b, threshold, FORMAT_SHORT);
+}
+
 static void add_model(const struct fit_result *r, struct str *b)
 {
     char size[32], limit[32];
@@ -49,12 +68,13 @@ static void add_model(const struct fit_result *r, struct str *b)
                format_size(bytes, size));
     const char *method = json_string_value(json_object_get(c->ensemble, "method"));
     str_printf(b, LABEL, "Made of");
-    if (!c->single && method)
+    if (!c->single && method && json_array_size(r->trials) > 1)
         str_printf(b, "a %s ensemble of ", method);
     add_kinds(r, b);
     size_t members = json_array_size(json_object_get(r->version, "members"));
     if (members > json_array_size(r->trials))
         str_printf(b, ", with %zu models of folds", members);
+    add_calibration(r, b);
     str_putc(b, '\n');
     if (c->costs) {
         json_t *value = json_number_new(c->value), *larger = json_number_new(c->larger_value);
@@ -208,14 +228,47 @@ static void add_commands(const struct fit_result *r, struct str *b)
     }
 }
 
+/* How long a row takes, and what the limit of that cost. */
+static void add_row_time(const struct fit_result *r, struct str *b)
+{
+    if (isnan(r->row_ms))
+        return;
+    str_printf(b, LABEL "%.3g ms\n", "One row", r->row_ms);
+    if (r->slower->version) {
+        JSON_AUTO value = json_number_new(r->slower->value);
+        JSON_AUTO mine = json_number_new(r->choice->value);
+        str_printf(b,
+                   LABEL "at most %lld ms: %s@%" JSON_INTEGER_FORMAT " takes %.3g ms and has %s ",
+                   "", (long long)r->row_time_ms,
+                   json_string_value(json_object_get(r->slower->version, "model")),
+                   json_integer_value(json_object_get(r->slower->version, "version")),
+                   r->slower->row_ms, metric_of(r));
+        format_value(b, value, FORMAT_SHORT);
+        str_puts(b, ", this one ");
+        format_value(b, mine, FORMAT_SHORT);
+        str_puts(b, " (--row-time)\n");
+    }
+    if (r->row_ms > (double)r->row_time_ms)
+        str_printf(b, LABEL "more than %lld ms (--row-time): no faster model was found\n", "",
+                   (long long)r->row_time_ms);
+}
+
 void fit_report_format(const struct fit_result *r, struct str *b)
 {
     add_score(r, b);
     add_model(r, b);
-    if (!isnan(r->row_ms))
-        str_printf(b, LABEL "%.3g ms\n", "One row", r->row_ms);
+    add_row_time(r, b);
     add_search(r, b);
     add_commands(r, b);
+}
+
+/* New reference. */
+static json_t *slower_json(const struct fit_slower *s)
+{
+    return s->version
+               ? json_pack("{s:O, s:f, s:o}", "version", json_object_get(s->version, "version"),
+                           "row_ms", s->row_ms, "value", json_number_new(s->value))
+               : json_null();
 }
 
 json_t *fit_report_json(const struct fit_result *r)
@@ -225,7 +278,8 @@ json_t *fit_report_json(const struct fit_result *r)
     const json_t *test_rows;
     JSON_AUTO test = test_of(r, &test_rows);
     return json_pack(
-        "{s:O?, s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:s?, s:s?}",
+        "{s:O?, s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:o, s:s?, "
+        "s:s?}",
         "sweep", json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"),
         "metric", metric_of(r), "version", json_object_get(r->version, "version"), "size",
         json_object_get(r->version, "size"), "value",
@@ -233,6 +287,6 @@ json_t *fit_report_json(const struct fit_result *r)
         json_object_get(figure, "interval"), "test", test, "rows",
         json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
         json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
-        isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "output", r->output, "before",
-        r->narrow);
+        isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "slower", slower_json(r->slower),
+        "output", r->output, "before", r->narrow);
 }

@@ -9,6 +9,12 @@
 #include "base/str.h"
 #include "cli/commands/fit_choice.h"
 
+/* A model that was kept first, and takes too long for a row. */
+struct fit_slower {
+    json_t *version; /* owned; NULL: there is none */
+    double value, row_ms;
+};
+
 struct fit_result {
     const struct fit_choice *choice;
     const json_t *sweep; /* as it ended */
@@ -20,8 +26,10 @@ struct fit_result {
     const char *data;      /* a table to predict, for the commands */
     const json_t *remarks; /* on the table: a list of texts */
     double row_ms;         /* NaN: not measured */
-    int64_t size_bytes;    /* that it was allowed */
-    bool exports;          /* to ONNX */
+    int64_t row_time_ms;   /* that it was allowed */
+    const struct fit_slower *slower;
+    int64_t size_bytes; /* as row_time_ms */
+    bool exports;       /* to ONNX */
 };
 
 /* Append the report, and below it the commands with which the model is used; they work when they

@@ -22,7 +22,8 @@ struct fit {
     struct session session;
     struct data_add data; /* the table; `file`, `target` and options of reading it */
     struct fit_wishes wishes;
-    int64_t time_ms; /* of the whole command */
+    int64_t time_ms;     /* of the whole command */
+    int64_t row_time_ms; /* of the model for one row, at most */
     const char *size, *output, *name;
     bool print;
     int64_t start_ns;

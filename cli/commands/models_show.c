@@ -137,6 +137,26 @@ static void put_buckets(const json_t *combine, struct str *b)
     put_trial(json_object_get(combine, "other"), b);
 }
 
+/* ", calibrated: slope 0.83, bias -0.1; threshold 0.31". */
+static void put_calibration(const json_t *combine, struct str *b)
+{
+    const json_t *calibration = json_object_get(combine, "calibration");
+    const json_t *bias = json_object_get(calibration, "bias");
+    const json_t *threshold = json_object_get(combine, "threshold");
+    if (!calibration)
+        return;
+    str_puts(b, ", calibrated: slope ");
+    format_value(b, json_object_get(calibration, "slope"), FORMAT_EXACT);
+    if (bias) {
+        str_puts(b, ", bias ");
+        format_value(b, bias, FORMAT_EXACT);
+    }
+    if (threshold) {
+        str_puts(b, "; threshold ");
+        format_value(b, threshold, FORMAT_EXACT);
+    }
+}
+
 /* How an ensemble was made: "stacking, number 2", and "linear, of logarithms of probabilities,
  * biases 0.1, -0.1", or the trials of values. */
 static void add_ensemble(struct pairs *p, const json_t *e)
@@ -159,6 +179,7 @@ static void add_ensemble(struct pairs *p, const json_t *e)
         str_puts(&how, " ");
         put_buckets(combine, &how);
     }
+    put_calibration(combine, &how);
     pairs_add(p, "combination", STYLE_PLAIN, str_cstr(&how));
 }
 

@@ -26,6 +26,8 @@
 #define FOREST_SHARE 0.4       /* of the size, for one forest: an ensemble may have two */
 #define LEAST_TREES 40         /* fewer lose more than larger leaves do */
 #define MOST_TREES 300
+#define RARE_ROWS 500    /* of a class: a fifth of fewer rows says little about it */
+#define RARE_TRIALS 4.0  /* trials with folds that are enough for folds then */
 #define FULL_TRIALS 12.0 /* trials with folds below which fewer folds are better */
 #define LEAST_TRIALS 8.0 /* trials below which fewer rows are better */
 #define LEAST_ROWS 20000 /* of which none are left out */
@@ -133,9 +135,10 @@ static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes
     if (w->folds)
         return take_folds(f, w, p, err);
     want = want < most ? want : most;
+    bool rare = f->classes && f->rarest < RARE_ROWS && trainings / (double)want >= RARE_TRIALS;
     if (w->groups)
         p->folds = 0;
-    else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000)
+    else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000 || rare)
         p->folds = want;
     else if (trainings / 3 >= FULL_TRIALS && most >= 3)
         p->folds = 3;

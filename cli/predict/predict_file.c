@@ -252,9 +252,8 @@ static as_status predict_all(struct run *r, struct predict_summary *ret, struct 
     if (st == AS_OK)
         st = prepare_counts(r, ret, err);
     if (st == AS_OK)
-        st = predict_output_open(&r->output, model_file_data(r->file),
-                                 r->opts->output ? r->opts->output : "-", r->opts->proba,
-                                 predict_input_has_images(r->input), err);
+        st = predict_output_open(&r->output, r->file, r->opts->output ? r->opts->output : "-",
+                                 r->opts->proba, predict_input_has_images(r->input), err);
     if (st == AS_OK)
         st = start_threads(r, args, err);
     if (st == AS_OK)

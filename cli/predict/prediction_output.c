@@ -115,12 +115,8 @@ static void put_header(const struct predict_output *o, struct str *b)
 
 static void put_row(const struct predict_output *o, const float *v, struct str *b)
 {
-    if (o->labels) {
-        size_t best = 0;
-        for (size_t i = 1; i < o->columns; i++)
-            best = v[i] > v[best] ? i : best;
-        str_puts(b, o->labels[best]);
-    }
+    if (o->labels)
+        str_puts(b, o->labels[model_combine_class(o->combine, v, o->columns)]);
     for (size_t i = 0; i < o->columns && (!o->labels || o->proba); i++) {
         if (i > 0 || o->labels)
             str_putc(b, ',');
@@ -136,11 +132,13 @@ static as_status npy_start(const struct predict_output *o, struct str *b, struct
     return npy_format_header(NPY_F4, (size_t[]){o->rows, o->columns}, 2, NPY_HEADER_ROOM, b, err);
 }
 
-as_status predict_output_open(struct predict_output *o, const struct dataset_info *info,
+as_status predict_output_open(struct predict_output *o, const struct model_file *model,
                               const char *path, bool proba, bool files, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
+    const struct dataset_info *info = model_file_data(model);
     *o = (struct predict_output){.info = info,
+                                 .combine = model_file_combine(model),
                                  .npy = as_ends_with(path, ".npy"),
                                  .proba = proba,
                                  .files = files,

@@ -7,11 +7,12 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "data/dataset.h"
+#include "model/file/model_file.h"
 
 /* Zeroed: not open. Formatting only reads it, so threads may share it. */
 struct predict_output {
-    const struct dataset_info *info; /* borrowed */
+    const struct dataset_info *info; /* borrowed, as `combine` */
+    const struct model_combine *combine;
     bool npy, proba, files;
     size_t columns; /* numbers of a prediction */
     size_t rows;    /* written so far */
@@ -19,10 +20,10 @@ struct predict_output {
     struct file_output file;
 };
 
-/* Open the output and begin it. `files`: rows have names, which are the first column of CSV.
- * AS_E_INVAL: .npy on a pipe or device; AS_E_IO, AS_E_NOMEM. */
+/* Open the output of a model's predictions and begin it. `files`: rows have names, which are the
+ * first column of CSV. AS_E_INVAL: .npy on a pipe or device; AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status predict_output_open(struct predict_output *o,
-                                            const struct dataset_info *info, const char *path,
+                                            const struct model_file *model, const char *path,
                                             bool proba, bool files, struct as_err *err);
 void predict_output_done(struct predict_output *o);
 

@@ -132,12 +132,19 @@ static void add_method(struct str *b, const json_t *ensemble)
 static void add_way(struct str *b, const json_t *ensemble)
 {
     const char *method = json_string_value(json_object_get(ensemble, "method"));
+    const json_t *threshold = json_object_get(json_object_get(ensemble, "combine"), "threshold");
     if (!method)
         return;
     str_puts(b, ", ");
     text_escape(b, method, strlen(method), TEXT_ONE_LINE);
     if (json_is_true(json_object_get(ensemble, "non_negative")))
         str_puts(b, " without negative coefficients");
+    if (json_is_true(json_object_get(ensemble, "calibrate")))
+        str_puts(b, ", calibrated");
+    if (threshold) {
+        str_puts(b, ", threshold ");
+        format_value(b, threshold, FORMAT_SHORT);
+    }
 }
 
 void ensemble_view_summary(const json_t *ensemble, const struct terminal *terminal, struct str *b)

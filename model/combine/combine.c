@@ -31,6 +31,17 @@ static void softmax(double *p, size_t C)
         p[c] /= sum;
 }
 
+void combine_calibrate(const struct combine_calibration *c, size_t outputs, size_t n_rows,
+                       double *p)
+{
+    for (size_t i = 0; i < n_rows; i++, p += outputs) {
+        for (size_t k = 0; k < outputs; k++)
+            p[k] = c->slope * combine_log((double)(float)p[k]);
+        p[1] += c->bias;
+        softmax(p, outputs);
+    }
+}
+
 void combine_predictions(const struct combine_rule *rule, const struct combine_term *terms,
                          size_t n, const size_t *rows, size_t n_rows, double *ret)
 {

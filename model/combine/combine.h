@@ -39,4 +39,22 @@ double combine_log(double p);
 void combine_predictions(const struct combine_rule *rule, const struct combine_term *terms,
                          size_t n, const size_t *rows, size_t n_rows, double *ret);
 
+/* What makes the probabilities of an ensemble as sure as it is right. Of two classes: J. Platt,
+ * "Probabilistic outputs for support vector machines", 1999, on logarithms of odds; of more: C.
+ * Guo, G. Pleiss, Y. Sun, K. Weinberger, "On calibration of modern neural networks", ICML 2017
+ * (temperature). */
+#define COMBINE_SLOPE_MIN 0.01
+#define COMBINE_SLOPE_MAX 100.0
+#define COMBINE_BIAS_MAX 100.0
+
+struct combine_calibration {
+    double slope; /* COMBINE_SLOPE_MIN to _MAX; 1 changes nothing */
+    double bias;  /* of the second of two classes, up to COMBINE_BIAS_MAX either way; of more 0 */
+};
+
+/* Calibrate the probabilities p[n_rows, outputs], outputs >= 2, in place: softmax over the classes
+ * of slope * ln(p) + bias. Each is rounded to float32 first, as what a model predicts is. */
+void combine_calibrate(const struct combine_calibration *c, size_t outputs, size_t n_rows,
+                       double *p);
+
 #endif

@@ -181,6 +181,41 @@ static as_status read_sums(struct json_fields *f, struct model_file *file, struc
     return model_residual_info(&file->info, &file->residual, err);
 }
 
+/* ---- what follows the combination ---- */
+
+static as_status read_calibration(struct json_fields *f, struct model_file *file,
+                                  struct as_err *err)
+{
+    struct combine_calibration *c = &file->combine.calibration;
+    struct json_fields own;
+    json_t *obj = NULL;
+    as_status st = json_fields_object(f, "calibration", JSON_OPTIONAL, &obj, err);
+    if (st != AS_OK || !obj)
+        return st;
+    if (file->info.task != DATASET_CLASSIFICATION || file->info.n_outputs < 2)
+        return as_fail_at(err, AS_E_INVAL, "/combine/calibration",
+                          "/combine/calibration: only probabilities of classes have one "
+                          "(/dataset/task)");
+    st = json_fields_init(&own, obj, "/combine/calibration", err);
+    if (st == AS_OK)
+        st = json_fields_double(&own, "slope", JSON_REQUIRED, COMBINE_SLOPE_MIN, COMBINE_SLOPE_MAX,
+                                &c->slope, err);
+    if (st == AS_OK && file->info.n_outputs == 2)
+        st = json_fields_double(&own, "bias", JSON_OPTIONAL, -COMBINE_BIAS_MAX, COMBINE_BIAS_MAX,
+                                &c->bias, err);
+    return st == AS_OK ? json_fields_end(&own, err) : st;
+}
+
+static as_status read_threshold(struct json_fields *f, struct model_file *file, struct as_err *err)
+{
+    if (!json_object_get(f->obj, "threshold"))
+        return AS_OK;
+    if (file->info.task != DATASET_CLASSIFICATION || file->info.n_outputs != 2)
+        return as_fail_at(err, AS_E_INVAL, "/combine/threshold",
+                          "/combine/threshold: only a model of two classes has one (/dataset)");
+    return json_fields_double(f, "threshold", JSON_REQUIRED, 0, 1, &file->combine.threshold, err);
+}
+
 /* For a combination whose fields do not say how many inputs it has: the members do. Those that name
  * none are refused with the members. */
 static size_t inputs_of_members(const json_t *members)
@@ -208,12 +243,17 @@ as_status model_manifest_combine(const json_t *obj, const json_t *members, struc
         return as_fail_at(
             err, AS_E_UNSUPPORTED, "/combine/kind",
             "/combine/kind: found '%.60s', this version knows mean, linear, sum and by", kind);
-    file->combine = (struct model_combine){.kind = (model_combine_kind)i, .n_inputs = 1};
+    file->combine =
+        (struct model_combine){.kind = (model_combine_kind)i, .n_inputs = 1, .threshold = NAN};
     if (file->combine.kind == MODEL_BY)
         file->combine.n_inputs = inputs_of_members(members);
     st = kinds[i].read(&f, file, err);
     if (st == AS_OK)
         st = read_sums(&f, file, err);
+    if (st == AS_OK)
+        st = read_calibration(&f, file, err);
+    if (st == AS_OK)
+        st = read_threshold(&f, file, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 

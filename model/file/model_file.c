@@ -8,6 +8,7 @@
  * longer the model whose metrics its manifest tells. */
 #include "model/file/model_file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,6 +189,16 @@ as_status model_file_read(const char *path, size_t max_bytes, struct model_file 
 const json_t *model_file_manifest(const struct model_file *f)
 {
     return f->manifest;
+}
+
+size_t model_combine_class(const struct model_combine *c, const float *p, size_t classes)
+{
+    size_t best = 0;
+    if (!isnan(c->threshold))
+        return (double)p[1] > c->threshold;
+    for (size_t i = 1; i < classes; i++)
+        best = p[i] > p[best] ? i : best;
+    return best;
 }
 
 const struct model_combine *model_file_combine(const struct model_file *f)

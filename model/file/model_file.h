@@ -33,6 +33,13 @@
  *           as a CSV file may have it: a category, a number or a date, which is compared as a model
  *           reads it.
  *
+ * For classes `combine` of any kind may have two further fields (search/ensemble/calibration.c fits
+ * them):
+ *   calibration  {"slope": 0.8, "bias"?: -0.1}: softmax over the classes of slope * ln(p), with the
+ *                bias added for the second of two classes (combine_calibrate)
+ *   threshold    of two classes: the second is predicted where its probability is above this;
+ *                absent: the likelier one
+ *
  * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the
  * field "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too,
  * and "weights": [one for each input], above 0, the sum is 1.
@@ -55,6 +62,7 @@
 #include "data/dataset.h"
 #include "data/formats/safetensors.h"
 #include "data/preprocess/preprocess.h"
+#include "model/combine/combine.h"
 #include "model/document/train_spec.h"
 
 #define MODEL_FILE_FORMAT "assay-model"
@@ -114,7 +122,13 @@ struct model_combine {
     size_t column;         /* by: the first feature of the column */
     const struct model_bucket *buckets; /* by: [n_buckets], sorted by their features */
     size_t n_buckets, other;
+    /* Of classes, whatever the kind: what follows the combination. */
+    struct combine_calibration calibration; /* slope 0: none */
+    double threshold; /* of two classes: the second is predicted above it; NaN: the likelier one */
 };
+
+/* The class that is predicted for a row with the probabilities p[classes]. */
+size_t model_combine_class(const struct model_combine *c, const float *p, size_t classes);
 
 /* Which input predicts a row?
  *   c    of kind MODEL_BY

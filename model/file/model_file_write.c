@@ -6,6 +6,7 @@
  * others then stay aligned to their size, for programs that map the file. */
 #include "model/file/model_file.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -62,14 +63,15 @@ static as_status check_kind(const struct composition *c, size_t i, struct as_err
                                         [MODEL_SUM] = "a model of boosting",
                                         [MODEL_BY] = "an ensemble by a column"};
     const struct model_combine *own = &c->files[i]->combine;
+    bool is_calibrated = own->calibration.slope != 0 || !isnan(own->threshold);
     bool plain = own->kind == MODEL_MEAN && !own->weights;
     bool fits = plain || own->kind == MODEL_SUM;
     if (c->kind == MODEL_SUM)
         fits = (plain && c->files[i]->n == 1) || (own->kind == MODEL_SUM && i == 0);
-    if (fits)
+    if (fits && !is_calibrated)
         return AS_OK;
     return as_fail(err, AS_E_UNSUPPORTED, "%.150s: %s cannot be a member of another ensemble",
-                   c->sources[i].path, names[own->kind]);
+                   c->sources[i].path, fits ? "a calibrated model" : names[own->kind]);
 }
 
 static as_status check_source(const struct composition *c, size_t i, struct as_err *err)

@@ -107,8 +107,21 @@ static const char *by_column(struct onnx_graph *g, const struct model_file *f,
     return ret;
 }
 
-const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
-                         const struct onnx_inputs *in, const char *const *predictions)
+/* combine_calibrate() */
+static const char *calibrated(struct onnx_graph *g, const struct model_file *f, const char *p)
+{
+    const struct combine_calibration *c = &model_file_combine(f)->calibration;
+    const double biases[] = {0, c->bias};
+    if (c->slope == 0)
+        return p;
+    p = weighted(g, p, c->slope, true);
+    if (model_file_data(f)->n_outputs == 2)
+        p = onnx_graph_binary(g, "Add", p, onnx_graph_doubles(g, "bias", biases, 2));
+    return onnx_graph_cast(g, onnx_graph_unary(g, "Softmax", p), ONNX_FLOAT);
+}
+
+static const char *combined(struct onnx_graph *g, const struct model_file *f,
+                            const struct onnx_inputs *in, const char *const *predictions)
 {
     const struct model_combine *c = model_file_combine(f);
     const char *sum = NULL;
@@ -127,4 +140,10 @@ const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
     if (c->of_logs)
         sum = onnx_graph_unary(g, "Softmax", sum); /* over the last axis, its default */
     return onnx_graph_cast(g, sum, ONNX_FLOAT);
+}
+
+const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
+                         const struct onnx_inputs *in, const char *const *predictions)
+{
+    return calibrated(g, f, combined(g, f, in, predictions));
 }

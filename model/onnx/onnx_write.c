@@ -171,7 +171,7 @@ static void export_model(struct exporter *e)
     if (e->info->input == DATASET_TOKEN_TEXT)
         onnx_logits_add(e->g, e->info, context, e->predictions[0]);
     else
-        onnx_outputs_add(e->g, e->info, onnx_combine(e->g, e->file, &e->inputs, e->predictions),
+        onnx_outputs_add(e->g, e->file, onnx_combine(e->g, e->file, &e->inputs, e->predictions),
                          e->inputs.check);
     add_properties(e);
 }

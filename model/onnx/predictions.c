@@ -112,26 +112,41 @@ static const char *refuse_labels(struct onnx_graph *g, const char *labels, const
     return onnx_graph_add(g, &(struct onnx_node){.op = "Where", ONNX_IN(bad, none, labels)});
 }
 
-static void add_label(struct onnx_graph *g, const struct dataset_info *info, const char *p,
-                      const char *check)
+/* model_combine_class(): int64 [rows]. */
+static const char *predicted_class(struct onnx_graph *g, double threshold, const char *p)
 {
     const struct onnx_attr attrs[] = {onnx_int("axis", 1), onnx_int("keepdims", 0)};
-    const char *best = onnx_graph_add(
-        g, &(struct onnx_node){.op = "ArgMax", ONNX_IN(p), .attrs = attrs, .n_attrs = 2});
+    if (isnan(threshold))
+        return onnx_graph_add(
+            g, &(struct onnx_node){.op = "ArgMax", ONNX_IN(p), .attrs = attrs, .n_attrs = 2});
+    const char *one = onnx_graph_ints(g, "second", (int64_t[]){1}, 1);
+    p = onnx_graph_add(
+        g, &(struct onnx_node){.op = "Gather", ONNX_IN(p, one), .attrs = attrs, .n_attrs = 1});
+    p = onnx_graph_cast(g, onnx_graph_binary(g, "Squeeze", p, one), ONNX_DOUBLE);
+    p = onnx_graph_binary(g, "Greater", p, onnx_graph_doubles(g, "threshold", &threshold, 1));
+    return onnx_graph_cast(g, p, ONNX_INT64);
+}
+
+static void add_label(struct onnx_graph *g, const struct model_file *f, const char *p,
+                      const char *check)
+{
+    const struct dataset_info *info = model_file_data(f);
+    const char *best = predicted_class(g, model_file_combine(f)->threshold, p);
     const char *names =
         onnx_graph_strings(g, "classes", (const char *const *)info->classes, info->n_classes);
     const struct onnx_port port = {.name = "label",
                                    .type = ONNX_STRING,
                                    .dims = (int64_t[]){ONNX_ROWS},
                                    .n_dims = 1,
-                                   .note = "the most probable class"};
+                                   .note = "the class that is predicted"};
     const char *labels = onnx_graph_binary(g, "Gather", names, best);
     onnx_graph_output(g, &port, check ? refuse_labels(g, labels, check) : labels);
 }
 
-void onnx_outputs_add(struct onnx_graph *g, const struct dataset_info *info,
-                      const char *predictions, const char *check)
+void onnx_outputs_add(struct onnx_graph *g, const struct model_file *f, const char *predictions,
+                      const char *check)
 {
+    const struct dataset_info *info = model_file_data(f);
     bool classes = info->task == DATASET_CLASSIFICATION;
     const struct onnx_port port = {.name = classes ? "probabilities" : "predictions",
                                    .type = ONNX_FLOAT,
@@ -142,7 +157,7 @@ void onnx_outputs_add(struct onnx_graph *g, const struct dataset_info *info,
     if (check)
         predictions = onnx_graph_binary(g, "Add", predictions, check);
     if (classes) {
-        add_label(g, info, predictions, check);
+        add_label(g, f, predictions, check);
         add_texts(g, "assay.classes", info->classes, info->n_classes);
     }
     if (info->target)

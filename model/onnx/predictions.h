@@ -19,11 +19,12 @@ const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, co
 
 /* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A
  * row that it makes NaN has the label "".
- *   classes     `label`, string [rows], the most probable class, the first of equals; and
+ *   classes     `label`, string [rows], the most probable class, the first of equals, or by
+ *               the model's threshold; and
  *               `probabilities`, float [rows, classes] in the order of the property assay.classes
  *   regression  `predictions`, float [rows, targets] */
-void onnx_outputs_add(struct onnx_graph *g, const struct dataset_info *info,
-                      const char *predictions, const char *check);
+void onnx_outputs_add(struct onnx_graph *g, const struct model_file *f, const char *predictions,
+                      const char *check);
 
 /* Text: declare the output `logits`, float [rows, context, vocabulary]. */
 void onnx_logits_add(struct onnx_graph *g, const struct dataset_info *info, size_t context,

@@ -51,6 +51,18 @@ void predictor_combine_input(const struct predictor *p, size_t input, size_t row
         memcpy(ret, p->terms[0].predictions, rows * p->n_outputs * sizeof *ret);
 }
 
+void predictor_calibrate(const struct predictor *p, size_t rows, float *ret)
+{
+    const struct combine_calibration *c = &model_file_combine(p->file)->calibration;
+    if (c->slope == 0)
+        return;
+    for (size_t i = 0; i < rows * p->n_outputs; i++)
+        p->sum[i] = (double)ret[i];
+    combine_calibrate(c, p->n_outputs, rows, p->sum);
+    for (size_t i = 0; i < rows * p->n_outputs; i++)
+        ret[i] = (float)p->sum[i];
+}
+
 void predictor_combine(const struct predictor *p, size_t rows, float *ret)
 {
     const struct model_combine *c = model_file_combine(p->file);

@@ -255,12 +255,14 @@ as_status predictor_members_run(struct predictor *p, size_t input, const float *
 static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
                           struct as_err *err)
 {
-    if (model_file_combine(p->file)->kind == MODEL_BY)
-        return predictor_by_column(p, raw, rows, ret, err);
-    as_status st = predictor_members_run(p, SIZE_MAX, raw, rows, err);
+    bool is_by = model_file_combine(p->file)->kind == MODEL_BY;
+    as_status st = is_by ? predictor_by_column(p, raw, rows, ret, err)
+                         : predictor_members_run(p, SIZE_MAX, raw, rows, err);
     if (st != AS_OK)
         return st;
-    predictor_combine(p, rows, ret);
+    if (!is_by)
+        predictor_combine(p, rows, ret);
+    predictor_calibrate(p, rows, ret);
     return AS_OK;
 }
 

@@ -46,6 +46,8 @@ AS_MUST_CHECK as_status predictor_combine_init(struct predictor *p, struct as_er
 /* Combine the members' predictions of a pass, which are lost: ret[rows, n_outputs]. Not of a
  * combination by a column. */
 void predictor_combine(const struct predictor *p, size_t rows, float *ret);
+/* What the combination gave, calibrated in place, if the model is. */
+void predictor_calibrate(const struct predictor *p, size_t rows, float *ret);
 
 /* What one input predicts, from the predictions of its members. */
 void predictor_combine_input(const struct predictor *p, size_t input, size_t rows, float *ret);

@@ -16,12 +16,13 @@
 #define ENSEMBLES_OF_SWEEP_MAX 1000
 
 /* Ask for an ensemble.
- *   body  {method?, size?, non_negative?, by?, metric?, sweeps?: [further sweeps]}; borrowed
+ *   body  {method?, size?, non_negative?, calibrate?, by?, metric?, sweeps?: [further sweeps]};
+ *         borrowed
  *   ret   pending, until a round of ensemble_requests_tick() has computed it
  * The same request again returns the same ensemble, unless one of the sweeps ran on in between;
  * *ret_created is false then. AS_E_INVAL with the pointer of the field, also where the data set has
- * no column `by`. AS_E_CONFLICT: a sweep has not
- * ended; or the sweeps have different metrics, or no rows in common. */
+ * no column `by`. AS_E_CONFLICT: a sweep has not ended; or the sweeps have different metrics, or no
+ * rows in common. */
 AS_MUST_CHECK as_status ensemble_ask(struct store *db, struct arena *a, const char *sweep,
                                      const json_t *body, struct ensemble_asked *ret,
                                      bool *ret_created, struct as_err *err);

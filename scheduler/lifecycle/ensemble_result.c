@@ -136,13 +136,8 @@ static json_t *buckets_json(const struct work *w, const struct ensemble *e)
                      list, "other", trial_json(w, e->of_bucket[d->n_buckets]));
 }
 
-/* How outputs of members become outputs of the ensemble, as struct ensemble says. */
-static json_t *combine_json(const struct work *w, const struct ensemble *e)
+static json_t *linear_json(const struct work *w, const struct ensemble *e)
 {
-    if (e->of_bucket)
-        return buckets_json(w, e);
-    if (!e->biases)
-        return json_pack("{s:s}", "kind", "mean");
     JSON_AUTO biases = json_array();
     for (size_t c = 0; c < e->outputs; c++)
         if (json_array_append_new(biases, json_real(e->biases[c])) != 0)
@@ -150,6 +145,25 @@ static json_t *combine_json(const struct work *w, const struct ensemble *e)
     return json_pack("{s:s, s:s, s:O, s:o}", "kind", "linear", "inputs",
                      w->data.classes ? "log" : "outputs", "biases", biases, "penalty",
                      json_number_new(e->penalty));
+}
+
+/* How outputs of members become outputs of the ensemble, as struct ensemble says. */
+static json_t *combine_json(const struct work *w, const struct ensemble *e)
+{
+    JSON_AUTO j = e->of_bucket ? buckets_json(w, e)
+                  : e->biases  ? linear_json(w, e)
+                               : json_pack("{s:s}", "kind", "mean");
+    JSON_AUTO calibration = NULL;
+    if (!j || e->calibration.slope == 0)
+        return as_steal(j);
+    calibration = json_pack("{s:f}", "slope", e->calibration.slope);
+    if (!calibration ||
+        (e->outputs == 2 &&
+         json_object_set_new(calibration, "bias", json_real(e->calibration.bias)) != 0) ||
+        json_object_set(j, "calibration", calibration) != 0 ||
+        (!isnan(e->threshold) && json_object_set_new(j, "threshold", json_real(e->threshold)) != 0))
+        return NULL;
+    return as_steal(j);
 }
 
 static char *ready_json(const struct work *w, const struct ensemble *e)
@@ -171,6 +185,8 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
     if (j && w->data.weights && json_object_set_new(j, "weighted", json_true()) != 0)
         return NULL;
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)
+        return NULL;
+    if (j && o->calibrate && json_object_set_new(j, "calibrate", json_true()) != 0)
         return NULL;
     if (j && w->test && json_object_set(j, "test", w->test) != 0)
         return NULL;
@@ -235,6 +251,7 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                                       .method = job->options.method,
                                       .size = job->options.size,
                                       .non_negative = job->options.non_negative,
+                                      .calibrate = job->options.calibrate,
                                       .buckets = w->data.buckets,
                                       .n_buckets = w->data.n_buckets,
                                       .seed = job->seed};

@@ -164,8 +164,10 @@ static as_status measure(struct work *w, double ret[2], struct as_err *err)
                        w->data.outputs, w->e->outputs);
     as_status st = ensemble_input_check(&in, err);
     for (int k = 0; st == AS_OK && k < 2; k++) {
-        if (k == 0)
+        if (k == 0) {
             ensemble_predict(w->e, &in, NULL, rows, w->outputs);
+            ensemble_decide(w->e, rows, w->outputs);
+        }
         for (size_t i = 0; k == 1 && i < cells; i++)
             w->outputs[i] = (double)w->predictions[w->e->best_single][i];
         st = score_compute(w->metric, &in.truth, NULL, rows, w->outputs, 1, &ret[k],

@@ -29,16 +29,16 @@ static void work_done(struct work *w)
 
 static as_status compute_ensemble(struct store *db, struct work *w, struct as_err *err)
 {
-    const struct ensemble_job job = {.sweep = w->s.id,
-                                     .metric = w->s.metric,
-                                     .is_trainers = w->s.max_group > 0,
-                                     .maximize = w->s.maximize,
-                                     .seed = (uint64_t)w->s.seed,
-                                     .options = {ensemble_method_of(w->s.ensemble_method),
-                                                 (size_t)w->s.ensemble_size,
-                                                 w->s.ensemble_non_negative},
-                                     .candidates = w->candidates,
-                                     .n = w->n};
+    const struct ensemble_job job = {
+        .sweep = w->s.id,
+        .metric = w->s.metric,
+        .is_trainers = w->s.max_group > 0,
+        .maximize = w->s.maximize,
+        .seed = (uint64_t)w->s.seed,
+        .options = {ensemble_method_of(w->s.ensemble_method), (size_t)w->s.ensemble_size,
+                    w->s.ensemble_non_negative, w->s.ensemble_calibrate},
+        .candidates = w->candidates,
+        .n = w->n};
     if (w->s.ensemble_size > 0)
         return ensemble_compute(db, &job, &w->json, &w->state, err);
     w->state = "none";

@@ -129,15 +129,35 @@ static as_status combine_by(const struct sources *s, const json_t *combine, stru
     return c->combine ? AS_OK : as_fail_nomem(err);
 }
 
+/* What follows the combination, which may be NULL: a plain mean. */
+static as_status add_calibration(const json_t *combine, struct model_choice *ret,
+                                 struct as_err *err)
+{
+    static const char *const fields[] = {"calibration", "threshold"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++) {
+        json_t *field = json_object_get(combine, fields[i]);
+        if (!field)
+            continue;
+        if (!ret->combine)
+            ret->combine = json_pack("{s:s}", "kind", "mean");
+        if (!ret->combine || json_object_set(ret->combine, fields[i], field) != 0)
+            return as_fail_nomem(err);
+    }
+    return AS_OK;
+}
+
 /* The manifest's `combine`: without the penalty, which only fitting needs. NULL is a mean. */
 static as_status read_combine(const struct sources *s, struct model_choice *ret, struct as_err *err)
 {
     const json_t *combine = json_object_get(ret->ensemble, "combine");
     const char *kind = json_string_value(json_object_get(combine, "kind"));
-    if (!combine || as_streq(kind, "mean"))
+    if (!combine)
         return AS_OK;
-    if (as_streq(kind, "by"))
-        return combine_by(s, combine, ret, err);
+    as_status st = as_streq(kind, "by") ? combine_by(s, combine, ret, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
+    if (as_streq(kind, "by") || as_streq(kind, "mean"))
+        return add_calibration(combine, ret, err);
     ret->combine = json_clone_flat(combine);
     if (!ret->combine)
         return as_fail_nomem(err);

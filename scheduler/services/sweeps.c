@@ -121,6 +121,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .ensemble_size = (int64_t)d->ensemble.size,
                               .ensemble_method = ensemble_method_names[d->ensemble.method],
                               .ensemble_non_negative = d->ensemble.non_negative,
+                              .ensemble_calibrate = d->ensemble.calibrate,
                               .learns = d->method->is_model_based,
                               .for_runners = d->trial.kind != TRIAL_NONE,
                               .max_group = max_group_of(d),

@@ -71,7 +71,7 @@ AS_MUST_CHECK as_status store_ensemble_sources(struct tx *t, struct arena *a,
 struct ensemble_asked {
     int64_t key, number;
     const char *sweep;   /* the id of the sweep that it belongs to */
-    const char *request; /* JSON: method, size, non_negative?, by?, metric?, sweeps */
+    const char *request; /* JSON: method, size, non_negative?, calibrate?, by?, metric?, sweeps */
     const char *ends;  /* "KEY:END KEY:END": of each sweep its key and the number of its last end */
     const char *state; /* pending, ready, none */
     const char *result; /* JSON; NULL while it is pending */

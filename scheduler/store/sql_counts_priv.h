@@ -1,6 +1,6 @@
 /* Statements that change the counts of sweeps.
  *
- * Table sweep_count has one row for each sweep, and an update raises its version (migration 0034).
+ * Table sweep_count has one row for each sweep, and an update raises its version (migration 0035).
  * The newest version is found from the end of the index, where none that cannot be removed yet
  * stands before it. The transaction holds the sweep, so it stays the newest.
  *

@@ -138,6 +138,7 @@ enum {
     NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
     NEXT(text, ensemble_method, "s.ensemble_method")                                               \
     NEXT(bool, ensemble_non_negative, "s.ensemble_non_negative")                                   \
+    NEXT(bool, ensemble_calibrate, "s.ensemble_calibrate")                                         \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
     NEXT(bool, target_reached, TARGET_REACHED)                                                     \
@@ -254,11 +255,12 @@ static const struct stmt stmts[] = {
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
          "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
-         "stop_relative, stop_min_trials, regret_due, population, most, tags) values "
+         "stop_relative, stop_min_trials, regret_due, population, most, "
+         "ensemble_calibrate, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
          "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, "
-         "array(select "
+         "$47, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key, state) insert into sweep_count (sweep_key, "
@@ -395,7 +397,7 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_f64_or_null(!isnan(s->stop_when.relative), s->stop_when.relative),
              arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due),
              arg_i64_or_null(s->population > 0, s->population),
-             arg_i64_or_null(s->population > 0, s->most)),
+             arg_i64_or_null(s->population > 0, s->most), arg_bool(s->ensemble_calibrate)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

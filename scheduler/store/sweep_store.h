@@ -17,7 +17,7 @@ struct sweep_new {
     int64_t seed, planned, max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms,
         grace_ms, gpus, ensemble_size;
     const char *ensemble_method; /* NULL: greedy */
-    bool ensemble_non_negative;
+    bool ensemble_non_negative, ensemble_calibrate;
     const char *objectives, *outcomes; /* JSON; NULL: one metric, no constraints */
     bool learns;                       /* its suggestions depend on results */
     bool for_runners;
@@ -56,7 +56,7 @@ struct sweep_head {
     bool maximize;
     int64_t seed, planned, max_concurrent, max_failed, max_restarts, gpus, ensemble_size;
     const char *ensemble_method;
-    bool ensemble_non_negative;
+    bool ensemble_non_negative, ensemble_calibrate;
     int64_t trial_timeout_ms; /* 0: none */
     struct trial_counts counts;
     bool wall_time_over;

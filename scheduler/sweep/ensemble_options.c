@@ -7,13 +7,15 @@ as_status ensemble_options_parse(struct json_fields *f, struct ensemble_options 
 {
     int method = ENSEMBLE_GREEDY;
     int64_t size = ENSEMBLE_DEFAULT_SIZE;
-    bool non_negative = false;
+    bool non_negative = false, calibrate = false;
     as_status st =
         json_fields_word(f, "method", JSON_OPTIONAL, ensemble_method_names, &method, err);
     if (st == AS_OK)
         st = json_fields_i64(f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err);
     if (st == AS_OK)
         st = json_fields_bool(f, "non_negative", JSON_OPTIONAL, &non_negative, err);
+    if (st == AS_OK)
+        st = json_fields_bool(f, "calibrate", JSON_OPTIONAL, &calibrate, err);
     if (st != AS_OK)
         return st;
     if (non_negative && method != ENSEMBLE_STACKING) {
@@ -25,7 +27,8 @@ as_status ensemble_options_parse(struct json_fields *f, struct ensemble_options 
                         at, ensemble_method_names[method]);
         return json_fields_note(f, st, err);
     }
-    *ret = (struct ensemble_options){(ensemble_method)method, (size_t)size, non_negative};
+    *ret =
+        (struct ensemble_options){(ensemble_method)method, (size_t)size, non_negative, calibrate};
     return AS_OK;
 }
 
@@ -36,6 +39,8 @@ json_t *ensemble_options_to_json(const struct ensemble_options *o)
     JSON_AUTO j = json_pack("{s:s, s:I}", "method", ensemble_method_names[o->method], "size",
                             (json_int_t)o->size);
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)
+        return NULL;
+    if (j && o->calibrate && json_object_set_new(j, "calibrate", json_true()) != 0)
         return NULL;
     return as_steal(j);
 }

@@ -1,3 +1,5 @@
+/* What a combination predicts: by weights or by buckets with the formulas of model/combine/, then
+ * calibrated. Models are made of the same formulas, so they predict what was measured. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +34,8 @@ void combination_clear(struct combination *c, const struct ensemble_input *in)
     memset(c->biases, 0, in->truth.outputs * sizeof *c->biases);
     memset(c->of_bucket, 0, (in->n_buckets + 1) * sizeof *c->of_bucket);
     c->is_linear = c->is_by_bucket = false;
-    c->penalty = NAN;
+    c->calibration = (struct combine_calibration){0};
+    c->penalty = c->threshold = NAN;
 }
 
 void combination_average(struct combination *c, const struct ensemble_input *in)
@@ -74,20 +77,36 @@ static void predict_by_bucket(const struct combination *k, const struct ensemble
     }
 }
 
-void combination_predict(const struct combination *k, const struct ensemble_input *in,
-                         struct row_list l, double *ret)
+static void predict_by_weights(const struct combination *k, const struct ensemble_input *in,
+                               struct row_list l, double *ret)
 {
     const struct combine_rule rule = {.outputs = in->truth.outputs,
                                       .biases = k->is_linear ? k->biases : NULL,
                                       .of_logs = in->truth.classes != NULL};
-    if (k->is_by_bucket) {
-        predict_by_bucket(k, in, l, ret);
-        return;
-    }
     size_t members[ENSEMBLE_MAX_CANDIDATES];
     struct combine_term terms[ENSEMBLE_MAX_CANDIDATES];
     size_t n = combination_members(k->counts, k->weights, in->candidates, members);
     for (size_t i = 0; i < n; i++)
         terms[i] = (struct combine_term){in->predictions[members[i]], k->weights[members[i]]};
     combine_predictions(&rule, terms, n, l.rows, l.n, ret);
+}
+
+void combination_predict(const struct combination *k, const struct ensemble_input *in,
+                         struct row_list l, double *ret)
+{
+    if (k->is_by_bucket)
+        predict_by_bucket(k, in, l, ret);
+    else
+        predict_by_weights(k, in, l, ret);
+    if (k->calibration.slope != 0)
+        combine_calibrate(&k->calibration, in->truth.outputs, l.n, ret);
+}
+
+void combination_decide(const struct combination *c, size_t n, double *p)
+{
+    for (size_t i = 0; i < n && !isnan(c->threshold); i++) {
+        bool second = (double)(float)p[i * 2 + 1] > c->threshold;
+        p[i * 2] = !second;
+        p[i * 2 + 1] = second;
+    }
 }

@@ -114,7 +114,12 @@ static as_status fit(struct work *w, struct row_list l, struct as_err *err)
 {
     combination_clear(&w->c, w->in);
     as_status st = selection_rank_singles(&w->s, l, err);
-    return st == AS_OK ? methods[w->in->method](&w->s, l, &w->c, err) : st;
+    if (st == AS_OK)
+        st = methods[w->in->method](&w->s, l, &w->c, err);
+    if (st != AS_OK || !w->in->calibrate)
+        return st;
+    combination_predict(&w->c, w->in, l, w->part);
+    return calibration_fit(w->in, l, w->part, &w->c, err);
 }
 
 /* ---- measurement ---- */
@@ -147,6 +152,7 @@ static as_status fit_across(struct work *w, struct ensemble *e, size_t fold, str
         return st;
     e->fold_singles[fold] = w->s.order[0];
     combination_predict(&w->c, w->in, to, w->part);
+    combination_decide(&w->c, to.n, w->part);
     for (size_t i = 0; i < to.n; i++)
         for (size_t c = 0; c < C; c++) {
             size_t at = to.rows[i] * C + c;
@@ -227,6 +233,7 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
         e->members += w->c.counts[j] > 0;
     }
     combination_predict(&w->c, in, all, w->part);
+    combination_decide(&w->c, e->rows, w->part);
     st = score_compute(in->metric, &in->truth, NULL, e->rows, w->part, 1, &e->value_selected, NULL,
                        err);
     bool any = !isnan(e->value_selected); /* whether the rows give the metric a value */
@@ -241,6 +248,8 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
     e->biases = w->c.is_linear ? as_steal(w->c.biases) : NULL;
     e->of_bucket = w->c.is_by_bucket ? as_steal(w->c.of_bucket) : NULL;
     e->penalty = w->c.penalty;
+    e->calibration = w->c.calibration;
+    e->threshold = w->c.threshold;
     return st;
 }
 
@@ -263,7 +272,7 @@ as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret
     st = make_members(&w, e, err);
     if (st != AS_OK)
         return st;
-    e->recommended = e->members > 1 && e->gain > 0;
+    e->recommended = (e->members > 1 || in->calibrate) && e->gain > 0;
     *ret = as_steal(e);
     return AS_OK;
 }
@@ -273,14 +282,28 @@ void ensemble_members(const struct ensemble *e, size_t *ret)
     (void)combination_members(e->counts, e->weights, e->candidates, ret);
 }
 
+/* A view. */
+static struct combination combination_of(const struct ensemble *e)
+{
+    return (struct combination){.counts = e->counts,
+                                .weights = e->weights,
+                                .biases = e->biases,
+                                .is_linear = e->biases,
+                                .of_bucket = e->of_bucket,
+                                .is_by_bucket = e->of_bucket,
+                                .calibration = e->calibration,
+                                .threshold = e->threshold};
+}
+
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
                       size_t n, double *ret)
 {
-    const struct combination c = {.counts = e->counts,
-                                  .weights = e->weights,
-                                  .biases = e->biases,
-                                  .is_linear = e->biases,
-                                  .of_bucket = e->of_bucket,
-                                  .is_by_bucket = e->of_bucket};
+    const struct combination c = combination_of(e);
     combination_predict(&c, in, (struct row_list){rows, n}, ret);
+}
+
+void ensemble_decide(const struct ensemble *e, size_t n, double *p)
+{
+    const struct combination c = combination_of(e);
+    combination_decide(&c, n, p);
 }

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "model/combine/combine.h"
 #include "search/ensemble/ensemble_input.h"
 
 /* Five folds instead of two halves: the recommended ensemble is worse than the best single trial in
@@ -41,6 +42,10 @@ struct ensemble {
         *of_bucket; /* bucketing of rows in buckets: [n_buckets + 1] the candidate of each, the last
                         * of any other; NULL. Weights are then shares of the rows */
     double penalty; /* stacking: the strength of the regularisation (stacking.c); others: NaN */
+    struct combine_calibration calibration; /* of what the combination gives; slope 0: none */
+    /* Of two classes, where the metric counts them and the ensemble is calibrated: the second is
+     * predicted above it. NaN: the likelier one. */
+    double threshold;
     double *values; /* [candidates]: of each alone on all rows; NaN if skipped */
     size_t members; /* distinct candidates with counts > 0 */
     size_t size;    /* sum of counts */
@@ -57,7 +62,8 @@ struct ensemble {
     /* Half the width of the intervals of value and single_value, as above; NaN likewise. */
     double value_half, single_half;
     bool within_noise; /* the interval contains 0, or there is none */
-    bool recommended;  /* the ensemble: it has several members, and its gain is above 0 */
+    bool recommended;  /* the ensemble: it has several members or a calibration, and its gain is
+                        * above 0 */
 };
 
 /* Apply the method, and measure it. A single row serves as both sides, because there is no other. A
@@ -93,5 +99,9 @@ void ensemble_members(const struct ensemble *e, size_t *ret);
  *   rows  [n], or NULL for the first n */
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
                       size_t n, double *ret);
+
+/* For metrics that count classes, where the ensemble has a threshold: p[n, 2] becomes 1 for the
+ * class that it predicts, and 0 for the other. */
+void ensemble_decide(const struct ensemble *e, size_t n, double *p);
 
 #endif

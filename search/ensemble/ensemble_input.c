@@ -60,6 +60,9 @@ as_status ensemble_input_check(const struct ensemble_input *in, struct as_err *e
     if (in->buckets && (in->n_buckets == 0 || in->n_buckets > ENSEMBLE_MAX_BUCKETS))
         return as_fail(err, AS_E_TOO_LARGE, "rows in %zu buckets, expected 1 to %d", in->n_buckets,
                        ENSEMBLE_MAX_BUCKETS);
+    if (in->calibrate && (!in->truth.classes || outputs < 2))
+        return as_fail(err, AS_E_INVAL,
+                       "only probabilities of two or more classes can be calibrated");
     if (rows > UINT32_MAX || __builtin_mul_overflow(rows, outputs, &cells) ||
         __builtin_mul_overflow(cells, 2 * sizeof(double), &bytes))
         return as_fail(err, AS_E_TOO_LARGE, "%zu rows of %zu outputs do not fit in memory", rows,

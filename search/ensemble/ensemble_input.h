@@ -45,6 +45,7 @@ struct ensemble_input {
     size_t size;       /* greedy: members to add at most; others: distinct members at most.
                         * 1..ENSEMBLE_MAX_SIZE */
     bool non_negative; /* stacking: no coefficient below 0 */
+    bool calibrate;    /* classes: what the combination gives is calibrated (calibration.c) */
     /* bucketing: which bucket each row is in, [rows], each below n_buckets; NULL: all in one */
     const uint32_t *buckets;
     size_t n_buckets;

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "model/combine/combine.h"
 #include "search/ensemble/ensemble_input.h"
 
 /* The metric as a loss; and the loss that guides steps and settles ties. */
@@ -31,6 +32,8 @@ struct combination {
     double penalty;
     size_t *of_bucket; /* [n_buckets + 1] */
     bool is_by_bucket; /* of_bucket counts, and weights say only how much each has */
+    struct combine_calibration calibration; /* slope 0: none */
+    double threshold;                       /* NaN: none */
 };
 AS_MUST_CHECK as_status combination_init(struct combination *c, const struct ensemble_input *in,
                                          struct as_err *err);
@@ -45,6 +48,14 @@ size_t combination_members(const unsigned *counts, const double *weights, size_t
 /* ret[n, outputs]. */
 void combination_predict(const struct combination *c, const struct ensemble_input *in,
                          struct row_list l, double *ret);
+/* Where there is a threshold: p[n, 2] becomes 1 for the class that is predicted, and 0 for the
+ * other, for metrics that count classes. */
+void combination_decide(const struct combination *c, size_t n, double *p);
+/* Calibrate a combination of classes that is not, and choose its threshold.
+ *   p  [l.n, outputs]: what it predicts for the rows; overwritten
+ * O(n outputs) for each of a few steps; with a threshold a sort of the rows. */
+AS_MUST_CHECK as_status calibration_fit(const struct ensemble_input *in, struct row_list l,
+                                        double *p, struct combination *ret, struct as_err *err);
 
 struct selection {
     const struct ensemble_input *in;

@@ -346,9 +346,10 @@ def ask_and_tell(c):
         time.sleep(0.05)
     made = c.askEnsemble({"method": "stacking", "non_negative": True}, **at, expect=201)
     assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, **at, expect=200)["number"] == made["number"]
+    assert c.askEnsemble({"method": "stacking", "calibrate": True}, **at, expect=201)["request"]["calibrate"] is True
     c.askEnsemble({"method": "voting"}, **at, expect=400)
     c.askEnsemble({"sweeps": ["no-such-sweep"]}, **at, expect=404)
-    assert [e["number"] for e in c.listEnsembles(**at)["items"]] == [made["number"]]
+    assert [e["number"] for e in c.listEnsembles(**at)["items"]] == [made["number"] + 1, made["number"]]
     assert c.getAskedEnsemble(**at, ensemble=made["number"])["request"]["sweeps"] == [at["sweep"]]
     c.getAskedEnsemble(**at, ensemble=999, expect=404)
     c.retryTrial(expect=409, **at, number=known["number"])

@@ -83,7 +83,8 @@ def fit(assay, work, *args, check=True):
 
 def check_start(assay, work):
     """Nothing runs: `assay up` is started, and goes on."""
-    done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--output", "churn.model")
+    done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--row-time", "1m",
+               "--output", "churn.model")
     for words in ("`id`: another value in each row", "`age`: 1 of 300 values is no number ('heavy', line 19); treated as",
                   "Left out: id,same", "Taken as numbers, and as missing where they are none: age", "No server runs"):
         assert words in done.stderr, (words, done.stderr)
@@ -138,8 +139,9 @@ def check_numbers(assay, work):
     assert (report["model"], report["version"], report["metric"]) == ("numbers", 1, "rmse"), report
     assert report["interval"]["low"] < report["value"] < report["interval"]["high"], report
     assert report["test"]["value"] > 0 and report["size"] > 0 and report["row_ms"] > 0, report
-    alone = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "1", "--time", "5m", "--json")
+    alone = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "1", "--time", "5m", "--row-time", "0s", "--json")
     alone = json.loads(alone.stdout.splitlines()[-1])  # no ensemble measured it: its own test figure
+    assert alone["slower"] is None and alone["row_ms"] > 0, alone  # no row takes no time, and there is no smaller model
     assert alone["metric"] == "rmse" and alone["interval"] is None and alone["test"]["value"] > 0, alone
     document = assay.sweep(report["sweep"])["document"]
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document

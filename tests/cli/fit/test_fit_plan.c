@@ -167,8 +167,13 @@ START_TEST(folds_by_rows_and_time)
     f.columns = 14;
     f.rarest = 7841;
     ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
+    w.time_ms = 40000;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    f.rarest = 300; /* a fifth of them says little */
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 5);
     w.time_ms = 8000;
     ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    f.rarest = 7841;
     f.rows = 1000000;
     f.columns = f.inputs = 20;
     w = usual;
@@ -280,7 +285,12 @@ START_TEST(ranges_widen_where_the_best_trial_stands_at_an_end)
     ck_assert_ptr_nonnull(strstr(str_cstr(&says),
                                  "leaves 127, at the end of the range 4 to 128: now "
                                  "it is searched up to 512\n"));
+    AS_AUTO(str_done) struct str second = {0};
+    p.prior = "x-fit"; /* the second sweep: these ranges, and the results of the first */
     check_document(&p, &f);
+    fit_sweep_write(&p, &f, "x-fit-wider", "x", "assay fit", &second);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&second), "seed: 1, prior: [x-fit]}"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&second), "leaves: {type: int, min: 4, max: 512, "));
     for (int i = 0; i < 20; i++) { /* not beyond what the size and the rows allow */
         JSON_AUTO end = json_pack("{s:f}", "leaves", p.ranges[FIT_LEAVES].max);
         (void)fit_ranges_widen(p.ranges, end, &says);

@@ -72,6 +72,21 @@ START_TEST(folds_methods_and_several_sweeps)
 }
 END_TEST
 
+START_TEST(a_calibrated_one)
+{
+    summary_is(
+        "{\"state\":\"ready\",\"method\":\"greedy\",\"calibrate\":true,\"metric\":\"f1\","
+        "\"goal\":\"maximize\",\"value\":0.5,\"best_single\":{\"number\":7,\"value\":0.25,"
+        "\"picked\":[7]},\"gain\":{\"value\":0.25,\"within_noise\":true},\"recommended\":"
+        "\"ensemble\",\"combine\":{\"kind\":\"mean\",\"calibration\":{\"slope\":0.5,\"bias\":"
+        "0},\"threshold\":0.125},\"members\":[{}],\"candidates\":4}",
+        "Best single model  f1 0.25, trial 7\n"
+        "Ensemble           f1 0.5, greedy, calibrated, threshold 0.125, 1 model of 4\n"
+        "Gain               0.25: within the noise\n"
+        "Recommended        the ensemble\n");
+}
+END_TEST
+
 START_TEST(a_list)
 {
     JSON_AUTO items = json_plain(
@@ -112,6 +127,7 @@ Suite *test_suite(void)
     tcase_add_test(t, within_the_noise);
     tcase_add_test(t, the_single_model_and_a_reason);
     tcase_add_test(t, folds_methods_and_several_sweeps);
+    tcase_add_test(t, a_calibrated_one);
     tcase_add_test(t, a_list);
     tcase_add_test(t, older_results);
     suite_add_tcase(s, t);

@@ -86,6 +86,24 @@ START_TEST(nan_stays)
 }
 END_TEST
 
+/* softmax(a ln p + b) is p^a e^b, divided by its sum; 0 counts as 1e-7, and probabilities are those
+ * of float32. */
+START_TEST(calibrations)
+{
+    const struct combine_calibration two = {2, log(3)}, three = {0.5, 0};
+    double p[] = {0.25, 0.75, 0, 1}, q[] = {0.25, 0.5, 0.25}, f = (double)0.1f;
+    double r[] = {0.1, 0.9};
+    combine_calibrate(&two, 2, 2, p);
+    ck_assert_double_eq_tol(p[0], 1 / 28.0, 1e-14);
+    ck_assert_double_eq_tol(p[1], 27 / 28.0, 1e-14);
+    ck_assert_double_eq_tol(p[2], 1e-14 / 3, 1e-20);
+    combine_calibrate(&three, 3, 1, q);
+    ck_assert_double_eq_tol(q[1], sqrt(2) / (2 + sqrt(2)), 1e-14);
+    combine_calibrate(&(struct combine_calibration){1, 0}, 2, 1, r);
+    ck_assert_double_eq_tol(r[0], f / (f + (double)0.9f), 1e-15);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("combine");
@@ -96,6 +114,7 @@ Suite *test_suite(void)
     tcase_add_test(t, sums);
     tcase_add_test(t, large_weights);
     tcase_add_test(t, nan_stays);
+    tcase_add_test(t, calibrations);
     suite_add_tcase(s, t);
     return s;
 }

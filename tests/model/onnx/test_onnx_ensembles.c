@@ -107,6 +107,25 @@ START_TEST(stacked_regressions)
 }
 END_TEST
 
+/* Calibrated, of two classes with a threshold that few rows reach, and of three by temperature. The
+ * model of two is one member. */
+START_TEST(calibrated_classifiers)
+{
+    onnx_table_write(&child, 211, 2);
+    onnx_table_train(&child, 2, "\"epochs\":9,\"model\":{\"layers\":[9]}", "1", "a");
+    compose_as("ensemble", (const char *[]){"a"}, (double[]){1}, 1,
+               json_pack("{s:s, s:{s:f, s:f}, s:f}", "kind", "mean", "calibration", "slope", 1.75,
+                         "bias", -0.5, "threshold", 0.75));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    onnx_table_write(&child, 211, 3);
+    onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[7]}", "2", "b");
+    compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2,
+               json_pack("{s:s, s:{s:f}}", "kind", "mean", "calibration", "slope", 0.4));
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
 /* Boosting: scores of the first stage, and numbers of the others. */
 static void boosting_case(int classes, const char *fields)
 {
@@ -199,6 +218,7 @@ Suite *test_suite(void)
     tcase_add_test(t, ensemble_of_regressions);
     tcase_add_test(t, stacked_classifiers);
     tcase_add_test(t, stacked_regressions);
+    tcase_add_test(t, calibrated_classifiers);
     tcase_add_test(t, boosted_networks);
     tcase_add_test(t, classes_of_sums_and_by_columns);
     tcase_add_test(t, numbers_of_sums_and_by_columns);

@@ -53,6 +53,8 @@ static const char *const parameters[] = {
     "/combine/biases*",
     "/combine/buckets*",
     "/combine/other",
+    "/combine/calibration*",
+    "/combine/threshold",
     "/dataset/classes/*",       /* what the outputs are called, in ascending order */
     "/dataset/options*",        /* how the cells of a file are read */
     "/dataset/columns/*/since", /* from which day dates count */
@@ -530,7 +532,9 @@ START_TEST(ensembles)
     JSON_AUTO by =
         json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by", "column", "colour",
                   "buckets", "value", "red", "input", 0, "value", "blue", "input", 1, "other", 1);
-    base_init(&b, "mean", s, 2, NULL);
+    JSON_AUTO calibrated =
+        json_pack("{s:s, s:{s:f}}", "kind", "mean", "calibration", "slope", 0.75);
+    base_init(&b, "mean", s, 2, calibrated);
     change_all(&b);
     base_init(&b, "by a column", s, 2, by);
     change_all(&b);

@@ -118,6 +118,10 @@ static void compose_stacked(const struct ensemble *e, bool of_classes, const cha
         ck_assert_int_eq(json_array_append_new(biases, json_real(e->biases[c])), 0);
     JSON_AUTO combine = json_pack("{s:s, s:s, s:O}", "kind", "linear", "inputs",
                                   of_classes ? "log" : "outputs", "biases", biases);
+    if (of_classes)
+        ck_assert_int_eq(json_object_set_new(combine, "calibration",
+                                             json_pack("{s:f}", "slope", e->calibration.slope)),
+                         0);
     for (size_t i = 0; i < e->members; i++)
         sources[i] =
             (struct model_source){.path = order[i] == 0 ? strdup(pair)
@@ -182,6 +186,7 @@ static void stacked_case(int classes)
                                       .metric = classes ? SCORE_LOG_LOSS : SCORE_RMSE,
                                       .method = ENSEMBLE_STACKING,
                                       .size = CANDIDATES,
+                                      .calibrate = classes > 0,
                                       .seed = 1};
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
     ck_ok(ensemble_select(&in, &e, &err), err);

@@ -136,6 +136,25 @@ START_TEST(numbers_are_combined)
 }
 END_TEST
 
+/* The sweep's document says so, and its row keeps it. */
+START_TEST(classes_are_calibrated)
+{
+    make_sweep(&s, "a", "'max_trials': 2", ", 'ensemble': {'calibrate': true}");
+    struct claim_list list = claim(&s, "r", epoch, 2);
+    for (int k = 0; k < 2; k++) {
+        leave_predictions(&s, ref_of(&list.rows[k]), k, true, ROWS);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    (void)reap(&s);
+    JSON_AUTO j = result("a");
+    const json_t *combine = json_object_get(j, "combine");
+    ck_assert(json_is_true(json_object_get(j, "calibrate")));
+    ck_assert_double_gt(
+        json_number_value(json_object_get(json_object_get(combine, "calibration"), "slope")), 0);
+    ck_assert_str_eq(word(combine, "kind"), "mean");
+}
+END_TEST
+
 /* Rows of weight 4 are those in which trial 0 is wrong. A trial without weights is left out. */
 START_TEST(rows_have_weights)
 {
@@ -348,6 +367,7 @@ Suite *test_suite(void)
     tcase_add_test(c, classes_are_combined);
     tcase_add_test(c, it_is_made_again_at_the_second_end);
     tcase_add_test(c, numbers_are_combined);
+    tcase_add_test(c, classes_are_calibrated);
     tcase_add_test(c, rows_have_weights);
     tcase_add_test(c, regions_have_their_own_trials);
     tcase_add_test(c, buckets_that_make_none);

@@ -1,5 +1,6 @@
 /* Ensembles as versions of models: of every method, of one sweep or several, and what is refused.
  * The files are those that the trainer writes, the predictions those of lifecycle/predictions.h. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,6 +125,14 @@ static void is_version_of(const struct model_version_row *v, const json_t *e)
         ck_assert_str_eq(m->sweep ? m->sweep : "a", sweep ? sweep : "a");
     }
     ck_assert((c->kind == MODEL_LINEAR) == (json_object_get(combine, "biases") != NULL));
+    const json_t *calibration = json_object_get(combine, "calibration");
+    ck_assert((calibration != NULL) == json_is_true(json_object_get(e, "calibrate")));
+    ck_assert_double_eq(c->calibration.slope,
+                        json_number_value(json_object_get(calibration, "slope")));
+    ck_assert_double_eq(c->calibration.bias,
+                        json_number_value(json_object_get(calibration, "bias")));
+    const json_t *threshold = json_object_get(combine, "threshold");
+    ck_assert(threshold ? c->threshold == json_number_value(threshold) : isnan(c->threshold));
     json_array_foreach(json_object_get(combine, "biases"), i, member)
         ck_assert_double_eq(c->biases[i], json_number_value(member));
 }
@@ -131,9 +140,14 @@ static void is_version_of(const struct model_version_row *v, const json_t *e)
 START_TEST(each_method_becomes_a_version)
 {
     static const char *const bodies[] = {
-        "{'method': 'greedy', 'size': 3}", "{'method': 'stacking'}",
-        "{'method': 'stacking', 'non_negative': true}", "{'method': 'average', 'size': 2}",
-        "{'method': 'bucketing'}"};
+        "{'method': 'greedy', 'size': 3}",
+        "{'method': 'stacking'}",
+        "{'method': 'stacking', 'non_negative': true}",
+        "{'method': 'average', 'size': 2}",
+        "{'method': 'bucketing'}",
+        "{'method': 'greedy', 'size': 3, 'calibrate': true}",
+        "{'method': 'stacking', 'calibrate': true, 'metric': 'log_loss'}",
+        "{'method': 'bucketing', 'calibrate': true}"};
     struct model_version_row v;
     ended_sweep("a", 4, 0, true);
     for (size_t i = 0; i < AS_ARRAY_LEN(bodies); i++) {

@@ -279,6 +279,7 @@ static const struct edit {
      "/ensemble/non_negative", "only stacking"},
     {"train", "ensemble", "{method: stacking, non_negative: 1}", AS_E_INVAL,
      "/ensemble/non_negative", "true or false"},
+    {"train", "ensemble", "{calibrate: 0.5}", AS_E_INVAL, "/ensemble/calibrate", "true or false"},
     {"train", "ensemble", "{size: 0}", AS_E_INVAL, "/ensemble/size", "from 1 to 100"},
     {"train", "ensemble", "12", AS_E_INVAL, "/ensemble", "an object"},
     {"train", "trial", "{}", AS_E_INVAL, "/trial",

@@ -1,0 +1,123 @@
+/* The report of `assay fit`, of answers as the server gives them. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/commands/fit_report.h"
+#include "tests/support/check_main.h"
+
+static struct as_err err;
+
+static json_t *read(const char *text)
+{
+    json_t *j = NULL;
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    return j;
+}
+
+/* An ensemble of two trials, calibrated for F1, behind which a slower model was left. */
+struct answers {
+    json_t *ensemble, *sweep, *version, *first, *trials, *remarks;
+};
+
+static void answers_init(struct answers *a)
+{
+    a->ensemble =
+        read("{\"method\":\"greedy\",\"metric\":\"f1\",\"is_sweep_metric\":true,\"rows\":200,"
+             "\"value\":0.75,\"interval\":{\"low\":0.5,\"high\":0.875,\"probability\":0.9},"
+             "\"combine\":{\"kind\":\"mean\",\"calibration\":{\"slope\":0.5,\"bias\":0.25},"
+             "\"threshold\":0.125}}");
+    a->sweep = read("{\"id\":\"t-fit\",\"counts\":{\"completed\":7},\"best\":{\"value\":0.5}}");
+    a->version = read("{\"model\":\"t\",\"version\":2,\"size\":2000,\"members\":[{},{},{}],"
+                      "\"outputs\":{\"classes\":[\"no\",\"yes\"]}}");
+    a->first = read("{\"model\":\"t\",\"version\":1}");
+    a->trials = read("[{\"params\":{\"kind\":\"mlp\"}},{\"params\":{\"kind\":\"mlp\"}}]");
+    a->remarks = read("[]");
+}
+
+static void answers_done(struct answers *a)
+{
+    json_t *all[] = {a->ensemble, a->sweep, a->version, a->first, a->trials, a->remarks};
+    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+        json_decref(all[i]);
+}
+
+static struct fit_result result_of(const struct answers *a, const struct fit_choice *choice,
+                                   const struct fit_slower *slower)
+{
+    return (struct fit_result){.choice = choice,
+                               .sweep = a->sweep,
+                               .version = a->version,
+                               .trials = a->trials,
+                               .metric = "val_f1",
+                               .data = "t.csv",
+                               .remarks = a->remarks,
+                               .row_ms = 12.5,
+                               .row_time_ms = 20,
+                               .slower = slower,
+                               .size_bytes = 50000000,
+                               .exports = true};
+}
+
+static void says(const struct fit_result *r, const char *words, bool expected)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    fit_report_format(r, &b);
+    ck_assert_msg((strstr(str_cstr(&b), words) != NULL) == expected, "'%s' in:\n%s", words,
+                  str_cstr(&b));
+}
+
+START_TEST(calibrated_and_faster)
+{
+    AS_AUTO(answers_done) struct answers a;
+    answers_init(&a);
+    const struct fit_choice choice = {.ensemble = a.ensemble, .value = 0.75, .bytes = 2000};
+    const struct fit_slower slower = {a.first, 0.875, 31.25};
+    struct fit_result r = result_of(&a, &choice, &slower);
+    says(&r, "Score        f1 0.75 (90 % interval 0.5 to 0.875), 200 rows", true);
+    says(&r,
+         "Made of      a greedy ensemble of 2 mlp, with 3 models of folds, calibrated; 'yes' where "
+         "its probability is above 0.125\n",
+         true);
+    says(&r,
+         "One row      12.5 ms\n"
+         "             at most 20 ms: t@1 takes 31.2 ms and has f1 0.875, this one 0.75 "
+         "(--row-time)\n",
+         true);
+    says(&r, "no faster model", false);
+    JSON_AUTO j = fit_report_json(&r);
+    const json_t *first = json_object_get(j, "slower");
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "version")), 1);
+    ck_assert_double_eq(json_number_value(json_object_get(first, "row_ms")), 31.25);
+}
+END_TEST
+
+/* The limit is missed: one trial, which is not calibrated. */
+START_TEST(too_slow_and_alone)
+{
+    AS_AUTO(answers_done) struct answers a;
+    answers_init(&a);
+    const struct fit_choice choice = {
+        .ensemble = a.ensemble, .single = true, .value = 0.5, .bytes = 2000};
+    const struct fit_slower slower = {0};
+    struct fit_result r = result_of(&a, &choice, &slower);
+    r.row_time_ms = 5;
+    says(&r, "             more than 5 ms (--row-time): no faster model was found\n", true);
+    says(&r, "calibrated", false);
+    says(&r, "at most", false);
+    JSON_AUTO j = fit_report_json(&r);
+    ck_assert(json_is_null(json_object_get(j, "slower")));
+    r.row_ms = NAN;
+    says(&r, "One row", false);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("fit report");
+    TCase *t = tcase_create("fit report");
+    tcase_add_test(t, calibrated_and_faster);
+    tcase_add_test(t, too_slow_and_alone);
+    suite_add_tcase(s, t);
+    return s;
+}
