@@ -13,6 +13,7 @@
  *   decoy    little noise at the optimum, much at a worse place, whose lucky results look better
  *   absurd   a smooth function, of whose results some are beyond any credible range
  *   pinhole  a region of 1.2% of the space, outside of which trials fail
+ *   niche    the same, a disc in a whole number and a real, under one value of a category
  * Of these kinds the instances 1 and 2 are for tuning, 3 and 4 for reports. A problem without its
  * conditions is for what the declared one is for. The functions are this benchmark's own. */
 #include <math.h>
@@ -277,6 +278,49 @@ static void best_pinhole(const struct problem *p, double *x)
         x[i] = pinhole_place(p, i);
 }
 
+/* ---- niche ---- */
+
+#define NICHE_RADIUS 0.107 /* under one of three values: pi 0.107^2 / 3 = 0.012 */
+
+static unsigned niche_kind(const struct problem *p)
+{
+    return (unsigned)(3 * instance_draw(p, 80, 0));
+}
+
+static double niche_centre(const struct problem *p, unsigned i)
+{
+    return 0.15 + 0.7 * instance_draw(p, 81, i);
+}
+
+/* The best place: half a radius from the centre of the disc, which a whole number can only be near
+ * to, and anywhere in the parameters that have no part in it. */
+static double niche_place(const struct problem *p, unsigned i)
+{
+    if (i >= 2)
+        return instance_draw(p, 82, i);
+    double u = niche_centre(p, i) + (i == 0 ? 0.5 : -0.5) * NICHE_RADIUS;
+    return i == 0 ? round(30 * u) / 30 : u;
+}
+
+/* Parameters: the category, a whole number from 0 to 30, three reals in [0, 1]. */
+static double niche(const struct problem *p, const double *x)
+{
+    double away = 0, f = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        double u = i == 0 ? x[1] / 30 : x[1 + i];
+        away += i < 2 ? square(u - niche_centre(p, i)) : 0;
+        f += (i < 2 ? 20 : 1) * square(u - niche_place(p, i));
+    }
+    return (unsigned)x[0] != niche_kind(p) || away > square(NICHE_RADIUS) ? NAN : f;
+}
+
+static void best_niche(const struct problem *p, double *x)
+{
+    x[0] = niche_kind(p);
+    for (unsigned i = 0; i < 4; i++)
+        x[1 + i] = i == 0 ? round(30 * niche_place(p, i)) : niche_place(p, i);
+}
+
 /* ---- the list ---- */
 
 #define UNIT(name) name ": {type: float, min: 0, max: 1}\n"
@@ -302,6 +346,9 @@ static const char six[] = FIVE UNIT("x6");
 static const char seven[] = FIVE UNIT("x6") UNIT("x7");
 static const char counts[] =
     COUNT("i1") COUNT("i2") COUNT("i3") COUNT("i4") UNIT("x1") UNIT("x2") UNIT("x3");
+static const char kind_and_count[] =
+    "kind: {type: categorical, values: [a, b, c]}\n"
+    "count: {type: int, min: 0, max: 30}\n" UNIT("x1") UNIT("x2") UNIT("x3");
 static const char three_kinds[] = "kind: {type: categorical, values: [a, b, c]}\n" FIVE;
 
 static const unsigned numbers[] = {0, 1, 2, 3, 4};
@@ -352,5 +399,6 @@ const struct problem_def flat_problems[] = {
     ROWS(decoy, five, decoy_observe),
     ROWS(absurd, three_kinds, absurd_observe),
     ROWS(pinhole, six, NULL),
+    ROWS(niche, kind_and_count, NULL),
     {0},
 };

@@ -1,5 +1,7 @@
 #include "search/gp/acquisition_schedule.h"
 
+#include "search/gp/nearby.h"
+
 #define TRENDS_LEAST 10 /* results that show a trend */
 
 /* The first row that fits decides.
@@ -7,10 +9,12 @@
  * No trial is feasible: look for the first feasible one, by the constraints' models alone.
  * Several objectives: the expected improvement of the hypervolume, on plain models.
  *
- * One objective. Where the best value may be luck, the best trial is repeated once (decision 4023).
- * The warped model distinguishes the best trials finely and the others hardly; the
- * plain model sees all trials alike, and so does the smooth one, which follows trends to where no
- * trial is. UCB exploits the warped model; logEI explores more.
+ * One objective. While nearly all trials fail, every second suggestion is near one that succeeded
+ * (decision 4024). Where the best value may be luck, the best trial is repeated once (decision
+ * 4023). The warped model distinguishes the best trials finely and the others hardly; the plain
+ * model sees all trials alike, and so does the smooth one, which follows trends to where no trial
+ * is. UCB exploits the warped model; logEI explores more. A model that has lost its turns (decision
+ * 4025) leaves them to the next row.
  *   With categories, logEI alternates between the warped and the smooth model, which with few
  *   results is the plain one: a trend through less than ten trials is worse. Every fourth
  *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
@@ -20,23 +24,25 @@
  *   eight is PE, pure exploration where a good value is possible. One in four tries the quadratic
  *   before UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
 static const struct schedule_row rows[] = {
-    /* facts, period, phase, acquisition, models, quadratic, branch, repeat */
-    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, false, false, false},
-    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, false, false, false},
-    {FACT_DOUBT, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false, true},
-    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, false, true, false},
-    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, false, false,
-     false},
-    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false, false},
-    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
-    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false, false},
-    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
-    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false, false},
-    {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false, false},
-    {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, false, false, false},
-    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false, false},
-    {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, true, false, false},
-    {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false, false}, /* always matches */
+    /* facts, period, phase, acquisition, models, point */
+    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, POINT_BEST},
+    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, POINT_BEST},
+    {FACT_FEW_SUCCEED, 2, 1, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_NEARBY},
+    {FACT_DOUBT, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, POINT_REPEAT},
+    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BRANCH},
+    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, POINT_BEST},
+    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, POINT_BEST},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
+    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BEST},
+    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
+    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
+    {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BEST},
+    {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, POINT_BEST},
+    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, POINT_QUADRATIC},
+    {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, POINT_QUADRATIC},
+    {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, POINT_BEST},
+    {0, 1, 0, ACQUISITION_LOGEI, SURROGATE_PLAIN,
+     POINT_BEST}, /* the warped model has lost its turns */
 };
 
 /* A number with two levels counts as a category, because it has no order that matters. */
@@ -62,6 +68,8 @@ unsigned schedule_facts(const struct training_set *s)
         facts |= FACT_LEVELS;
     if (s->n_completed + s->n_failed >= TRENDS_LEAST)
         facts |= FACT_TRENDS;
+    if (nearby_is_needed(s))
+        facts |= FACT_FEW_SUCCEED;
     if (s->stagnant)
         facts |= FACT_STAGNANT;
     if (s->crowded)
@@ -69,10 +77,19 @@ unsigned schedule_facts(const struct training_set *s)
     return facts;
 }
 
-const struct schedule_row *schedule_at(unsigned facts, uint64_t index)
+static bool has_lost(const struct schedule_row *row, unsigned lost)
 {
+    bool is_turn = row->point == POINT_BEST || row->point == POINT_QUADRATIC;
+    return is_turn && (lost >> row->target & 1);
+}
+
+const struct schedule_row *schedule_at(unsigned facts, unsigned lost, uint64_t index)
+{
+    const unsigned needed = 1 << SURROGATE_WARPED | 1 << SURROGATE_PLAIN;
     const struct schedule_row *row = rows;
-    while ((row->facts & ~facts) || index % row->period != row->phase)
+    if ((lost & needed) == needed) /* no model would be left */
+        lost &= ~(1U << SURROGATE_WARPED);
+    while ((row->facts & ~facts) || index % row->period != row->phase || has_lost(row, lost))
         row++;
     return row;
 }

@@ -2,7 +2,6 @@
 #ifndef ASSAY_SEARCH_GP_ACQUISITION_SCHEDULE_H
 #define ASSAY_SEARCH_GP_ACQUISITION_SCHEDULE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "search/gp/acquisition.h"
@@ -21,7 +20,17 @@ enum schedule_fact {
     FACT_CROWDED = 1 << 7,            /* the trials crowd around the best (training_set.h) */
     FACT_LEVELS = 1 << 8,             /* no categories, but a parameter is not continuous */
     FACT_TRENDS = 1 << 9,             /* so many results that a trend may be followed */
-    FACT_DOUBT = 1 << 10              /* it is not known whether the best value is luck */
+    FACT_DOUBT = 1 << 10,             /* it is not known whether the best value is luck */
+    FACT_FEW_SUCCEED = 1 << 11        /* nearly all trials fail (nearby.h) */
+};
+
+/* How a row finds its point. */
+enum schedule_point {
+    POINT_BEST,      /* of the acquisition */
+    POINT_QUADRATIC, /* the minimum of a quadratic, where that predicts best (quadratic.h) */
+    POINT_BRANCH,    /* inside the branch that deserves a trial (branch.h) */
+    POINT_REPEAT,    /* the best trial once more */
+    POINT_NEARBY     /* near one of the few trials that have succeeded (nearby.h) */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */
@@ -30,15 +39,14 @@ struct schedule_row {
     unsigned period, phase;
     acquisition_kind kind;
     surrogate_target target; /* which models of the objectives */
-    bool is_quadratic;       /* the minimum of a quadratic comes first, where that predicts best
-                          (quadratic.h) */
-    bool is_branch;          /* inside the branch that deserves a trial */
-    bool is_repeat;          /* the best trial once more */
+    enum schedule_point point;
 };
 
 unsigned schedule_facts(const struct training_set *s);
 
-/* The row for the suggestion of this index (its number among the method's suggestions); static. */
-const struct schedule_row *schedule_at(unsigned facts, uint64_t index);
+/* The row for the suggestion of this index (its number among the method's suggestions); static.
+ * lost: models that have lost their turns (calibration.h), as bits 1 << target; rows that look for
+ * the acquisition's best point or the quadratic's are not theirs while another model is left. */
+const struct schedule_row *schedule_at(unsigned facts, unsigned lost, uint64_t index);
 
 #endif

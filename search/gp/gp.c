@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "search/gp/failure_penalty.h"
 #include "search/gp/crossing.h"
+#include "search/gp/nearby.h"
 #include "search/gp/quadratic.h"
 #include "search/pareto/pareto.h"
 #include "search/population/design.h"
@@ -265,9 +266,9 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
     const struct training_set *s = a->set;
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
-    size_t best = a->row->is_branch ? a->branch.best : s->best;
+    size_t best = a->row->point == POINT_BRANCH ? a->branch.best : s->best;
     double expected = s->spec->n_outcomes ? INFINITY : lowest_expected(s);
-    if (best == TRAINING_SET_NONE && !a->row->is_branch && isfinite(expected)) {
+    if (best == TRAINING_SET_NONE && a->row->point != POINT_BRANCH && isfinite(expected)) {
         a->acquisition.best = expected; /* no trial has completed yet */
         return AS_OK;
     }
@@ -276,7 +277,7 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
         return AS_OK;
     }
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[best]);
-    if (a->row->is_branch)
+    if (a->row->point == POINT_BRANCH)
         return AS_OK;
     a->acquisition.best = fmin(a->acquisition.best, expected);
     for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
@@ -349,20 +350,24 @@ static as_status find_point(struct gp_ask *a, struct as_err *err)
         return out_of_memory(err);
     struct gp_optimizer_problem p = {
         .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
-    if (a->trust.is_on && !a->row->is_branch) {
+    if (a->trust.is_on && a->row->point != POINT_BRANCH) {
         trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
         p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
     }
-    if (a->row->is_branch)
+    if (a->row->point == POINT_BRANCH)
         p.region.branch = &a->branch;
     p.priors = a->priors.any ? &a->priors : NULL;
-    if (a->row->is_repeat) {
+    if (a->row->point == POINT_REPEAT) {
         const struct training_set *s = a->set;
         memcpy(a->point, training_set_point(s, s->best), d * sizeof *a->point);
         a->is_repeat = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
     }
-    if (a->row->is_branch && crosses(a)) {
+    if (a->row->point == POINT_NEARBY && nearby_point(a->set, a->number, a->point)) {
+        a->is_nearby = true;
+        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
+    }
+    if (a->row->point == POINT_BRANCH && crosses(a)) {
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
     }
@@ -374,7 +379,7 @@ static as_status try_quadratic(struct gp_ask *a, struct as_err *err)
 {
     struct gp_quadratic q;
     const struct surrogate *m = &a->models[0];
-    if (!a->row->is_quadratic || a->acquisition.n_limits)
+    if (a->row->point != POINT_QUADRATIC || a->acquisition.n_limits)
         return AS_OK;
     as_status st = gp_quadratic_step(a->set, m, a->point, &q, err);
     if (st < 0 || !q.is_found)
@@ -422,7 +427,17 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 
-/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}} ---- */
+/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "calibration": {…}} ---- */
+
+/* Takes `part`: null is left out, NULL is out of memory. */
+static int add_part(json_t *state, const char *name, json_t *part)
+{
+    if (part && !json_is_null(part))
+        return json_object_set_new(state, name, part);
+    int rc = part ? 0 : -1;
+    json_decref(part);
+    return rc;
+}
 
 static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err *err)
 {
@@ -430,11 +445,10 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     json_t *models = json_object_get(state, "models");
     const json_t *old = json_object_get(a->state, "models");
     int rc = state ? 0 : -1;
-    JSON_AUTO learned = relevance_write(&a->relevance);
-    if (!learned)
-        rc = -1;
-    else if (rc == 0 && !json_is_null(learned))
-        rc = json_object_set(state, "relevance", learned);
+    if (rc == 0)
+        rc = add_part(state, "relevance", relevance_write(&a->relevance));
+    if (rc == 0)
+        rc = add_part(state, "calibration", calibration_write(&a->calibration));
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
@@ -503,7 +517,7 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
                                  (is_in_doubt(a) ? FACT_DOUBT : 0),
-                             a->index);
+                             calibration_lost(&a->calibration), a->index);
     return st;
 }
 
@@ -558,6 +572,24 @@ static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
     return st < 0 || !changed ? st : create_set(a, spec, history, r->n_dead, err);
 }
 
+/* What came of earlier predictions. */
+static void read_calibration(struct gp_ask *a)
+{
+    if (a->set->spec->n_objectives > 1)
+        return;
+    calibration_read(json_object_get(a->state, "calibration"), &a->calibration);
+    calibration_check(&a->calibration, a->set);
+}
+
+/* Keep what the model predicts of the new trial: not the quadratic's prediction, and none of a
+ * repeat, which is made where the result is known. */
+static void watch_prediction(struct gp_ask *a)
+{
+    if (a->found.is_found && a->acquisition.n_objectives == 1 && !a->is_quadratic && !a->is_repeat)
+        calibration_watch(&a->calibration, a->number, &a->models[0], a->found.mean[0],
+                          a->found.sd[0]);
+}
+
 /* Every configuration of a small space was tried, or differs from a tried one only in what is dead.
  * The latter are what is left. */
 static as_status choose_among_repeats(struct gp_ask *a, const struct search_spec *spec,
@@ -592,11 +624,13 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     if (!a.point || !s.config)
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
+    read_calibration(&a);
     st = choose_point(&a, why, err);
     if (st == AS_E_EXHAUSTED && a.set->enc->n_dead)
         st = choose_among_repeats(&a, spec, history, why, err);
     if (st < 0)
         return st;
+    watch_prediction(&a);
     encoding_to_config(a.set->enc, a.point, s.config);
     a.config = s.config;
     st = gp_reason_write(&a, *why ? why : NULL, &s.reason, err);

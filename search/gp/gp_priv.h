@@ -6,6 +6,7 @@
 
 #include "search/gp/acquisition.h"
 #include "search/gp/branch.h"
+#include "search/gp/calibration.h"
 #include "search/gp/gp.h"
 #include "search/gp/optimize.h"
 #include "search/gp/relevance.h"
@@ -27,11 +28,13 @@ struct gp_ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
-    struct branch branch;       /* of a row for branches */
-    bool is_quadratic;          /* the point is the quadratic's */
-    bool is_repeat;             /* the point is the best trial's */
-    bool is_crossing;           /* the best trial, moved into the branch */
-    struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
+    struct branch branch;           /* of a row for branches */
+    bool is_quadratic;              /* the point is the quadratic's */
+    bool is_repeat;                 /* the point is the best trial's */
+    bool is_nearby;                 /* the point is a move of one of the few successes */
+    bool is_crossing;               /* the best trial, moved into the branch */
+    struct relevance relevance;     /* what was learned of the parameters; `set` is encoded so */
+    struct calibration calibration; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;
     double *point;               /* [enc->n] */

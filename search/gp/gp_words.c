@@ -21,6 +21,7 @@ static const char *acquisition_words(const char *name)
         {"pe", "chosen to explore: where the model is least certain among promising points"},
         {"ehvi", "chosen by expected hypervolume improvement"},
         {"repeat", "the best trial once more, to see whether its value is luck"},
+        {"nearby", "chosen near one of the few trials that have succeeded"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
@@ -121,6 +122,23 @@ static void add_no_effect(const json_t *list, struct str *b)
     }
 }
 
+/* Models that are not used, because their predictions did not hold. */
+static void add_lost_turns(const json_t *calibration, struct str *b)
+{
+    const char *model;
+    json_t *record;
+    json_object_foreach((json_t *)calibration, model, record)
+    {
+        if (!json_is_integer(json_object_get(record, "until")))
+            continue;
+        int64_t of = explain_count(record, "of");
+        str_printf(b,
+                   "; the %s model has no turns before %" PRId64 " results, because %" PRId64
+                   " of its %" PRId64 " predictions did not hold",
+                   model, explain_count(record, "until"), of - explain_count(record, "within"), of);
+    }
+}
+
 static void add_model(const json_t *reason, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(explain_text(reason, "acquisition"));
@@ -135,6 +153,7 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
     if (json_is_true(json_object_get(reason, "stagnant")))
         str_puts(b, "; recent trials improved almost nothing");
     add_no_effect(json_object_get(reason, "no_effect"), b);
+    add_lost_turns(json_object_get(reason, "calibration"), b);
 }
 
 void gp_explain(const json_t *reason, const json_t *metrics, struct str *b)

@@ -5,11 +5,9 @@
 #include "base/json.h"
 #include "search/gp/gp_priv.h"
 
-static const char *model_word(const struct gp_ask *a)
+static const char *target_word(surrogate_target t)
 {
-    if (!a->acquisition.n_objectives)
-        return "outcomes";
-    switch (a->row->target) {
+    switch (t) {
     case SURROGATE_PLAIN:
         return "plain";
     case SURROGATE_SMOOTH:
@@ -17,6 +15,11 @@ static const char *model_word(const struct gp_ask *a)
     default:
         return "warped";
     }
+}
+
+static const char *model_word(const struct gp_ask *a)
+{
+    return a->acquisition.n_objectives ? target_word(a->row->target) : "outcomes";
 }
 
 /* The prediction in the metric's own unit and sense. */
@@ -87,6 +90,28 @@ static int add_no_effect(const struct gp_ask *a, json_t *reason)
     return rc;
 }
 
+/* {model: {"within", "of"}} of each model that was checked: how many of its newest predictions
+ * held; with "until", it has lost its turns until there are so many results. */
+static int add_calibration(const struct gp_ask *a, json_t *reason)
+{
+    json_t *all = json_object();
+    int rc = json_object_set_new(reason, "calibration", all);
+    for (surrogate_target t = 0; t < CALIBRATION_MODELS && rc == 0; t++) {
+        const struct calibration_record *r = &a->calibration.of[t];
+        size_t n = r->lost_n ? r->lost_n : r->n;
+        size_t missed = r->lost_n ? r->lost_missed : calibration_misses(r);
+        if (n)
+            rc = json_object_set_new(
+                all, target_word(t),
+                json_pack("{s:I, s:I, s:o*}", "within", (json_int_t)(n - missed), "of",
+                          (json_int_t)n, "until",
+                          r->lost_n ? json_integer((json_int_t)r->lost_until) : NULL));
+    }
+    if (rc == 0 && !json_object_size(all))
+        rc = json_object_del(reason, "calibration");
+    return rc;
+}
+
 /* The weight of sweep k in the mean of the objective's model. */
 static double guide_weight(const struct gp_ask *a, size_t k)
 {
@@ -121,6 +146,8 @@ static const char *acquisition_words(const struct gp_ask *a)
 {
     if (a->is_repeat)
         return "repeat";
+    if (a->is_nearby)
+        return "nearby";
     return a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind);
 }
 
@@ -140,12 +167,14 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
     if (rc == 0 && a->is_repeat)
         rc = json_object_set_new(reason, "repeat",
                                  json_integer((json_int_t)a->set->trials[a->set->best].number));
-    if (rc == 0 && a->row->is_branch)
+    if (rc == 0 && a->row->point == POINT_BRANCH)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
     if (rc == 0 && a->set->enc->n_dead)
         rc = add_no_effect(a, reason);
+    if (rc == 0)
+        rc = add_calibration(a, reason);
     if (rc == 0)
         rc = add_priors(a, reason);
     if (rc == 0 && (a->set->stagnant || a->set->crowded))

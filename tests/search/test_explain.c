@@ -56,6 +56,12 @@ START_TEST(of_the_model)
         "effect "
         "where kernel is linear (36 trials); degree has no effect where fast is true (12 trials); "
         "40 results seen");
+    check(
+        "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"nearby\",\"observed\":40,"
+        "\"calibration\":{\"warped\":{\"within\":12,\"of\":12},\"smooth\":{\"within\":5,\"of\":12,"
+        "\"until\":60}}}",
+        "chosen near one of the few trials that have succeeded; the smooth model has no turns "
+        "before 60 results, because 7 of its 12 predictions did not hold; 40 results seen");
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
           "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
           "seen");

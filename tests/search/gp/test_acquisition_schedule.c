@@ -9,25 +9,30 @@
 
 /* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S
  * logEI on smooth ones, G the same after the quadratic, E PE, H EHVI, F feasibility. */
-static void check_turns(unsigned facts, const char *want)
+static void check_turns_without(unsigned lost, unsigned facts, const char *want)
 {
     char got[9] = "";
     for (uint64_t round = 0; round < 2; round++) {
         for (size_t t = 0; t < 8; t++) {
-            const struct schedule_row *r = schedule_at(facts, 8 * round + t);
+            const struct schedule_row *r = schedule_at(facts, lost, 8 * round + t);
             char c = "ULEHF"[r->kind];
             if (r->kind == ACQUISITION_LOGEI && r->target == SURROGATE_PLAIN)
                 c = 'P';
             if (r->kind == ACQUISITION_LOGEI && r->target == SURROGATE_SMOOTH)
-                c = r->is_quadratic ? 'G' : 'S';
-            if (r->kind == ACQUISITION_UCB && r->is_quadratic)
+                c = r->point == POINT_QUADRATIC ? 'G' : 'S';
+            if (r->kind == ACQUISITION_UCB && r->point == POINT_QUADRATIC)
                 c = 'Q';
-            ck_assert_int_eq(r->is_quadratic, c == 'Q' || c == 'G');
+            ck_assert_int_eq(r->point == POINT_QUADRATIC, c == 'Q' || c == 'G');
             ck_assert_int_eq(r->target == SURROGATE_PLAIN, c == 'P' || c == 'H');
             got[t] = c;
         }
         ck_assert_str_eq(got, want);
     }
+}
+
+static void check_turns(unsigned facts, const char *want)
+{
+    check_turns_without(0, facts, want);
 }
 
 START_TEST(numbers_alone)
@@ -61,14 +66,34 @@ START_TEST(categories)
 }
 END_TEST
 
+/* Others take the turns of a model that has lost them, but for the warped one's where no other is
+ * left. */
+START_TEST(models_lose_their_turns)
+{
+    const unsigned warped = 1 << SURROGATE_WARPED, plain = 1 << SURROGATE_PLAIN,
+                   smooth = 1 << SURROGATE_SMOOTH;
+    const unsigned seen = FACT_CATEGORIES | FACT_TRENDS | FACT_NONE_PENDING;
+    check_turns_without(smooth, seen, "LPUPLPUP");
+    check_turns_without(smooth | plain, seen, "LLULLLUL");
+    check_turns_without(warped, seen, "PSPSPSPS");
+    check_turns_without(warped | smooth, seen, "PPPPPPPP");
+    check_turns_without(warped | plain | smooth, seen, "LLULLLUL");
+    check_turns_without(warped, FACT_NONE_PENDING, "PPPPPPPP");
+    check_turns_without(plain, FACT_CROWDED | FACT_NONE_PENDING, "QUULQUUL");
+    check_turns_without(smooth, FACT_LEVELS | FACT_TRENDS | FACT_NONE_PENDING, "QUULQUUL");
+    ck_assert_int_eq(schedule_at(FACT_BRANCH, warped, 2)->point, POINT_BRANCH);
+    ck_assert_int_eq(schedule_at(FACT_DOUBT, warped, 2)->point, POINT_REPEAT);
+}
+END_TEST
+
 /* Whether the best value is luck comes before branches and turns, but not before feasibility. */
 START_TEST(a_doubt_is_resolved_first)
 {
     unsigned all = FACT_CATEGORIES | FACT_BRANCH | FACT_STAGNANT | FACT_NONE_PENDING;
     for (uint64_t t = 0; t < 8; t++) {
-        ck_assert(schedule_at(all | FACT_DOUBT, t)->is_repeat);
-        ck_assert(!schedule_at(all, t)->is_repeat);
-        ck_assert(!schedule_at(FACT_DOUBT | FACT_NONE_FEASIBLE, t)->is_repeat);
+        ck_assert_int_eq(schedule_at(all | FACT_DOUBT, 0, t)->point, POINT_REPEAT);
+        ck_assert_int_ne(schedule_at(all, 0, t)->point, POINT_REPEAT);
+        ck_assert_int_ne(schedule_at(FACT_DOUBT | FACT_NONE_FEASIBLE, 0, t)->point, POINT_REPEAT);
     }
 }
 END_TEST
@@ -174,6 +199,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("search/schedule");
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, numbers_alone);
+    tcase_add_test(t, models_lose_their_turns);
     tcase_add_test(t, a_doubt_is_resolved_first);
     tcase_add_test(t, numbers_with_levels);
     tcase_add_test(t, categories);
