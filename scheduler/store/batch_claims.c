@@ -124,12 +124,14 @@ static const struct stmt stmts[] = {
          "select l.*, (select walls from runner where name = l.runner) from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], $7::text[]) as l(key, "
          "number, attempt, runner, epoch, claim_id, secret)"},
+    /* Ten times a second at most: each change leaves a version of the row behind. */
     [CLAIMS_EXTEND] =
         {"claims_extend",
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
          "interval '1 ms', begun_from = coalesce((select t.begun from trial t where t.runner = "
          "r.name and t.state = 'running' and t.begun >= r.begun_from order by t.begun limit 1), "
-         "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED("r.name", "l.name")},
+         "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED(
+             "r.name", "l.name") " and r.seen_at < clock_timestamp() - interval '100 ms'"},
     /* The turns of several sweeps are served in the order of the list. */
     [CLAIMS_SWEEPS] =
         {"claims_sweeps",

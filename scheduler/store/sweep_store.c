@@ -1,8 +1,9 @@
-/* Table sweep, and what is decided from its rows alone.
+/* Sweeps, and what is decided from their rows alone.
  *
- * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
- * decide whether a sweep has work (has_work_priv.h), how much room it has (capacity_store.c), and
- * whether it is over (WALL_TIME_OVER) read one row for each sweep and no trials.
+ * `sweep` is a view of sweep_base, which stands still while trials run, and sweep_count, with the
+ * counts of trials, which triggers maintain (decision 5020). So the statements that decide whether
+ * a sweep has work (has_work_priv.h), how much room it has (capacity_store.c), and whether it is
+ * over (WALL_TIME_OVER) read a row of each and no trials. What needs no counts reads sweep_base.
  *
  * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
  * update). That lock does not stop the check of a foreign key, so other transactions can insert
