@@ -45,7 +45,7 @@ struct schedule_row {
 unsigned schedule_facts(const struct training_set *s);
 
 /* The row for the suggestion of this index (its number among the method's suggestions); static.
- * lost: models that have lost their turns (calibration.h), as bits 1 << target; rows that look for
+ * lost: models that have lost their turns (reliability.h), as bits 1 << target; rows that look for
  * the acquisition's best point or the quadratic's are not theirs while another model is left. */
 const struct schedule_row *schedule_at(unsigned facts, unsigned lost, uint64_t index);
 

@@ -448,7 +448,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     if (rc == 0)
         rc = add_part(state, "relevance", relevance_write(&a->relevance));
     if (rc == 0)
-        rc = add_part(state, "calibration", calibration_write(&a->calibration));
+        rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
@@ -517,7 +517,7 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
                                  (is_in_doubt(a) ? FACT_DOUBT : 0),
-                             calibration_lost(&a->calibration), a->index);
+                             reliability_lost(&a->reliability), a->index);
     return st;
 }
 
@@ -573,12 +573,12 @@ static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
 }
 
 /* What came of earlier predictions. */
-static void read_calibration(struct gp_ask *a)
+static void read_reliability(struct gp_ask *a)
 {
     if (a->set->spec->n_objectives > 1)
         return;
-    calibration_read(json_object_get(a->state, "calibration"), &a->calibration);
-    calibration_check(&a->calibration, a->set);
+    reliability_read(json_object_get(a->state, "calibration"), &a->reliability);
+    reliability_check(&a->reliability, a->set);
 }
 
 /* Keep what the model predicts of the new trial: not the quadratic's prediction, and none of a
@@ -586,7 +586,7 @@ static void read_calibration(struct gp_ask *a)
 static void watch_prediction(struct gp_ask *a)
 {
     if (a->found.is_found && a->acquisition.n_objectives == 1 && !a->is_quadratic && !a->is_repeat)
-        calibration_watch(&a->calibration, a->number, &a->models[0], a->found.mean[0],
+        reliability_watch(&a->reliability, a->number, &a->models[0], a->found.mean[0],
                           a->found.sd[0]);
 }
 
@@ -624,7 +624,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     if (!a.point || !s.config)
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
-    read_calibration(&a);
+    read_reliability(&a);
     st = choose_point(&a, why, err);
     if (st == AS_E_EXHAUSTED && a.set->enc->n_dead)
         st = choose_among_repeats(&a, spec, history, why, err);

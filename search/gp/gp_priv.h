@@ -6,7 +6,7 @@
 
 #include "search/gp/acquisition.h"
 #include "search/gp/branch.h"
-#include "search/gp/calibration.h"
+#include "search/gp/reliability.h"
 #include "search/gp/gp.h"
 #include "search/gp/optimize.h"
 #include "search/gp/relevance.h"
@@ -34,7 +34,7 @@ struct gp_ask {
     bool is_nearby;                 /* the point is a move of one of the few successes */
     bool is_crossing;               /* the best trial, moved into the branch */
     struct relevance relevance;     /* what was learned of the parameters; `set` is encoded so */
-    struct calibration calibration; /* what came of the models' predictions; one objective */
+    struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;
     double *point;               /* [enc->n] */

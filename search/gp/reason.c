@@ -92,14 +92,14 @@ static int add_no_effect(const struct gp_ask *a, json_t *reason)
 
 /* {model: {"within", "of"}} of each model that was checked: how many of its newest predictions
  * held; with "until", it has lost its turns until there are so many results. */
-static int add_calibration(const struct gp_ask *a, json_t *reason)
+static int add_reliability(const struct gp_ask *a, json_t *reason)
 {
     json_t *all = json_object();
     int rc = json_object_set_new(reason, "calibration", all);
-    for (surrogate_target t = 0; t < CALIBRATION_MODELS && rc == 0; t++) {
-        const struct calibration_record *r = &a->calibration.of[t];
+    for (surrogate_target t = 0; t < RELIABILITY_MODELS && rc == 0; t++) {
+        const struct reliability_record *r = &a->reliability.of[t];
         size_t n = r->lost_n ? r->lost_n : r->n;
-        size_t missed = r->lost_n ? r->lost_missed : calibration_misses(r);
+        size_t missed = r->lost_n ? r->lost_missed : reliability_misses(r);
         if (n)
             rc = json_object_set_new(
                 all, target_word(t),
@@ -174,7 +174,7 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
     if (rc == 0 && a->set->enc->n_dead)
         rc = add_no_effect(a, reason);
     if (rc == 0)
-        rc = add_calibration(a, reason);
+        rc = add_reliability(a, reason);
     if (rc == 0)
         rc = add_priors(a, reason);
     if (rc == 0 && (a->set->stagnant || a->set->crowded))

@@ -65,7 +65,7 @@ static void the_best_is_the_optimum(const struct problem *p)
 
 static bool has_failures(const char *name)
 {
-    static const char *const families[] = {"cliff-",  "ball-",   "disc-",   "slope-",
+    static const char *const families[] = {"cliff-",  "ball-",   "disc-",    "slope-",
                                            "banana-", "chance-", "pinhole-", "niche-"};
     for (size_t i = 0; i < AS_ARRAY_LEN(families); i++)
         if (strncmp(name, families[i], strlen(families[i])) == 0)

@@ -69,9 +69,10 @@ START_TEST(test_large_documents)
         (void)snprintf(name, sizeof name, "large-%d", i);
         (void)make_sweep(name, 1);
     }
-    pg_fixture_exec(fix.database,
-                    "update sweep_base set document = jsonb_set(document::jsonb, '{trial,command,0}', "
-                    "to_jsonb(repeat('0123456789', 90000)))::json where id like 'large-%'");
+    pg_fixture_exec(
+        fix.database,
+        "update sweep_base set document = jsonb_set(document::jsonb, '{trial,command,0}', "
+        "to_jsonb(repeat('0123456789', 90000)))::json where id like 'large-%'");
     for (size_t i = 0; i < CLIENTS; i++)
         rest_start(&lists[i], &viewer, "GET", "/v1/sweeps?page_size=1000&include=document", "");
     for (size_t i = 0; i < CLIENTS; i++) {

@@ -292,6 +292,8 @@ export type EnsembleOptions = {
   size?: number;
   /** stacking: no coefficient below 0 */
   non_negative?: boolean;
+  /** classes: probabilities are calibrated, and of two classes the threshold is chosen by the metric where it counts right classes */
+  calibrate?: boolean;
   /** bucketing: the column whose values are buckets. It becomes trial.train.buckets, and is not in the stored document */
   by?: string;
 };
@@ -306,6 +308,8 @@ export type EnsembleRequest = {
   method?: EnsembleMethod;
   size?: number;
   non_negative?: boolean;
+  /** As in the sweep's document */
+  calibrate?: boolean;
   /** bucketing: the column of the data set whose values have a trial each. It is an input, and no cell of it is missing, in the data set of each sweep. The trials may have run without it: its values in the held-out rows are then read from the data set. When absent: trial.train.buckets of the trials, if they have it */
   by?: string;
   /** The ensemble is chosen and measured by this metric, and recommended if it is better by it than the best trial. When absent: the sweep's. The candidates are the best trials by the sweep's metric */
@@ -322,6 +326,7 @@ export type AskedEnsemble = {
     method: EnsembleMethod;
     size: number;
     non_negative?: boolean;
+    calibrate?: boolean;
     by?: string;
     metric?: PredictionMetric;
     /** All of them */
@@ -458,6 +463,8 @@ export type TrainDistributed = {
   strategy?: "allreduce" | "local_sgd" | "server" | "groups" | "gossip" | Template;
   /** How sums over ranks are made. tree (default): equal bits for any number of ranks */
   allreduce?: "tree" | "ring" | "halving_doubling" | "auto" | Template;
+  /** Gradients of linear layers travel as the factors of outer products. auto: where that sends less. Default never */
+  sufficient_factors?: "never" | "auto" | "always" | Template;
   compress?: "none" | "fp16" | "one_bit" | "top_k" | "powersgd" | Template | TrainCodec;
   /** What compressing has lost is added to the next message; default true */
   error_feedback?: boolean | Template;
@@ -535,6 +542,8 @@ export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accurac
 
 export type TrainModel = {
   kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | Template;
+  /** linear, with resources.ranks: cocoa ascends the dual, and reports the duality gap. Default sgd, the optimizer */
+  solver?: "sgd" | "cocoa" | Template;
   activation?: "relu" | "tanh" | "gelu" | Template;
   /** mlp: widths; cnn: layers */
   layers?: (number | Template | TrainLayer)[];
@@ -927,7 +936,7 @@ export type SuggestionReason = {
   /** Why there was no model, or no proposal */
   fallback?: string;
   /** gp */
-  acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility";
+  acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility" | "repeat" | "nearby";
   /** gp: of the acquisition; tpe: logarithm of the ratio of densities */
   value?: Number;
   /** tpe: how many of the best trials it is like */
@@ -984,6 +993,15 @@ export type SuggestionReason = {
     /** The weight of its predictions in the model's mean: 1 where its values are these ones */
     mean?: number;
   }[];
+  /** gp: what came of the predictions of each model (warped, plain, smooth); absent: nothing yet */
+  calibration?: Record<string, {
+    /** Results within three deviations of the prediction */
+    within: number;
+    /** Newest predictions of which the results were known */
+    of: number;
+    /** Too few were within: the model has no turns before there are so many results */
+    until?: number;
+  }>;
   /** gp: what it has learned of parameters that declare no condition; absent: nothing */
   no_effect?: {
     /** It has no effect there */
@@ -1570,6 +1588,14 @@ export type EnsembleCombine = {
   biases?: number[];
   /** The strength of the regularisation, chosen by cross-validation */
   penalty?: Number;
+  /** What follows the combination of classes that was calibrated: the softmax over the classes of slope times the logarithm of the probability, with the bias added for the second of two classes */
+  calibration?: {
+    slope: number;
+    /** Of two classes */
+    bias?: number;
+  };
+  /** Of two classes, where the metric counts right ones: the second is predicted where its probability is above this */
+  threshold?: number;
 };
 
 export type Ensemble = {
@@ -1580,6 +1606,7 @@ export type Ensemble = {
   /** As it was asked for */
   size?: number;
   non_negative?: boolean;
+  calibrate?: boolean;
   /** The metric of predictions by which the ensemble is chosen and reported: what was asked for, else the sweep's metric, if it can be computed from predictions and targets */
   metric?: PredictionMetric;
   goal?: "minimize" | "maximize";

@@ -1,5 +1,5 @@
 /* Predictions against what came: which models lose their turns, and for how long. */
-#include "search/gp/calibration.h"
+#include "search/gp/reliability.h"
 
 #include <math.h>
 
@@ -24,7 +24,7 @@ struct planted {
     struct sweep w;
     struct surrogate_store store;
     struct surrogate model;
-    struct calibration c;
+    struct reliability c;
 };
 
 static struct training_set *set_of(const struct sweep *w)
@@ -67,11 +67,11 @@ static void predict_next(struct planted *p, double off, double deviation)
     size_t t = p->w.n - 1;
     double cost = sweep_bowl(&p->w, t), value = surrogate_forward(&p->model, cost);
     double spread = sqrt(deviation * deviation + gp_model_noise(p->model.model));
-    calibration_watch(&p->c, t, &p->model, value + off * spread, deviation);
+    reliability_watch(&p->c, t, &p->model, value + off * spread, deviation);
     ck_assert_uint_eq(p->c.n_open, 1);
     sweep_tell(&p->w, t, cost);
     AS_AUTO(training_set_freep) struct training_set *set = set_of(&p->w);
-    calibration_check(&p->c, set);
+    reliability_check(&p->c, set);
     ck_assert_uint_eq(p->c.n_open, 0);
 }
 
@@ -80,23 +80,23 @@ START_TEST(an_overconfident_model_loses_its_turns_and_gets_them_back)
     AS_AUTO(plant_done) struct planted p;
     const unsigned facts = FACT_CATEGORIES | FACT_TRENDS | FACT_NONE_PENDING;
     plant(&p, SURROGATE_SMOOTH);
-    for (size_t k = 0; k < CALIBRATION_LEAST; k++) {
-        ck_assert_uint_eq(calibration_lost(&p.c), 0);
+    for (size_t k = 0; k < RELIABILITY_LEAST; k++) {
+        ck_assert_uint_eq(reliability_lost(&p.c), 0);
         predict_next(&p, k % 2 ? 3.5 : 0.5, 1e-4);
     }
-    ck_assert_uint_eq(calibration_lost(&p.c), 1 << SURROGATE_SMOOTH);
-    const struct calibration_record *r = &p.c.of[SURROGATE_SMOOTH];
-    ck_assert_uint_eq(r->lost_missed, CALIBRATION_LEAST / 2);
-    ck_assert_uint_eq(r->lost_n, CALIBRATION_LEAST);
+    ck_assert_uint_eq(reliability_lost(&p.c), 1 << SURROGATE_SMOOTH);
+    const struct reliability_record *r = &p.c.of[SURROGATE_SMOOTH];
+    ck_assert_uint_eq(r->lost_missed, RELIABILITY_LEAST / 2);
+    ck_assert_uint_eq(r->lost_n, RELIABILITY_LEAST);
     ck_assert_uint_eq(r->lost_until, p.w.n + 12);
     for (uint64_t t = 0; t < 8; t++)
-        ck_assert_int_ne(schedule_at(facts, calibration_lost(&p.c), t)->target, SURROGATE_SMOOTH);
+        ck_assert_int_ne(schedule_at(facts, reliability_lost(&p.c), t)->target, SURROGATE_SMOOTH);
     ck_assert_int_eq(schedule_at(facts, 0, 1)->target, SURROGATE_SMOOTH);
     while (p.w.n < r->lost_until) {
-        ck_assert(calibration_has_lost(&p.c, SURROGATE_SMOOTH));
+        ck_assert(reliability_has_lost(&p.c, SURROGATE_SMOOTH));
         predict_next(&p, 5, 1e-4); /* one that was under way: it no longer counts */
     }
-    ck_assert_uint_eq(calibration_lost(&p.c), 0);
+    ck_assert_uint_eq(reliability_lost(&p.c), 0);
     ck_assert_uint_eq(r->n, 0);
 }
 END_TEST
@@ -107,23 +107,23 @@ START_TEST(a_model_that_misses_a_third_keeps_its_turns)
     plant(&p, SURROGATE_WARPED);
     for (size_t k = 0; k < 24; k++) {
         predict_next(&p, k % 3 == 2 ? -3.5 : 2.5, 0.01);
-        ck_assert_uint_eq(calibration_lost(&p.c), 0);
+        ck_assert_uint_eq(reliability_lost(&p.c), 0);
     }
-    ck_assert_uint_eq(p.c.of[SURROGATE_WARPED].n, CALIBRATION_NEWEST);
-    ck_assert_uint_eq(calibration_misses(&p.c.of[SURROGATE_WARPED]), CALIBRATION_NEWEST / 3);
+    ck_assert_uint_eq(p.c.of[SURROGATE_WARPED].n, RELIABILITY_NEWEST);
+    ck_assert_uint_eq(reliability_misses(&p.c.of[SURROGATE_WARPED]), RELIABILITY_NEWEST / 3);
 }
 END_TEST
 
 START_TEST(the_warped_model_loses_only_to_one_that_is_better)
 {
-    for (size_t n_plain = CALIBRATION_LEAST - 1; n_plain <= CALIBRATION_LEAST; n_plain++) {
+    for (size_t n_plain = RELIABILITY_LEAST - 1; n_plain <= RELIABILITY_LEAST; n_plain++) {
         AS_AUTO(plant_done) struct planted p;
         plant(&p, SURROGATE_WARPED);
         p.c.of[SURROGATE_PLAIN].n = n_plain; /* all held */
-        for (size_t k = 0; k < CALIBRATION_NEWEST; k++)
+        for (size_t k = 0; k < RELIABILITY_NEWEST; k++)
             predict_next(&p, 5, 1e-4);
-        ck_assert_int_eq(calibration_has_lost(&p.c, SURROGATE_WARPED),
-                         n_plain == CALIBRATION_LEAST);
+        ck_assert_int_eq(reliability_has_lost(&p.c, SURROGATE_WARPED),
+                         n_plain == RELIABILITY_LEAST);
     }
 }
 END_TEST
@@ -135,46 +135,46 @@ START_TEST(trials_that_fail_or_are_cancelled_say_nothing)
     plant(&p, SURROGATE_PLAIN);
     for (size_t k = 0; k < 2; k++)
         ck_ok(sweep_ask(&p.w, &err), err);
-    calibration_watch(&p.c, 10, &p.model, 0, 1);
-    calibration_watch(&p.c, 11, &p.model, 0, 1);
-    calibration_watch(&p.c, 12, &p.model, 0, 1); /* there is no such trial any more */
+    reliability_watch(&p.c, 10, &p.model, 0, 1);
+    reliability_watch(&p.c, 11, &p.model, 0, 1);
+    reliability_watch(&p.c, 12, &p.model, 0, 1); /* there is no such trial any more */
     p.w.trials[10].state = OBSERVED_FAILED;
     AS_AUTO(training_set_freep) struct training_set *set = set_of(&p.w);
-    calibration_check(&p.c, set);
+    reliability_check(&p.c, set);
     ck_assert_uint_eq(p.c.n_open, 1);
     ck_assert_uint_eq(p.c.open[0].number, 11);
     ck_assert_uint_eq(p.c.of[SURROGATE_PLAIN].n, 0);
 }
 END_TEST
 
-static void check_round_trip(const struct calibration *c)
+static void check_round_trip(const struct reliability *c)
 {
-    struct calibration read;
-    JSON_AUTO j = calibration_write(c);
+    struct reliability read;
+    JSON_AUTO j = reliability_write(c);
     AS_AUTO(as_freep) char *text = json_dumps(j, JSON_ENCODE_ANY);
     JSON_AUTO parsed = json_loads(text, JSON_DECODE_ANY, NULL);
-    calibration_read(parsed, &read);
-    JSON_AUTO again = calibration_write(&read);
+    reliability_read(parsed, &read);
+    JSON_AUTO again = reliability_write(&read);
     ck_assert(json_equal(j, again));
 }
 
 START_TEST(the_state_is_read_back)
 {
-    struct calibration c = {0};
-    JSON_AUTO nothing = calibration_write(&c);
+    struct reliability c = {0};
+    JSON_AUTO nothing = reliability_write(&c);
     ck_assert(json_is_null(nothing));
-    c.open[0] = (struct calibration_interval){7, SURROGATE_PLAIN, -INFINITY, 0.1};
-    c.open[1] = (struct calibration_interval){8, SURROGATE_SMOOTH, -1e-300, INFINITY};
+    c.open[0] = (struct reliability_interval){7, SURROGATE_PLAIN, -INFINITY, 0.1};
+    c.open[1] = (struct reliability_interval){8, SURROGATE_SMOOTH, -1e-300, INFINITY};
     c.n_open = 2;
-    c.of[SURROGATE_SMOOTH] = (struct calibration_record){.n = 2, .missed = {false, true}};
+    c.of[SURROGATE_SMOOTH] = (struct reliability_record){.n = 2, .missed = {false, true}};
     c.of[SURROGATE_WARPED] =
-        (struct calibration_record){.lost_missed = 5, .lost_n = 8, .lost_until = 44};
+        (struct reliability_record){.lost_missed = 5, .lost_n = 8, .lost_until = 44};
     check_round_trip(&c);
-    JSON_AUTO j = calibration_write(&c);
-    calibration_read(j, &c);
+    JSON_AUTO j = reliability_write(&c);
+    reliability_read(j, &c);
     ck_assert(isinf(c.open[0].lowest) && isinf(c.open[1].highest));
     ck_assert_double_eq(c.open[1].lowest, -1e-300);
-    calibration_read(NULL, &c);
+    reliability_read(NULL, &c);
     ck_assert_uint_eq(c.n_open, 0);
 }
 END_TEST
@@ -232,8 +232,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("search/calibration");
-    TCase *t = tcase_create("calibration");
+    Suite *s = suite_create("search/reliability");
+    TCase *t = tcase_create("reliability");
     tcase_add_test(t, an_overconfident_model_loses_its_turns_and_gets_them_back);
     tcase_add_test(t, a_model_that_misses_a_third_keeps_its_turns);
     tcase_add_test(t, the_warped_model_loses_only_to_one_that_is_better);
