@@ -29,10 +29,10 @@
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
 
-#define PATIENCE_MS 30000 /* for an unreachable server when the runner leaves */
-#define PATIENCE_BRIEF_MS                                                                          \
-    5000 /* under --die-with-parent, where the server ends with us; for a
-                                * server that refuses the token */
+/* For an unreachable server when the runner leaves; briefly where the server ends with this
+ * program (--die-with-parent), and for one that refuses the token. */
+#define PATIENCE_MS 30000
+#define PATIENCE_BRIEF_MS 5000
 #define LAST_LINE_MAX 1500
 #define RANK_LAST_LINES 5    /* in its reason: only the log of the leader is kept */
 #define TOGETHER_MS 1000     /* signals within that time are one request */

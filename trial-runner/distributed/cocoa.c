@@ -25,8 +25,8 @@
 enum { N_WISHES = 2 }; /* they follow the weights in a sum */
 enum { TAG_SUM = 1, TAG_VALUES };
 
-#define PASSES                                                                                     \
-    3 /* over the rows of a shard, in a round: one needs up to a fifth more rounds than ten */
+/* Over the rows of a shard in a round. One needs up to a fifth more rounds than ten. */
+#define PASSES 3
 
 /* The rows of a shard. */
 struct read_rows {

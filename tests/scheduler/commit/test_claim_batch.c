@@ -274,6 +274,31 @@ START_TEST(ending_attempts_free_their_slots)
 }
 END_TEST
 
+/* Claims look for what their runner holds from its first trial that runs. */
+START_TEST(what_a_runner_held_is_not_read_again)
+{
+    make_both("a", "'max_trials': 20", ", 'ensemble': false");
+    struct member *first = claim_of(0, 2), *second = claim_of(0, 2);
+    members_commit(committer, &first, 1);
+    ck_assert_uint_eq(first->m.out.claim.n, 2);
+    int64_t begun = pg_fixture_i64(s.url, "select min(begun) from trial where state = 'running'");
+    finish(&s, ref_of(&first->m.out.claim.rows[0]), 1);
+    finish(&s, ref_of(&first->m.out.claim.rows[1]), 1);
+    pg_fixture_exec(s.url, "update runner set seen_at = seen_at - interval '1 s'");
+    members_commit(committer, &second, 1);
+    ck_assert_uint_eq(second->m.out.claim.n, 2);
+    ck_assert_int_gt(pg_fixture_i64(s.url, "select max(begun_from) from runner"), begun);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from held"), 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url,
+                                    "select count(*) from runner r where begun_from <> 0 and "
+                                    "begun_from <> (select min(begun) from trial t where "
+                                    "t.runner = r.name and t.state = 'running')"),
+                     0);
+    member_free(first);
+    member_free(second);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("commit_claim_batch");
@@ -283,5 +308,6 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, with_gpus_that_nobody_has, 0, 2);
     tcase_add_test(t, the_rest_runs_alone);
     tcase_add_test(t, ending_attempts_free_their_slots);
+    tcase_add_test(t, what_a_runner_held_is_not_read_again);
     return suite;
 }

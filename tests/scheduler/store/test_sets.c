@@ -618,6 +618,48 @@ START_TEST(counts_change_once_for_each_statement)
 }
 END_TEST
 
+/* Pages that a query reads, by its plan. */
+static int64_t pages_read(PGconn *c, const char *sql)
+{
+    char explain_sql[300];
+    int64_t pages = -1;
+    snprintf(explain_sql, sizeof explain_sql, "explain (analyze, buffers) %s", sql);
+    PGresult *r = PQexec(c, explain_sql);
+    ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "%s", PQerrorMessage(c));
+    for (int row = 0; row < PQntuples(r) && pages < 0; row++) {
+        const char *at = strstr(PQgetvalue(r, row, 0), "Buffers: shared hit=");
+        pages = at ? strtoll(at + strlen("Buffers: shared hit="), NULL, 10) : -1;
+    }
+    PQclear(r);
+    return pages;
+}
+
+/* While another transaction is open, no version of a row is removed. Whoever looks for a sweep does
+ * not read those that its counts had. */
+START_TEST(a_sweep_is_found_beside_an_idle_transaction)
+{
+    make_pair(2);
+    struct pg_session *idle = pg_fixture_session(
+        s.url, "begin isolation level repeatable read; create table idle_transaction ()");
+    PGconn *c = PQconnectdb(s.url);
+    session_run(c, "set enable_seqscan = off; set enable_bitmapscan = off");
+    session_run(c, "do $$ begin for i in 1..400 loop update trial set state = case when state = "
+                   "'running' then 'paused' else 'running' end where number = 0; commit; end loop; "
+                   "end $$");
+    int64_t versions = pg_fixture_i64(s.url, "select min(version) from sweep_count");
+    ck_assert_int_ge(versions, 400);
+    int64_t all = pages_read(c, "select sum(c.n_running) from sweep_base b join sweep_count c on "
+                                "c.sweep_key = b.key where b.id = 'sets'");
+    int64_t one = pages_read(c, "select n_running from sweep where id = 'sets'");
+    int64_t turns = pages_read(c, "select max(turns) from sweep where state = 'running'");
+    ck_assert_int_ge(all, 20); /* versions stand close together */
+    ck_assert_int_lt(one, 10);
+    ck_assert_int_lt(turns, 15);
+    PQfinish(c);
+    pg_fixture_session_end(idle);
+}
+END_TEST
+
 static const struct stmt *statement_of(const char *name)
 {
     for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
@@ -668,6 +710,7 @@ Suite *test_suite(void)
     tcase_add_test(c, sets_of_events_keep_their_order_and_nulls);
     tcase_add_test(c, events_of_trials_share_rows);
     tcase_add_test(c, counts_change_once_for_each_statement);
+    tcase_add_test(c, a_sweep_is_found_beside_an_idle_transaction);
     tcase_add_test(c, measurements_are_updates_in_place);
     tcase_add_test(c, plans_of_sets_do_not_depend_on_statistics);
     tcase_add_test(c, plans_of_batches_hold_when_tables_grow);
