@@ -13,7 +13,9 @@ alter table sweep rename to sweep_base;
 create table sweep_count (
     sweep_key      bigint not null references sweep_base on delete cascade,
     version        bigint not null default 0,
-    is_live        boolean not null default true,    -- trials may wait or run: its state is running or paused (sweep_moved)
+    -- Its state, for what is compared and looked for here (sweep_moved): running; running or paused.
+    is_running     boolean not null default true,
+    is_live        boolean not null default true,    -- trials may wait or run
     planned        integer not null check (planned >= 1),
     -- Trials by state, kept by the triggers of trial.
     n_total        integer not null default 0,
@@ -49,10 +51,13 @@ create table sweep_count (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 insert into sweep_count
-    select key, 0, state in ('running', 'paused'), planned, n_total, n_queued, n_running, n_paused, n_completed, n_pruned, n_failed,
+    select key, 0, state = 'running', state in ('running', 'paused'), planned, n_total, n_queued, n_running, n_paused, n_completed, n_pruned, n_failed,
         n_cancelled, n_suggested, n_known, n_known_failed, n_retried, n_rung_results, n_promoted, finish_seq, steps_spent,
         search_mark, search_state, turns, served
     from sweep_base;
+
+-- The most turns of a sweep that runs, found from the end of the index.
+create index sweep_count_turns on sweep_count (turns) where is_running;
 
 drop trigger sweep_joined on sweep_base;
 drop function sweep_joins();
@@ -73,13 +78,14 @@ create view sweep as
 
 create function sweep_moved() returns trigger language plpgsql as $$
 begin
-    update sweep_count set version = version + 1, is_live = new.state in ('running', 'paused')
+    update sweep_count
+    set version = version + 1, is_running = new.state = 'running', is_live = new.state in ('running', 'paused')
     where (sweep_key, version) = (
         select n.sweep_key, n.version from sweep_count n where n.sweep_key = new.key order by n.version desc limit 1);
     return null;
 end $$;
 create trigger sweep_moved after update of state on sweep_base for each row
-    when ((old.state in ('running', 'paused')) <> (new.state in ('running', 'paused'))) execute function sweep_moved();
+    when (old.state <> new.state) execute function sweep_moved();
 
 -- `any (array[…])` and `between`, not `=`: only a nested loop joins by them, whatever the statistics say; and both by columns
 -- of `v`, or a plan may look for all versions of a sweep. The writer holds the sweep, so the version that it reads stays the
@@ -95,7 +101,7 @@ begin
         n_known_failed = c.n_known_failed + t.n_known_failed, finish_seq = c.finish_seq + t.n_ended,
         served = case when t.n_running > 0 then nextval('sweep_served') else c.served end,
         turns = case when t.n_running > 0
-            then greatest(c.turns, (select max(m.turns) from sweep m where m.state = 'running') - 8) + t.n_turns
+            then greatest(c.turns, (select max(m.turns) from sweep_count m where m.is_running) - 8) + t.n_turns
             else c.turns end
     from (select sweep_key, count(*) as n_total,
               count(*) filter (where state = 'queued') as n_queued, count(*) filter (where state = 'running') as n_running,
@@ -153,7 +159,7 @@ begin
             steps_spent = least(c.steps_spent + t.n_spent, 9223372036854775807),    -- steps may be that large
             served = case when t.n_begun > 0 then nextval('sweep_served') else c.served end,
             turns = case when t.n_begun > 0
-                then greatest(c.turns, (select max(m.turns) from sweep m where m.state = 'running') - 8) + t.n_begun
+                then greatest(c.turns, (select max(m.turns) from sweep_count m where m.is_running) - 8) + t.n_begun
                 else c.turns end
         from changed t
         cross join lateral (

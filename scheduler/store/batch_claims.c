@@ -29,7 +29,7 @@ enum {
 };
 
 /* As TURNS of turn_store.c. */
-#define MAX_TURNS "(select max(m.turns) from sweep m where m.state = 'running')"
+#define MAX_TURNS "(select max(m.turns) from sweep_count m where m.is_running)"
 
 #define TURN_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "s.key")                                                                       \

@@ -20,7 +20,7 @@ enum { TURN_LIST, TURN_AHEAD, TURN_WAIT, TURN_TAKEN, TURN_OVER, TURN_LOCK_MACHIN
 /* How many turns the sweep s had. Who had fewer goes first, so that a sweep whose trials took
  * longer catches up; but it is owed at most 8 turns. */
 #define TURNS(s)                                                                                   \
-    "greatest(" s ".turns, (select max(m.turns) from sweep m where m.state = 'running') - 8)"
+    "greatest(" s ".turns, (select max(m.turns) from sweep_count m where m.is_running) - 8)"
 
 /* Does the sweep s come before the sweep `mine`, of which $2 trials run? */
 #define GOES_FIRST                                                                                 \

@@ -279,7 +279,8 @@ static const struct {
      "t.r, t.u, t.c, t.p, t.f, t.x, t.a)"},
     {"a sweep has one row of counts, which knows whether it lives",
      "select count(*) from sweep_base b where (select count(*) from sweep_count c where "
-     "c.sweep_key = b.key and c.is_live = (b.state in ('running', 'paused'))) <> 1"},
+     "c.sweep_key = b.key and c.is_running = (b.state = 'running') and c.is_live = (b.state in "
+     "('running', 'paused'))) <> 1"},
     {"what runs on a runner is in the range that its claims read",
      "select count(*) from trial t join runner r on r.name = t.runner where t.state = 'running' "
      "and t.begun < r.begun_from"},
