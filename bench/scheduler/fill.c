@@ -21,8 +21,8 @@ static const char completed[] =
     "recorded) select key, n, 'loss', 1, c, array_agg(p), array_agg(random()), array_agg(0) from "
     "sweep, generate_series(0, %1$lld - 1) n, generate_series(0, %2$lld - 1, 64) c, "
     "generate_series(c, least(c + 63, %2$lld - 1)) p group by key, n, c;"
-    "update sweep set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, finish_seq = "
-    "%1$lld, started_at = now()";
+    "update sweep_count set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, "
+    "finish_seq = %1$lld; update sweep_base set started_at = now()";
 
 /* The name of the sweep, the epoch of the runner, the number of trials. */
 static const char live[] =
