@@ -28,9 +28,6 @@ enum {
     CLAIMS_SWEEPS
 };
 
-/* As TURNS of turn_store.c. */
-#define MAX_TURNS "(select max(m.turns) from sweep_count m where m.is_running)"
-
 #define TURN_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "s.key")                                                                       \
     NEXT(i64, priority, "s.priority")                                                              \
@@ -71,15 +68,16 @@ static const struct stmt stmts[] = {
          "filter (where not n.ends) as used, array_agg(n.sweep_key) filter (where n.ends) as "
          "ending from (select d.number, d.sweep_key, d.group_id, d.seat is null and u.ending is "
          "not null and coalesce((select s.id || '/' || d.number || '/' || d.attempt from "
-         "sweep_base s "
-         "where s.key = d.sweep_key limit 1) = any (u.ending::text[]), false) as ends from held d "
+         "sweep_base s where s.key = d.sweep_key limit 1) = any (u.ending::text[]), false) as ends "
+         "from held d "
          "where d.runner = r.name) n) h"},
     /* The order of TURN_LIST (turn_store.c), before what single runners change in it. */
     [CLAIMS_TURNS] =
         {"claims_turns",
          "select " COLUMNS_SQL(
              TURN_FIELDS) ", m.turns from sweep s cross join "
-                          "(select " MAX_TURNS " as turns) m where s.for_runners and " HAS_WORK_OF(
+                          "(select " SQL_MOST_TURNS
+                          " as turns) m where s.for_runners and " HAS_WORK_OF(
                               "s.") " order by s.priority desc, s.n_running, greatest(s.turns, "
                                     "m.turns - 8), s.served, s.key limit $1"},
     [CLAIMS_NEWS] = {"claims_news",

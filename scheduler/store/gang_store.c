@@ -78,9 +78,8 @@ COLUMNS_READER(gang, struct gang_row, GANG_FIELDS)
 #define GANG_COLUMNS COLUMNS_SQL(GANG_FIELDS)
 #define GANG_FROM                                                                                  \
     " from gang g join trial t on t.sweep_key = g.sweep_key and t.number = g.number join "         \
-    "sweep_base s "                                                                                \
-    "on s.key = g.sweep_key where "                                                                \
-    "g.sweep_key = $1 and g.number = $2 and g.attempt = $3"
+    "sweep_base s on s.key = g.sweep_key where g.sweep_key = $1 and g.number = $2 and g.attempt "  \
+    "= $3"
 
 #define SEAT_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, seat, "seat")                                                                       \

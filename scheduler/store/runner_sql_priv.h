@@ -8,15 +8,13 @@
  * condition on what is held, h, and its sweep, x. */
 #define IS_SHUT(other)                                                                             \
     "exists (select from sweep_base x join held h on h.sweep_key = x.key join runner o on o.name " \
-    "= "                                                                                           \
-    "h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
+    "= h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
 
 /* What other runners of the machine take of the cores or the memory of the runner r, which it
  * shares with them. */
 #define TAKEN_BY_OTHERS(what)                                                                      \
     "case when r.shares and exists (select from sweep_base x where x.cpus > 0 or x.memory_bytes "  \
-    "> 0) "                                                                                        \
-    "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
+    "> 0) then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
 
 /* What the runner r holds and needs for it, as a subquery. is_first: of a group, which needs no
  * more than one of its members. */

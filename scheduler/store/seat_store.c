@@ -85,8 +85,7 @@ static const struct stmt stmts[] = {
          "select l.place - 1, h.is_held, t.decision = 'prune', q.state, q.runner = $1, "
          "coalesce(q.reason, t.reason), t.state from unnest($2::text[], $3::int[], $4::int[], "
          "$5::int[]) with ordinality as l(id, number, attempt, seat, place) left join sweep_base s "
-         "on "
-         "s.id = l.id left join gang_seat q on " IS_LISTED(
+         "on s.id = l.id left join gang_seat q on " IS_LISTED(
              "q") " left join trial t on t.sweep_key = s.key and t.number = l.number cross join "
                   "lateral (select coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = "
                   "(select epoch from runner where name = $1), false) as is_held) h where not "

@@ -1,4 +1,4 @@
-/* Statements that change the counts of sweeps.
+/* Statements on the counts of sweeps, most of which change them.
  *
  * Table sweep_count has one row for each sweep, and an update raises its version (migration 0035).
  * The newest version is found from the end of the index, where none that cannot be removed yet
@@ -16,6 +16,9 @@
 #define SQL_NEWEST_COUNT(key)                                                                      \
     "(select n.sweep_key, n.version from sweep_count n where n.sweep_key = " key                   \
     " order by n.version desc limit 1)"
+
+/* The most turns that a sweep which runs has had (turn_store.c). */
+#define SQL_MOST_TURNS "(select max(m.turns) from sweep_count m where m.is_running)"
 
 /* Of the sweep whose key is $1. */
 #define SQL_COUNTS_OF_FIRST " where (c.sweep_key, c.version) = " SQL_NEWEST_COUNT("$1")

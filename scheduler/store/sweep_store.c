@@ -266,8 +266,7 @@ static const struct stmt stmts[] = {
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key, state) insert into sweep_count (sweep_key, "
          "is_running, is_live, planned, turns) select key, state = 'running', state in ('running', "
-         "'paused'), $8, greatest(0, (select max(m.turns) from sweep_count m where m.is_running) - "
-         "1) from made returning sweep_key"},
+         "'paused'), $8, greatest(0, " SQL_MOST_TURNS " - 1) from made returning sweep_key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
         {"sweep_add_dataset",

@@ -1,7 +1,7 @@
 /* Whose turn it is. The order is made in one place for claims (TURN_LIST) and for groups that ask
  * whether they may go on (TURN_AHEAD).
  *
- * All that the order needs is in the row of the sweep: priority, running trials, and what the
+ * All that the order needs is in the rows of the sweep: priority, running trials, and what the
  * triggers keep when a trial begins: the number of turns, and `served`, a place in the order of all
  * turns. So a server that starts again changes nothing, and any number of servers agree. */
 #include "scheduler/store/turn_store.h"
@@ -11,6 +11,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 
 enum { TURN_LIST, TURN_AHEAD, TURN_WAIT, TURN_TAKEN, TURN_OVER, TURN_LOCK_MACHINE, TURN_IS_IDLE };
 
@@ -19,8 +20,7 @@ enum { TURN_LIST, TURN_AHEAD, TURN_WAIT, TURN_TAKEN, TURN_OVER, TURN_LOCK_MACHIN
 
 /* How many turns the sweep s had. Who had fewer goes first, so that a sweep whose trials took
  * longer catches up; but it is owed at most 8 turns. */
-#define TURNS(s)                                                                                   \
-    "greatest(" s ".turns, (select max(m.turns) from sweep_count m where m.is_running) - 8)"
+#define TURNS(s) "greatest(" s ".turns, " SQL_MOST_TURNS " - 8)"
 
 /* Does the sweep s come before the sweep `mine`, of which $2 trials run? */
 #define GOES_FIRST                                                                                 \
