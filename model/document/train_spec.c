@@ -104,6 +104,23 @@ as_status train_spec_wrong(const char *pointer, const char *name, const json_t *
                       text ? text : json_type_name(found), expected);
 }
 
+const struct train_clash *train_spec_find_clash(const struct train_clash *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].found)
+            return &list[i];
+    return NULL;
+}
+
+as_status train_spec_refuse_clash(const struct train_clash *list, size_t n, const char *at,
+                                  const char *name, struct as_err *err)
+{
+    const struct train_clash *c = train_spec_find_clash(list, n);
+    return c ? as_fail_at(err, AS_E_INVAL, at, "%s: found %s with %s: %s", at, name, c->what,
+                          c->why)
+             : AS_OK;
+}
+
 /* ---- sections ---- */
 
 static void set_optimizer_defaults(struct train_optimizer_spec *o)

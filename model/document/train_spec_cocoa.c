@@ -16,10 +16,7 @@ as_status train_spec_check_cocoa(const struct json_fields *doc, const struct tra
                                  struct as_err *err)
 {
     const struct distributed_spec *d = &s->distributed;
-    const struct {
-        bool found;
-        const char *what, *why;
-    } list[] = {
+    const struct train_clash list[] = {
         {!has_dual(s->loss), "another loss", "it has the duals of cross_entropy and mse"},
         {s->label_smoothing > 0, "label_smoothing", "its dual is that of rows with one class"},
         {s->balanced || s->n_class_weights > 0, "class_weights", "its rows count alike"},
@@ -42,9 +39,5 @@ as_status train_spec_check_cocoa(const struct json_fields *doc, const struct tra
         return AS_OK;
     json_pointer_child(doc->pointer, "model", at);
     json_pointer_child(at, "solver", at);
-    for (size_t i = 0; i < AS_ARRAY_LEN(list); i++)
-        if (list[i].found)
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found cocoa with %s: %s", at, list[i].what,
-                              list[i].why);
-    return AS_OK;
+    return train_spec_refuse_clash(list, AS_ARRAY_LEN(list), at, "cocoa", err);
 }

@@ -12,10 +12,7 @@ as_status train_spec_check_lbfgs(const struct json_fields *doc, const struct tra
                                  struct as_err *err)
 {
     const struct distributed_spec *d = &s->distributed;
-    const struct {
-        bool found;
-        const char *what, *why;
-    } list[] = {
+    const struct train_clash list[] = {
         {s->model.dropout > 0, "model.dropout", "its passes must be of one function"},
         {s->augment.pad > 0 || s->augment.cutout > 0 || s->augment.flip > 0, "augment",
          "its passes must be of one function"},
@@ -30,9 +27,5 @@ as_status train_spec_check_lbfgs(const struct json_fields *doc, const struct tra
         return AS_OK;
     json_pointer_child(doc->pointer, "optimizer", at);
     json_pointer_child(at, "kind", at);
-    for (size_t i = 0; i < AS_ARRAY_LEN(list); i++)
-        if (list[i].found)
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found lbfgs with %s: %s", at, list[i].what,
-                              list[i].why);
-    return AS_OK;
+    return train_spec_refuse_clash(list, AS_ARRAY_LEN(list), at, "lbfgs", err);
 }

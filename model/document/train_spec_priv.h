@@ -34,6 +34,21 @@ AS_MUST_CHECK as_status train_spec_section(struct json_fields *parent, const cha
 AS_MUST_CHECK as_status train_spec_wrong(const char *pointer, const char *name, const json_t *found,
                                          const char *expected, struct as_err *err);
 
+/* Something in the document that does not go with something else in it. */
+struct train_clash {
+    bool found;
+    const char *what, *why;
+};
+
+/* The first one that is found; NULL: none is. */
+const struct train_clash *train_spec_find_clash(const struct train_clash *list, size_t n);
+
+/* AS_E_INVAL at the pointer `at`, for the first one that is found: "AT: found NAME with WHAT: WHY".
+ */
+AS_MUST_CHECK as_status train_spec_refuse_clash(const struct train_clash *list, size_t n,
+                                                const char *at, const char *name,
+                                                struct as_err *err);
+
 /* train_spec_model.c: the field `model` of doc. */
 AS_MUST_CHECK as_status train_spec_parse_model(struct json_fields *doc, struct train_model_spec *m,
                                                struct as_err *err);

@@ -24,10 +24,7 @@ static bool has_batch_norm(const struct train_model_spec *m)
 /* What in the document does not go with it, and why; NULL: nothing. */
 static const char *obstacle(const struct train_spec *s, const char **ret_why)
 {
-    const struct {
-        bool found;
-        const char *what, *why;
-    } list[] = {
+    const struct train_clash list[] = {
         {train_model_is_trees(&s->model), "trees", "they have no gradients of rows"},
         {has_batch_norm(&s->model), "batch normalisation",
          "there a row changes the gradients of the others"},
@@ -38,12 +35,11 @@ static const char *obstacle(const struct train_spec *s, const char **ret_why)
         {s->boost.given, "boost", "a stage is fitted to what others have learned from the rows"},
         {s->folds > 0, "validation.folds", "a row is in several trainings"},
     };
-    for (size_t i = 0; i < AS_ARRAY_LEN(list); i++)
-        if (list[i].found) {
-            *ret_why = list[i].why;
-            return list[i].what;
-        }
-    return NULL;
+    const struct train_clash *first = train_spec_find_clash(list, AS_ARRAY_LEN(list));
+    if (!first)
+        return NULL;
+    *ret_why = first->why;
+    return first->what;
 }
 
 /* Where ranks use a gradient before all of its noise is there, or may use a batch twice. */
