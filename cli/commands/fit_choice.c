@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/fit/fit_plan.h"
 #include "cli/session/interrupt.h"
 
 #define POLL_MS 200
@@ -35,6 +36,11 @@ struct choosing {
     const char *metric; /* of the ensembles; a view of `own` */
     json_t *own;        /* the sweep's own ensemble; owned */
 };
+
+static bool is_ready(const json_t *ensemble)
+{
+    return as_streq(json_string_value(json_object_get(ensemble, "state")), "ready");
+}
 
 /* ---- requests ---- */
 
@@ -196,20 +202,10 @@ static bool is_of_ranks(const char *metric)
     return as_streq(metric, "auc") || as_streq(metric, "average_precision");
 }
 
-static bool is_of_classes(const char *metric)
-{
-    static const char *const names[] = {"log_loss", "brier",    "error",
-                                        "f1",       "accuracy", "balanced_accuracy"};
-    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
-        if (as_streq(metric, names[i]))
-            return true;
-    return is_of_ranks(metric);
-}
-
 static bool is_wanted(const struct choosing *c, const struct way *way)
 {
     return clock_mono_ns() <= c->until_ns && (!way->small || c->has_larger) &&
-           (!way->shared || c->also) && (!way->calibrate || is_of_classes(c->metric));
+           (!way->shared || c->also) && (!way->calibrate || fit_metric_is_of_classes(c->metric));
 }
 
 /* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
@@ -230,7 +226,7 @@ static as_status offer_others(struct choosing *c, struct as_err *err)
         as_status st = ask(c, &others[i], &e, &number, err);
         if (st < 0)
             return st;
-        if (!as_streq(json_string_value(json_object_get(e, "state")), "ready"))
+        if (!is_ready(e))
             continue;
         st = offer_ensemble(c, e, number, err);
         if (st < 0)
@@ -258,7 +254,7 @@ static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen,
         return AS_OK;
     c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
     as_status st = ask(c, &way, &e, &number, err);
-    if (st < 0 || !as_streq(json_string_value(json_object_get(e, "state")), "ready"))
+    if (st < 0 || !is_ready(e))
         return st;
     st = size_of_members(c, e, &bytes, err);
     if (st < 0 || (bytes > c->size_bytes && bytes > chosen->bytes))
@@ -295,7 +291,7 @@ static as_status look_at_all(struct choosing *c, struct as_err *err)
     as_status st = wait_for(c, "ensemble", NULL, until_ns, &c->own, err);
     if (st < 0)
         return st;
-    if (!as_streq(json_string_value(json_object_get(c->own, "state")), "ready"))
+    if (!is_ready(c->own))
         return offer_best_trial(c, err);
     c->metric = json_string_value(json_object_get(c->own, "metric"));
     st = offer_ensemble(c, c->own, 0, err);

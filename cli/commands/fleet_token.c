@@ -62,19 +62,27 @@ static as_status create_token(const struct session *s, const char *fleet, const 
     return st;
 }
 
-as_status fleet_token_file(const struct session *s, const char *fleet, const char *given,
-                           char **ret, struct as_err *err)
+/* The file of create_token() in the folder of the fleet; owned by the caller. */
+static as_status own_file(const char *fleet, char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
-    struct stat sb;
-    if (given)
-        return check_given(given, ret, err);
     as_status st = saved_fleet_folder(fleet, &folder, err);
     if (st < 0)
         return st;
-    AS_AUTO(as_freep) char *path = file_join(folder, "token");
-    if (!path)
-        return as_fail_nomem(err);
+    *ret = file_join(folder, "token");
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+as_status fleet_token_file(const struct session *s, const char *fleet, const char *given,
+                           char **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = NULL;
+    struct stat sb;
+    if (given)
+        return check_given(given, ret, err);
+    as_status st = own_file(fleet, &path, err);
+    if (st < 0)
+        return st;
     if (stat(path, &sb) != 0 && (st = create_token(s, fleet, path, err)) < 0)
         return st;
     *ret = as_steal(path);
@@ -95,12 +103,11 @@ bool fleet_token_is_refused(const struct session *s, const char *token)
 /* Is it the file that create_token() made? A fleet that was saved names it, too. */
 static bool is_own(const char *fleet, const char *file)
 {
-    AS_AUTO(as_freep) char *folder = NULL;
-    if (saved_fleet_folder(fleet, &folder, NULL) < 0)
+    AS_AUTO(as_freep) char *own = NULL;
+    if (own_file(fleet, &own, NULL) < 0)
         return false;
-    AS_AUTO(as_freep) char *own = file_join(folder, "token");
-    AS_AUTO(as_freep) char *whole = own ? realpath(own, NULL) : NULL;
-    return own && (as_streq(file, own) || as_streq(file, whole));
+    AS_AUTO(as_freep) char *whole = realpath(own, NULL);
+    return as_streq(file, own) || as_streq(file, whole);
 }
 
 as_status fleet_token_ensure(const struct session *s, const char *fleet, const char *given,

@@ -73,6 +73,14 @@ double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t 
 
 /* ---- the metric ---- */
 
+bool fit_metric_is_of_classes(const char *name)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
+        if (as_streq(metrics[i].name, name))
+            return metrics[i].of_classes;
+    return false;
+}
+
 static as_status fail_metric(const struct fit_facts *f, const char *name, struct as_err *err)
 {
     AS_AUTO(str_done) struct str known = {0};

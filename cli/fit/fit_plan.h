@@ -54,6 +54,9 @@ struct fit_plan {
 AS_MUST_CHECK as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w,
                                       struct fit_plan *ret, struct as_err *err);
 
+/* Is it one of the metrics that a plan may have, and of classes? A name without "val_". */
+bool fit_metric_is_of_classes(const char *name);
+
 /* Seconds of one core that one training of boosted trees on so many rows takes, about. */
 double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds);
 
