@@ -164,32 +164,34 @@ static void age(const char *id, const char *column, int ms)
 
 START_TEST(time_between_an_end_and_running_on_is_free)
 {
-    make_sweep(&s, "a", "'max_trials': 2, 'wall_time': 100", "");
+    make_sweep(&s, "a", "'max_trials': 2, 'wall_time': 10000", "");
     int64_t e = make_runner(&s, "r", 1);
     struct claimed_row c = claim_one(&s, "r", e);
-    age("a", "started_at", 60000); /* 60 of 100 s are used */
+    age("a", "started_at", 6000000); /* 6,000 of 10,000 s are used */
     finish(&s, ref_of(&c), 1);
     run_all(e, OUTCOME_COMPLETED);
     (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select spent_ms / 1000 from sweep"), 60);
-    age("a", "finished_at", 900000); /* it has rested for long */
-    age("a", "started_at", 900000);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep where spent_ms / 1000 "
+                                           "between 6000 and 6900"),
+                     1);
+    age("a", "finished_at", 90000000); /* it has rested for long */
+    age("a", "started_at", 90000000);
     ck_assert_int_eq(change("a", "{'limits': {'max_trials': 5}}"), SWEEP_RUNNING);
     (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
-    age("a", "reopened_at", 30000); /* 90 of 100 s */
+    age("a", "reopened_at", 3000000); /* 9,000 of 10,000 s */
     (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
     c = claim_one(&s, "r", e);
-    age("a", "reopened_at", 11000);
+    age("a", "reopened_at", 1100000);
     (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     ck_assert_str_eq(sweep_of_id(&s, "a").reason, "wall_time is over");
     ck_assert_int_eq(trial_of(&s, "a", c.number).state, TRIAL_CANCELLED);
     ck_assert_int_eq(change("a", "{'limits': {'max_trials': 9}}"), SWEEP_COMPLETED);
     ck_assert(noted("wall_time is over: raise it"));
-    ck_assert_int_eq(change("a", "{'limits': {'wall_time': '5m'}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(change("a", "{'limits': {'wall_time': '5h'}}"), SWEEP_RUNNING);
     ck_assert_int_eq(change("a", "{'limits': {'wall_time': 1}}"), SWEEP_FINISHING);
     (void)reap(&s);
     ck_assert_int_eq(change("a", "{'limits': {'wall_time': null}}"), SWEEP_RUNNING);
