@@ -66,6 +66,13 @@ struct meeting {
  * ranks are equal. */
 AS_MUST_CHECK as_status meeting_catch_up(struct meeting *m, struct as_err *err);
 
+/* This rank computes the shards of a run from now on (replica_ops.hold). AS_E_NOMEM. */
+static inline as_status replica_hold_shards(const struct replica *r, struct shard_run run,
+                                            struct as_err *err)
+{
+    return r->ops->hold ? r->ops->hold(r->self, run.first, run.count, UINT32_MAX, err) : AS_OK;
+}
+
 /* How far the sums of a step are; see buckets.h. */
 struct strategy_progress {
     size_t buckets;     /* of a step; 0: its sum is one */
