@@ -142,6 +142,6 @@ size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEG
 /* ---- the strategies, each in a file of its name ---- */
 
 extern const struct strategy_ops strategy_allreduce, strategy_local_sgd, strategy_server,
-    strategy_server_async, strategy_gossip, strategy_lbfgs, strategy_cocoa;
+    strategy_server_async, strategy_server_copies, strategy_gossip, strategy_lbfgs, strategy_cocoa;
 
 #endif
