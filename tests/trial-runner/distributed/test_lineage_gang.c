@@ -158,6 +158,60 @@ START_TEST(the_loss_is_that_of_plain_training)
 }
 END_TEST
 
+#define COPIES                                                                                     \
+    ",\"distributed\":{\"partitions\":\"lineage\",\"server\":{\"backup_copies\":true,\"shards\":"  \
+    "1}}"
+
+static size_t lines_of_report(const char *tag)
+{
+    size_t len = 0, n = 0;
+    AS_AUTO(as_freep) char *report = rig_read(&rig, tag, "r0", "report", &len);
+    for (size_t i = 0; report && i < len; i++)
+        n += report[i] == '\n';
+    return n;
+}
+
+/* A rank stands still, and the others train on: they read its partitions. Rank 0 has the only slice
+ * of the sum. */
+START_TEST(copies_make_up_for_a_rank_that_stands_still)
+{
+    const char *train = NET "400,\"report_every\":10" COPIES;
+    const struct trial t = {"a", train, "3"};
+    const struct gang_opts opts = {.silence = "10m", .join = "10m"};
+    struct gang g;
+    size_t again = 0, before;
+    gang_start_with(&g, &rig, "still", &t, 4, &opts);
+    while (!has_reported("still") && gang_turn(&g, 2))
+        ;
+    ck_assert(!gang_is_over(&g));
+    gang_kill(&g, gang_place(&g, 3), SIGSTOP);
+    before = lines_of_report("still");
+    for (int64_t i = 0; i < PATIENCE_MS && lines_of_report("still") < before + 3; i++)
+        (void)gang_turn(&g, 1);
+    ck_assert_uint_ge(lines_of_report("still"), before + 3);
+    gang_kill(&g, gang_place(&g, 3), SIGCONT);
+    gang_run(&g);
+    gang_done(&g);
+    for (size_t i = 0; i < 3; i++)
+        again += read_again("still", i);
+    ck_assert_uint_ge(again, 4);
+    gang_train(&rig, "moving", NET "400,\"report_every\":10" LINEAGE, 1);
+    gang_same(&rig, "moving", "still");
+}
+END_TEST
+
+START_TEST(copies_change_no_bit)
+{
+    gang_train(&rig, "alone", NET "40" LINEAGE, 1);
+    gang_train(&rig, "copies", NET "40" COPIES, 3);
+    gang_same(&rig, "alone", "copies");
+    (void)gang_train_dying(&rig, "copydeaths", NET "40" COPIES, 4, 3, 7);
+    gang_same(&rig, "alone", "copydeaths");
+    gang_train_halted(&rig, "copyhalt", NET "40" COPIES, 3, 5, 2);
+    gang_same(&rig, "alone", "copyhalt");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("lineage gang");
@@ -168,6 +222,8 @@ Suite *test_suite(void)
     tcase_add_test(t, deaths_joins_and_stops_change_no_bit);
     tcase_add_test(t, what_a_dead_rank_held_is_read_again);
     tcase_add_test(t, the_loss_is_that_of_plain_training);
+    tcase_add_test(t, copies_make_up_for_a_rank_that_stands_still);
+    tcase_add_test(t, copies_change_no_bit);
     suite_add_tcase(s, t);
     return s;
 }
