@@ -1,11 +1,12 @@
-/* A step of a large trial in which one rank computes five times slower than the others, with backup
- * copies of its shards and without (`server: {mode: sync}`).
+/* A step of a large trial in which one rank computes five times slower than the others, with
+ * backup copies of its shards and without (`server: {mode: sync}`).
  *
  * Four processes with 16 shards, over the links of one host. A shard takes 20 ms, in which the
- * processor is free (the rank sleeps), as it is when a device computes; on the slow rank 100 ms. The
- * figure is the time of all steps until the last rank has done the last one, divided by the steps.
- * The floor is what the four could do if they shared the work by their speeds: 16 shards / (3 + 1/5)
- * a step; without a slow rank, four shards one after another. The peer is the same without copies. */
+ * processor is free (the rank sleeps), as it is when a device computes; on the slow rank 100 ms.
+ * The figure is the time of all steps until the last rank has done the last one, divided by the
+ * steps. The floor is what the four could do if they shared the work by their speeds: 16 shards /
+ * (3 + 1/5) a step; without a slow rank, four shards one after another. The peer is the same
+ * without copies. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #define ASSAY_DATA_DATASET_ARRAYS_H
 
 #include "data/dataset.h"
-#include "data/dataset_rows.h"
 #include "base/status.h"
 
 /* The caller has set format and options of `ret`. On failure `ret` may be half-filled: the caller

@@ -5,7 +5,6 @@
 
 #include "data/dataset.h"
 #include "data/dataset_cells.h"
-#include "data/dataset_rows.h"
 #include "base/status.h"
 
 /* The caller has set format and options of `ret`. On failure `ret` may be half-filled: the caller

@@ -5,15 +5,6 @@
 #include "data/dataset.h"
 #include "base/status.h"
 
-/* A row while the files are read. */
-struct dataset_row_view {
-    const float *x;       /* [n_features]; in tables as in struct dataset */
-    int32_t label;        /* classification */
-    const float *targets; /* [n_outputs]; regression, else NULL */
-};
-
-typedef as_status dataset_row_fn(void *ctx, const struct dataset_row_view *row, struct as_err *err);
-
 /* Give the rows that `info` describes to `visit`, in the order of the files, until it returns
  * something else than AS_OK, which is returned. The decoded copy is not used. Needs memory for one
  * row. AS_E_UNSUPPORTED: text and tokens, which have no rows; else errors as in dataset_load(). */

@@ -83,13 +83,13 @@ AS_MUST_CHECK as_status train_data_encode(const struct train_data *d,
  * micro-step does. */
 size_t train_data_places(const struct train_data *d);
 
-/* The rows of an epoch in their order, [train_data_places()]; for text, the offsets of windows in set.tokens. The
- * order depends on seed and epoch alone.
+/* The rows of an epoch in their order, [train_data_places()]; for text, the offsets of windows in
+ * set.tokens. The order depends on seed and epoch alone. With partitions: row_parts_order().
  *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows)
  *             drawn with replacement, the same ones for equal numbers in every epoch and under
  *             every seed. About 63 % of the rows are among them (B. Efron, "Bootstrap methods:
- *             another look at the jackknife", Annals of Statistics 7, 1979). Not with partitions.
- * With partitions as row_parts_order(). */
+ *             another look at the jackknife", Annals of Statistics 7, 1979). Not with
+ *             partitions. */
 void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
                       int32_t *ret);
 

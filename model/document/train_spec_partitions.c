@@ -1,5 +1,5 @@
-/* What goes with `distributed: {partitions: lineage}`, where a rank has the rows of its shards alone:
- * not what needs rows of other shards, or reads columns of all rows. */
+/* What goes with `distributed: {partitions: lineage}`, where a rank has the rows of its shards
+ * alone: not what needs rows of other shards, or reads columns of all rows. */
 #include "model/document/train_spec_priv.h"
 
 as_status train_spec_check_partitions(const struct json_fields *doc, const struct train_spec *s,

@@ -48,10 +48,10 @@ struct device_fresh {
     const int32_t *codes;
 };
 
-/* Replace the rows by those of the runs, which do not overlap; others of the n_rows rows are 0. Only
- * without weights. Bytes of images lie in elements of four: there `to` and `from` are multiples of
- * 4. data->set.n_rows is the caller's to change. AS_E_NOMEM, AS_E_TOO_LARGE: some values may have
- * moved, and the rest not. */
+/* Replace the rows by those of the runs, which do not overlap; others of the n_rows rows are 0.
+ * Only without weights. Bytes of images lie in elements of four: there `to` and `from` are
+ * multiples of 4. data->set.n_rows is the caller's to change. AS_E_NOMEM, AS_E_TOO_LARGE: some
+ * values may have moved, and the rest not. */
 AS_MUST_CHECK as_status device_data_rearrange(struct device_data *device, size_t n_rows,
                                               const struct device_run *runs, size_t n_runs,
                                               const struct device_fresh *fresh, struct as_err *err);

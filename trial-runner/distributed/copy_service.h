@@ -1,11 +1,12 @@
-/* The part of a parameter server that adds gradients where a shard may be computed by more than one
- * rank: a rank that holds slices of the sum takes each shard of a step from who sends it first.
+/* The part of a parameter server that adds gradients where a shard may be computed by more than
+ * one rank: a rank that holds slices of the sum takes each shard of a step from who sends it
+ * first.
  *
  * All that compute a shard get the same bits, so it does not matter whose count. The sum has the
- * order of the tree over shards, and goes to all ranks when the last shard has come. What comes later
- * is not used, but for the wishes in it: they are in the next sum. A sum is kept until all ranks have
- * it; while those of ranks that are behind are more than 64 MiB, no other is made. Called by the
- * mailbox's thread alone. */
+ * order of the tree over shards, and goes to all ranks when the last shard has come. What comes
+ * later is not used, but for the wishes in it: they are in the next sum. A sum is kept until all
+ * ranks have it; while those of ranks that are behind are more than 64 MiB, no other is made.
+ * Called by the mailbox's thread alone. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_COPY_SERVICE_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_COPY_SERVICE_H
 

@@ -1,17 +1,17 @@
 /* A parameter server with `backup_copies`: the last shards of a step are computed by more than one
  * rank, and the first result counts (the backup tasks of MapReduce: Dean and Ghemawat 2004).
  *
- * A rank asks the holders (copy_service.h) for the sum of its step, and then computes the shards of
- * its run, each of which it sends by itself. When it is done and the sum has not come after a quarter
- * of the time that this took, it asks which shards are missing, and computes those that are its to
- * copy, the last one first: the shards of a run are dealt to the other ranks. A rank whose shards
- * others have computed meanwhile gets the sum before it has computed them, and leaves them out. So a
- * slow rank may be several steps behind; what it computes then comes too late, and the next sum that
- * it asks for is there already.
+ * A rank asks the holders (copy_service.h) for the sum of its step, and then computes the shards
+ * of its run, each of which it sends by itself. When it is done and the sum has not come after a
+ * quarter of the time that this took, it asks which shards are missing, and computes those that
+ * are its to copy, the last one first: the shards of a run are dealt to the other ranks. A rank
+ * whose shards others have computed meanwhile gets the sum before it has computed them, and leaves
+ * them out. So a slow rank may be several steps behind; what it computes then comes too late, and
+ * the next sum that it asks for is there already.
  *
- * Any shard has the same bits wherever it is computed, and the sum has the order of the tree: who was
- * quicker changes no bit. With `partitions: lineage` a rank reads the rows of a shard that it copies
- * for the first time. */
+ * Any shard has the same bits wherever it is computed, and the sum has the order of the tree: who
+ * was quicker changes no bit. With `partitions: lineage` a rank reads the rows of a shard that it
+ * copies for the first time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

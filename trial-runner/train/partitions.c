@@ -1,6 +1,7 @@
-/* On the device lie the held-out rows, then the partitions in their order. Each begins at a multiple
- * of four rows, so that the bytes of images begin at whole elements. When the partitions change, the
- * rows that stay are copied from place to place on the device, and only new ones are read. */
+/* On the device lie the held-out rows, then the partitions in their order. Each begins at a
+ * multiple of four rows, so that the bytes of images begin at whole elements. When the partitions
+ * change, the rows that stay are copied from place to place on the device, and only new ones are
+ * read. */
 #include "trial-runner/train/partitions.h"
 
 #include <stdio.h>

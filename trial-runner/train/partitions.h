@@ -2,10 +2,10 @@
  * training rows of some partitions. All others stay in the decoded copy of the data set.
  *
  * There is a partition for each shard of a batch, and a shard has rows of its partition alone
- * (data/preprocess/row_parts.h). So a rank holds the partitions of the shards that it computes. One
- * that it does not hold yet is made from its lineage: the rows of the data set that are in it, which
- * every rank knows, and what preprocessing has learnt, which every rank has learnt from the same
- * rows. No partition is ever sent or checkpointed. */
+ * (data/preprocess/row_parts.h). So a rank holds the partitions of the shards that it computes.
+ * One that it does not hold yet is made from its lineage: the rows of the data set that are in it,
+ * which every rank knows, and what preprocessing has learnt, which every rank has learnt from the
+ * same rows. No partition is ever sent or checkpointed. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_PARTITIONS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_PARTITIONS_H
 
@@ -29,11 +29,10 @@ AS_DEFINE_FREEP(struct partitions, partitions_free)
 /* Rows go to `device`, which was made of ret_data; borrowed. */
 void partitions_place(struct partitions *p, struct device_data *device);
 
-/* Partitions [first, first + count) and `also` (UINT32_MAX: no other) are to be here. Those that are
- * missing are read from the data set and encoded. When first or count change, all others are
+/* Partitions [first, first + count) and `also` (UINT32_MAX: no other) are to be here. Those that
+ * are missing are read from the data set and encoded. When first or count change, all others are
  * dropped.
- *   ret_moved  the rows have other places: the order of the epoch is to be made anew
- * AS_E_NOMEM. */
+ *   ret_moved  the rows have other places: the order of the epoch is to be made anew AS_E_NOMEM. */
 AS_MUST_CHECK as_status partitions_hold(struct partitions *p, uint32_t first, uint32_t count,
                                         uint32_t also, bool *ret_moved, struct as_err *err);
 

@@ -1,5 +1,6 @@
 /* Rows in partitions: what is learnt from a data set that stays in a file has the bits of one in
- * memory, and so have its rows; which rows a partition has, and in which order an epoch takes them. */
+ * memory, and so have its rows; which rows a partition has, and in which order an epoch takes
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

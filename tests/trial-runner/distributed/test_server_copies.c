@@ -1,5 +1,5 @@
-/* Backup copies in real processes: the serial run's bits, whoever is quicker; a slow rank that is not
- * waited for; a rank that is lost. */
+/* Backup copies in real processes: the serial run's bits, whoever is quicker; a slow rank that is
+ * not waited for; a rank that is lost. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void die(struct toy *t, int64_t step, uint32_t shard)
     _exit(9);
 }
 
-/* No sum is made up of copies for a rank that is gone: a new world comes, with shards of its own. */
+/* Copies do not make up for a rank that is gone: a new world comes, with runs of its own. */
 START_TEST(all_hear_of_a_lost_rank)
 {
     struct plan p = {.spec = copies, .board = toy_board_create(), .before = die};
