@@ -229,4 +229,13 @@ struct dataset {
 
 void dataset_done(struct dataset *d);
 
+/* A row while files are read, for who must not hold all of them (dataset_rows.h). */
+struct dataset_row_view {
+    const float *x;       /* [n_features]; in tables as in struct dataset */
+    int32_t label;        /* classification */
+    const float *targets; /* [n_outputs]; regression, else NULL */
+};
+
+typedef as_status dataset_row_fn(void *ctx, const struct dataset_row_view *row, struct as_err *err);
+
 #endif

@@ -541,5 +541,5 @@ as_status dataset_arrays_rows(const struct dataset_paths *paths, const struct da
         if (st == AS_OK)
             st = visit(ctx, &view, err);
     }
-    return st;
+    return st == AS_OK ? check_missing(&a, info, err) : st;
 }

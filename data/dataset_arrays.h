@@ -23,17 +23,7 @@ AS_MUST_CHECK as_status dataset_arrays_test(const struct dataset_paths *paths,
                                             const struct dataset_info *info, size_t *ret_rows,
                                             struct dataset *ret, struct as_err *err);
 
-/* A row while dataset_arrays_rows() goes on. */
-struct dataset_row_view {
-    const float *x;       /* [n_features]; a missing number of a table is NaN */
-    int32_t label;        /* classification */
-    const float *targets; /* [n_outputs]; regression, else NULL */
-};
-
-/* Give the rows that `info` describes to `visit`, one after another, until it returns something
- * else than AS_OK, which is returned. Needs memory for one row. Errors as in
- * dataset_arrays_load(). */
-typedef as_status dataset_row_fn(void *ctx, const struct dataset_row_view *row, struct as_err *err);
+/* dataset_rows_read() */
 AS_MUST_CHECK as_status dataset_arrays_rows(const struct dataset_paths *paths,
                                             const struct dataset_info *info, dataset_row_fn *visit,
                                             void *ctx, struct as_err *err);

@@ -365,6 +365,49 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     return check_missing(&t, info, missing, err);
 }
 
+/* ---- one row after another ---- */
+
+static as_status visit_rows(const struct csv_table *t, const struct dataset_info *info,
+                            size_t *missing, struct dataset *one, dataset_row_fn *visit, void *ctx,
+                            struct as_err *err)
+{
+    bool whole = target_classes_whole(info);
+    struct csv_row row;
+    size_t n = 0;
+    as_status st;
+    for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
+        if (n == info->n_rows)
+            return dataset_check_match(info, n + 1, info->n_features, err);
+        if ((st = load_features(t, &row, info, missing, one->x, err)) != AS_OK ||
+            (st = load_target(t, &row, info, whole, 0, one, err)) != AS_OK)
+            return st;
+        const struct dataset_row_view view = {one->x, one->labels ? one->labels[0] : 0,
+                                              one->targets};
+        if ((st = visit(ctx, &view, err)) != AS_OK)
+            return st;
+    }
+    return st == AS_E_EXHAUSTED ? dataset_check_match(info, n, info->n_features, err) : st;
+}
+
+as_status dataset_csv_rows(const struct dataset_paths *paths, const struct dataset_info *info,
+                           dataset_row_fn *visit, void *ctx, struct as_err *err)
+{
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
+    AS_AUTO(dataset_done) struct dataset one = {0};
+    AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
+    struct dataset_info row = *info; /* borrows all that info owns */
+    row.n_rows = 1;
+    if (!missing)
+        return as_fail_nomem(err);
+    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
+    if (st != AS_OK || (st = check_features(&t, info, err)) != AS_OK ||
+        (st = check_targets(&t, info, err)) != AS_OK ||
+        (st = dataset_alloc(&row, false, &one, err)) != AS_OK ||
+        (st = visit_rows(&t, info, missing, &one, visit, ctx, err)) != AS_OK)
+        return st;
+    return check_missing(&t, info, missing, err);
+}
+
 /* ---- the rows of a test file ---- */
 
 static bool is_number(const char *name)

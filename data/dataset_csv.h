@@ -24,6 +24,11 @@ AS_MUST_CHECK as_status dataset_csv_test(const struct dataset_paths *paths,
                                          const struct dataset_info *info, size_t *ret_rows,
                                          struct dataset *ret, struct as_err *err);
 
+/* dataset_rows_read() */
+AS_MUST_CHECK as_status dataset_csv_rows(const struct dataset_paths *paths,
+                                         const struct dataset_info *info, dataset_row_fn *visit,
+                                         void *ctx, struct as_err *err);
+
 /* Append the cells of the column `name` to *ret, in the order of the rows. AS_E_INVAL: there is no
  * such column; else as dataset_csv_load(). On failure *ret has the rows before. */
 AS_MUST_CHECK as_status dataset_csv_cells(const struct dataset_paths *paths,

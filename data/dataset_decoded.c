@@ -8,7 +8,7 @@
  *
  * The copy is a cache. It is not synced to disk, its folder belongs to the user whose programs read
  * it, and the caller names it by the digest of the data set's content. A change of the format needs
- * a new MAGIC. */
+ * a new DECODED_MAGIC. */
 #include "data/dataset_decoded.h"
 
 #include <errno.h>
@@ -20,31 +20,14 @@
 
 #include "base/file.h"
 #include "data/dataset_alloc.h"
+#include "data/dataset_decoded_priv.h"
 #include "data/dataset_json.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 
-#define MAGIC "assay-decoded-1"
-#define PIECE ((size_t)1 << 18) /* bytes; a multiple of 32: see checksum_add */
-
-struct header {
-    char magic[16];
-    char info[SHA256_HEX_SIZE]; /* digest of dataset_info as JSON */
-    char x_is_bytes;
-    char unused[6];
-    uint64_t size; /* bytes behind the header */
-    uint64_t checksum;
-};
-
-/* Four lanes of multiply and rotate (the constants are odd, from xxHash64). It finds damage by
- * disks and crashes; it is no protection against forgery. */
-struct checksum {
-    uint64_t lane[4];
-};
-
 /* Every piece of a part but the last must be a multiple of 32 bytes. */
-static void checksum_add(struct checksum *s, const void *bytes, size_t len)
+void decoded_sum_add(struct decoded_sum *s, const void *bytes, size_t len)
 {
     static const uint64_t k = UINT64_C(0x9e3779b185ebca87);
     uint64_t w[4];
@@ -63,7 +46,7 @@ static void checksum_add(struct checksum *s, const void *bytes, size_t len)
     s->lane[len / 32 % 4] ^= len;
 }
 
-static uint64_t checksum_end(const struct checksum *s)
+uint64_t decoded_sum_end(const struct decoded_sum *s)
 {
     uint64_t h = 0;
     for (int i = 0; i < 4; i++) {
@@ -75,43 +58,45 @@ static uint64_t checksum_end(const struct checksum *s)
 
 /* ---- the parts ---- */
 
-typedef enum coding { SAME_BYTES, BYTES_OF_FLOATS, WORDS_OF_TOKENS } coding;
-
-/* An array of the data set, and how the file stores it. */
-struct part {
-    void *array;
-    size_t n, kept_size; /* number of values; bytes of one value in the file */
-    coding coding;
-};
-
-#define N_PARTS 4
-
-static void parts_of(const struct dataset *d, bool x_is_bytes, struct part ret[N_PARTS])
+void decoded_parts_of(const struct dataset *d, bool x_is_bytes,
+                      struct decoded_part ret[DECODED_PARTS])
 {
     size_t rows = d->n_rows;
-    ret[0] = (struct part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
-                           x_is_bytes ? BYTES_OF_FLOATS : SAME_BYTES};
+    ret[0] =
+        (struct decoded_part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
+                              x_is_bytes ? BYTES_OF_FLOATS : SAME_BYTES};
     if (d->bytes)
-        ret[0] = (struct part){d->bytes, rows * d->n_features, 1, SAME_BYTES};
-    ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, SAME_BYTES};
-    ret[2] = (struct part){d->targets, d->targets ? rows * d->n_outputs : 0, sizeof *d->targets,
-                           SAME_BYTES};
-    ret[3] = (struct part){d->tokens, d->tokens ? rows : 0, sizeof(uint16_t), WORDS_OF_TOKENS};
+        ret[0] = (struct decoded_part){d->bytes, rows * d->n_features, 1, SAME_BYTES};
+    ret[1] = (struct decoded_part){d->labels, d->labels ? rows : 0, sizeof *d->labels, SAME_BYTES};
+    ret[2] = (struct decoded_part){d->targets, d->targets ? rows * d->n_outputs : 0,
+                                   sizeof *d->targets, SAME_BYTES};
+    ret[3] =
+        (struct decoded_part){d->tokens, d->tokens ? rows : 0, sizeof(uint16_t), WORDS_OF_TOKENS};
 }
 
-static uint64_t size_of(const struct part parts[N_PARTS])
+uint64_t decoded_size_of(const struct decoded_part parts[DECODED_PARTS])
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < N_PARTS; i++)
+    for (size_t i = 0; i < DECODED_PARTS; i++)
         size += parts[i].n * parts[i].kept_size;
     return size;
 }
 
-static as_status info_digest(const struct dataset_info *info, char ret[SHA256_HEX_SIZE])
+as_status decoded_info_digest(const struct dataset_info *info, char ret[SHA256_HEX_SIZE])
 {
     JSON_AUTO j = dataset_info_to_json(info);
     AS_AUTO(as_freep) char *text = j ? json_format(j) : NULL;
     return text ? sha256_of(text, strlen(text), ret, NULL) : AS_E_NOMEM;
+}
+
+bool decoded_is_header(const struct decoded_header *h, const struct dataset_info *info,
+                       uint64_t size)
+{
+    char digest[SHA256_HEX_SIZE];
+    return decoded_info_digest(info, digest) == AS_OK &&
+           memcmp(h->magic, DECODED_MAGIC, sizeof h->magic) == 0 &&
+           memcmp(h->info, digest, sizeof digest) == 0 && h->size == size - sizeof *h &&
+           (h->x_is_bytes == 0 || h->x_is_bytes == 1);
 }
 
 /* ---- reading ---- */
@@ -131,7 +116,7 @@ static bool read_whole(int fd, void *buf, size_t size)
 }
 
 /* Convert `n` values of the file into the array, from index `at` on. */
-static void decode_values(const struct part *p, const void *kept, size_t at, size_t n)
+static void decode_values(const struct decoded_part *p, const void *kept, size_t at, size_t n)
 {
     if (p->coding == BYTES_OF_FLOATS) {
         const unsigned char *from = kept;
@@ -146,16 +131,16 @@ static void decode_values(const struct part *p, const void *kept, size_t at, siz
     }
 }
 
-static bool read_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+static bool read_part(int fd, const struct decoded_part *p, void *piece, struct decoded_sum *sum)
 {
-    size_t most = PIECE / p->kept_size;
+    size_t most = DECODED_PIECE / p->kept_size;
     for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
         bool in_place = p->coding == SAME_BYTES;
         void *to = in_place ? (char *)p->array + at * p->kept_size : piece;
         if (!read_whole(fd, to, n * p->kept_size))
             return false;
-        checksum_add(sum, to, n * p->kept_size);
+        decoded_sum_add(sum, to, n * p->kept_size);
         if (!in_place)
             decode_values(p, piece, at, n);
     }
@@ -176,24 +161,22 @@ static bool values_fit(const struct dataset *d)
 static as_status read_file(int fd, uint64_t size, const struct dataset_info *info, bool bytes,
                            struct dataset *d)
 {
-    struct header h;
-    struct part parts[N_PARTS];
-    struct checksum sum = {{1, 2, 3, 4}};
-    char digest[SHA256_HEX_SIZE];
-    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
-    as_status st = piece ? info_digest(info, digest) : AS_E_NOMEM;
-    if (st != AS_OK || !read_whole(fd, &h, sizeof h) ||
-        memcmp(h.magic, MAGIC, sizeof h.magic) != 0 || memcmp(h.info, digest, sizeof digest) != 0 ||
-        h.size != size - sizeof h || (h.x_is_bytes != 0 && h.x_is_bytes != 1))
+    struct decoded_header h;
+    struct decoded_part parts[DECODED_PARTS];
+    struct decoded_sum sum = DECODED_SUM_START;
+    AS_AUTO(as_freep) void *piece = as_calloc(DECODED_PIECE, 1);
+    if (!piece)
+        return AS_E_NOMEM;
+    if (!read_whole(fd, &h, sizeof h) || !decoded_is_header(&h, info, size))
         return AS_E_NOT_FOUND;
-    st = dataset_alloc(info, bytes && h.x_is_bytes, d, NULL);
+    as_status st = dataset_alloc(info, bytes && h.x_is_bytes, d, NULL);
     if (st != AS_OK)
         return st;
-    parts_of(d, h.x_is_bytes, parts);
-    bool whole = size_of(parts) == h.size;
-    for (size_t i = 0; whole && i < N_PARTS; i++)
+    decoded_parts_of(d, h.x_is_bytes, parts);
+    bool whole = decoded_size_of(parts) == h.size;
+    for (size_t i = 0; whole && i < DECODED_PARTS; i++)
         whole = read_part(fd, &parts[i], piece, &sum);
-    return whole && checksum_end(&sum) == h.checksum && values_fit(d) ? AS_OK : AS_E_NOT_FOUND;
+    return whole && decoded_sum_end(&sum) == h.checksum && values_fit(d) ? AS_OK : AS_E_NOT_FOUND;
 }
 
 as_status dataset_decoded_read(const char *path, const struct dataset_info *info, bool bytes,
@@ -201,7 +184,7 @@ as_status dataset_decoded_read(const char *path, const struct dataset_info *info
 {
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat sb;
-    if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct header))
+    if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct decoded_header))
         return AS_E_NOT_FOUND;
     as_status st = read_file(fd, (uint64_t)sb.st_size, info, bytes, ret);
     (void)futimens(fd, NULL); /* mark it as used: the cache removes the least recently used */
@@ -210,7 +193,7 @@ as_status dataset_decoded_read(const char *path, const struct dataset_info *info
 
 /* ---- writing ---- */
 
-static void encode_values(const struct part *p, void *kept, size_t at, size_t n)
+static void encode_values(const struct decoded_part *p, void *kept, size_t at, size_t n)
 {
     if (p->coding == BYTES_OF_FLOATS) {
         const float *from = (const float *)p->array + at;
@@ -225,13 +208,14 @@ static void encode_values(const struct part *p, void *kept, size_t at, size_t n)
     }
 }
 
-static as_status write_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+static as_status write_part(int fd, const struct decoded_part *p, void *piece,
+                            struct decoded_sum *sum)
 {
-    size_t most = PIECE / p->kept_size;
+    size_t most = DECODED_PIECE / p->kept_size;
     for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
         encode_values(p, piece, at, n);
-        checksum_add(sum, piece, n * p->kept_size);
+        decoded_sum_add(sum, piece, n * p->kept_size);
         as_status st = file_write_all(fd, piece, n * p->kept_size, NULL);
         if (st != AS_OK)
             return st;
@@ -242,23 +226,23 @@ static as_status write_part(int fd, const struct part *p, void *piece, struct ch
 /* The header is written last, when the checksum is known. */
 static as_status write_file(int fd, const struct dataset_info *info, const struct dataset *d)
 {
-    struct part parts[N_PARTS];
-    struct checksum sum = {{1, 2, 3, 4}};
-    struct header h = {.magic = MAGIC, .x_is_bytes = dataset_is_bytes(d)};
-    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
-    as_status st = piece ? info_digest(info, h.info) : AS_E_NOMEM;
-    parts_of(d, h.x_is_bytes, parts);
-    h.size = size_of(parts);
+    struct decoded_part parts[DECODED_PARTS];
+    struct decoded_sum sum = DECODED_SUM_START;
+    struct decoded_header h = {.magic = DECODED_MAGIC, .x_is_bytes = dataset_is_bytes(d)};
+    AS_AUTO(as_freep) void *piece = as_calloc(DECODED_PIECE, 1);
+    as_status st = piece ? decoded_info_digest(info, h.info) : AS_E_NOMEM;
+    decoded_parts_of(d, h.x_is_bytes, parts);
+    h.size = decoded_size_of(parts);
     if (st != AS_OK)
         return st;
     if (lseek(fd, sizeof h, SEEK_SET) < 0)
         return AS_E_IO;
-    for (size_t i = 0; i < N_PARTS; i++) {
+    for (size_t i = 0; i < DECODED_PARTS; i++) {
         st = write_part(fd, &parts[i], piece, &sum);
         if (st != AS_OK)
             return st;
     }
-    h.checksum = checksum_end(&sum);
+    h.checksum = decoded_sum_end(&sum);
     return pwrite(fd, &h, sizeof h, 0) == (ssize_t)sizeof h ? AS_OK : AS_E_IO;
 }
 

@@ -20,6 +20,8 @@ typedef enum draw_purpose {
     DRAW_PRIVATE_ROWS = 6,  /* at: micro-step; which rows are in the batch */
     DRAW_PRIVATE_NOISE = 7, /* at: micro-step; what is added to their gradients */
     DRAW_ROUND_ORDER = 8,   /* at: round x shards + shard; in which order CoCoA goes over rows */
+    DRAW_PARTITIONS = 9,    /* under validation.seed; at: 0; which rows are in a partition */
+    DRAW_PART_ORDER = 10,   /* at: epoch x partitions + partition; the order of its rows */
 } draw_purpose;
 
 static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)

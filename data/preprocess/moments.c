@@ -49,10 +49,13 @@ static void add_row_squares(double *sums, const float *x, const double *mean, si
     }
 }
 
-/* The numbers of row i to sum: the row of x, or its numeric inputs, computed into `work`. */
+/* The numbers of row i to sum: the row, or its numeric inputs, computed into `work` [n + width]. */
 static const float *row_of(const struct moments_columns *v, size_t i, float *work)
 {
-    const float *row = v->x + (size_t)v->rows[i] * v->width;
+    size_t at = (size_t)v->rows[i] * v->width;
+    for (size_t c = 0; v->bytes && c < v->width; c++)
+        work[v->n + c] = (float)v->bytes[at + c];
+    const float *row = v->bytes ? work + v->n : v->x + at;
     if (!v->table)
         return row;
     preprocess_table_numbers(v->table, row, work);
@@ -81,7 +84,7 @@ as_status moments_of_columns(const struct moments_columns *v, double *ret_mean, 
 {
     AS_AUTO(as_freep) double *sums = as_calloc(v->n, sizeof *sums);
     AS_AUTO(as_freep) double *mean = as_calloc(v->n, sizeof *mean);
-    AS_AUTO(as_freep) float *work = as_calloc(v->n, sizeof *work);
+    AS_AUTO(as_freep) float *work = as_calloc(v->n + v->width, sizeof *work);
     if (v->n_means == 0)
         return AS_OK; /* no columns */
     if (!sums || !mean || !work)

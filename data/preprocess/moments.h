@@ -11,7 +11,8 @@
 /* Rows of numbers, and the columns to sum: the first `n` of each row. Columns with equal index
  * modulo n_means share a mean. All borrowed. */
 struct moments_columns {
-    const float *x; /* row r begins at x + r * width */
+    const float *x;             /* row r begins at x + r * width */
+    const unsigned char *bytes; /* the same, instead of x; not for moments_of_pixels() */
     size_t width, n;
     size_t n_means;      /* n is a multiple of it; 0: there is nothing to compute */
     const int32_t *rows; /* row numbers, in the order of summing */

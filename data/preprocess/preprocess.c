@@ -74,6 +74,7 @@ static as_status table_moments(const struct preprocess *p, const struct dataset 
     const struct preprocess_table table = {info, p->fill, p->seen};
     size_t n = dataset_numeric_inputs(info);
     const struct moments_columns v = {.x = set->x,
+                                      .bytes = set->bytes,
                                       .width = set->n_features,
                                       .n = n,
                                       .n_means = n,

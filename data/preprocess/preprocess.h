@@ -78,7 +78,7 @@ struct preprocess {
 void preprocess_done(struct preprocess *p);
 
 /* Learn from the training rows of `set`, which dataset_load() or dataset_load_bytes() loaded for
- * `info`. All borrowed; nothing is changed.
+ * `info`, or dataset_map_open() has mapped. All borrowed; nothing is changed.
  *   opts  split_seed is not used; n_validation only for text, whose last n_validation tokens are
  *         held out
  *   ret   owned by the caller, untouched on failure

@@ -73,6 +73,12 @@ static float largest(const float *v, size_t n)
     return most;
 }
 
+static float value_at(const struct dataset *set, int32_t row, size_t column)
+{
+    size_t at = (size_t)row * set->n_features + column;
+    return set->x ? set->x[at] : (float)set->bytes[at];
+}
+
 /* The median of the column's values in the training rows that are not missing; for an even number
  * of them, the mean of the middle two; 0 if there is none. `work` has room for n_train values. */
 static float median_of_column(const struct dataset *set, const struct preprocess_rows *rows,
@@ -80,7 +86,7 @@ static float median_of_column(const struct dataset *set, const struct preprocess
 {
     size_t n = 0;
     for (size_t i = 0; i < rows->n_train; i++) {
-        float v = set->x[(size_t)rows->train[i] * set->n_features + column];
+        float v = value_at(set, rows->train[i], column);
         if (!isnan(v))
             work[n++] = v;
     }
@@ -95,7 +101,7 @@ static void find_seen(const struct dataset *set, const struct preprocess_rows *r
                       size_t n_values, char *seen)
 {
     for (size_t i = 0; n_values && i < rows->n_train; i++) {
-        float v = set->x[(size_t)rows->train[i] * set->n_features + column];
+        float v = value_at(set, rows->train[i], column);
         if (v >= 0 && v < (float)n_values)
             seen[(size_t)v] = 1;
     }

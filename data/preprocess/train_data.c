@@ -24,6 +24,9 @@ void train_data_done(struct train_data *d)
     preprocess_done(&d->fit);
     free(d->codes);
     free(d->rows);
+    free(d->own_rows);
+    free(d->parts.base);
+    free(d->parts.work);
     free(d->val_targets);
     free(d->val_labels);
     free(d->weights);
@@ -51,7 +54,7 @@ static as_status split_table(struct train_data *d, const struct preprocess_opts 
         split_rows(opts, d->set.labels, d->set.n_rows, d->set.n_outputs, d->rows, &r, err);
     if (st != AS_OK)
         return st;
-    d->val_rows = d->rows;
+    d->val_rows = d->held_rows = d->rows;
     d->train_rows = d->rows + (r.train - r.held);
     d->n_val = r.n_held;
     d->n_train = r.n_train;
@@ -76,7 +79,7 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu windows", d->n_val);
     for (size_t i = 0; i < d->n_val; i++)
         d->rows[i] = (int32_t)(d->n_tokens + i * context);
-    d->val_rows = d->rows;
+    d->val_rows = d->held_rows = d->rows;
     return AS_OK;
 }
 
@@ -93,8 +96,8 @@ static void draw_again(const struct train_data *d, int64_t resample, int32_t pha
     }
 }
 
-void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
-                      int32_t *ret)
+static void order_rows(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                       int32_t *ret)
 {
     struct rng r = draw_stream(seed, DRAW_SHUFFLE, (uint64_t)epoch);
     int32_t first = 0; /* text: the phase */
@@ -113,6 +116,21 @@ void train_data_order(const struct train_data *d, uint64_t seed, int64_t resampl
     draw_shuffle(&r, ret, d->n_train);
 }
 
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                      int32_t *ret)
+{
+    if (d->parts.n > 0)
+        row_parts_order(&d->parts, seed, epoch, ret);
+    else
+        order_rows(d, seed, resample, epoch, ret);
+}
+
+size_t train_data_places(const struct train_data *d)
+{
+    const struct row_parts *p = &d->parts;
+    return p->n > 0 ? row_parts_batches(p) * p->n * p->micro : d->n_train;
+}
+
 /* ---- targets ---- */
 
 static as_status count_classes(struct train_data *d, struct as_err *err)
@@ -125,13 +143,13 @@ static as_status count_classes(struct train_data *d, struct as_err *err)
     return AS_OK;
 }
 
-static as_status classes_as_numbers(struct train_data *d, struct as_err *err)
+static as_status classes_as_numbers(struct dataset *set, struct as_err *err)
 {
-    d->set.targets = as_calloc(d->set.n_rows, sizeof *d->set.targets);
-    if (!d->set.targets)
+    set->targets = as_calloc(set->n_rows, sizeof *set->targets);
+    if (!set->targets)
         return out_of_memory(err);
-    for (size_t i = 0; i < d->set.n_rows; i++)
-        d->set.targets[i] = (float)d->set.labels[i];
+    for (size_t i = 0; i < set->n_rows; i++)
+        set->targets[i] = (float)set->labels[i];
     return AS_OK;
 }
 
@@ -163,15 +181,13 @@ static as_status prepare_targets(struct train_data *d, bool shares, struct as_er
 {
     as_status st = AS_OK;
     d->n_targets = d->set.targets ? d->set.n_outputs : 0;
-    if (d->set.labels) {
-        st = count_classes(d, err);
-        if (st == AS_OK)
-            st = keep_val_labels(d, err);
-        if (st != AS_OK)
-            return st;
-    }
-    if (shares && d->set.labels && d->set.n_outputs == 2) {
-        st = classes_as_numbers(d, err);
+    if (d->set.labels)
+        st = keep_val_labels(d, err);
+    if (st != AS_OK)
+        return st;
+    d->shares = shares && d->set.labels && d->set.n_outputs == 2;
+    if (d->shares) {
+        st = classes_as_numbers(&d->set, err);
         if (st != AS_OK)
             return st;
         d->n_targets = 1;
@@ -215,8 +231,9 @@ static as_status prepare_weights(struct train_data *d, const float *weights, str
 
 /* ---- all of it ---- */
 
-static as_status prepare_all(struct train_data *d, const struct dataset_info *info,
-                             const struct preprocess_opts *opts, struct as_err *err)
+/* Split, fit, count: what needs all rows, and changes none. */
+static as_status learn(struct train_data *d, const struct dataset_info *info,
+                       const struct preprocess_opts *opts, struct as_err *err)
 {
     bool text = info->input == DATASET_TOKEN_TEXT;
     as_status st = text ? split_text(d, opts, err) : split_table(d, opts, err);
@@ -230,8 +247,15 @@ static as_status prepare_all(struct train_data *d, const struct dataset_info *in
     if (st != AS_OK)
         return st;
     d->n_codes = d->fit.n_codes;
-    if (text)
-        return AS_OK;
+    return d->set.labels && !text ? count_classes(d, err) : AS_OK;
+}
+
+static as_status prepare_all(struct train_data *d, const struct dataset_info *info,
+                             const struct preprocess_opts *opts, struct as_err *err)
+{
+    as_status st = learn(d, info, opts, err);
+    if (st != AS_OK || info->input == DATASET_TOKEN_TEXT)
+        return st;
     if (opts->weights)
         st = prepare_weights(d, opts->weights, err);
     if (st != AS_OK)
@@ -254,4 +278,68 @@ as_status train_data_prepare(struct dataset *set, const struct dataset_info *inf
     *ret = d;
     d = (struct train_data){0};
     return AS_OK;
+}
+
+/* ---- partitions ---- */
+
+/* The held-out rows instead of all, with numbers of their own. */
+static as_status keep_held(struct train_data *d, const struct dataset_map *map,
+                           const struct dataset_info *info, struct as_err *err)
+{
+    d->own_rows = as_calloc(d->n_val, sizeof *d->own_rows);
+    d->parts.base = as_calloc(d->parts.n, sizeof *d->parts.base);
+    d->parts.work = as_calloc(row_parts_each(&d->parts) + 1, sizeof *d->parts.work);
+    if (!d->own_rows || !d->parts.base || !d->parts.work)
+        return out_of_memory(err);
+    for (size_t i = 0; i < d->n_val; i++)
+        d->own_rows[i] = (int32_t)i;
+    for (size_t i = 0; i < d->parts.n; i++)
+        d->parts.base[i] = -1;
+    as_status st = dataset_map_rows(map, info, d->held_rows, d->n_val, &d->set, err);
+    d->val_rows = d->own_rows;
+    d->is_bytes = d->set.bytes != NULL;
+    return st;
+}
+
+static as_status deal(struct train_data *d, uint64_t seed, struct as_err *err)
+{
+    struct row_parts *p = &d->parts;
+    if (d->n_train < p->n)
+        return as_fail(err, AS_E_INVAL,
+                       "/train/distributed/partitions: %zu rows to train on, expected at least the "
+                       "%zu shards of a batch, which have a partition each",
+                       d->n_train, p->n);
+    row_parts_deal(d->train_rows, d->n_train, seed);
+    p->n_rows = d->n_train;
+    d->n_train = row_parts_each(p) * p->n;
+    return AS_OK;
+}
+
+as_status train_data_prepare_held(const struct dataset_map *map, const struct dataset_info *info,
+                                  const struct preprocess_opts *opts, struct row_parts parts,
+                                  struct train_data *ret, struct as_err *err)
+{
+    AS_AUTO(train_data_done) struct train_data d = {.set = map->set, .parts = parts};
+    as_status st = learn(&d, info, opts, err);
+    d.set = (struct dataset){0}; /* it is the map's */
+    if (st == AS_OK)
+        st = deal(&d, opts->split_seed, err);
+    if (st == AS_OK)
+        st = keep_held(&d, map, info, err);
+    if (st == AS_OK)
+        st = prepare_targets(&d, opts->targets_as_shares, err);
+    if (st == AS_OK)
+        st = preprocess_apply(&d.fit, info, &d.set, &d.codes, err);
+    if (st != AS_OK)
+        return st;
+    *ret = d;
+    d = (struct train_data){0};
+    return AS_OK;
+}
+
+as_status train_data_encode(const struct train_data *d, const struct dataset_info *info,
+                            struct dataset *rows, int32_t **ret_codes, struct as_err *err)
+{
+    as_status st = d->shares ? classes_as_numbers(rows, err) : AS_OK;
+    return st == AS_OK ? preprocess_apply(&d->fit, info, rows, ret_codes, err) : st;
 }

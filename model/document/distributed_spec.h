@@ -11,11 +11,12 @@
  *   error_feedback: true           what compressing has lost is added to the next value
  *   local_sgd: {steps: 16, moments: average, block_momentum: 0.5}
  *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.3}
- *   server: {mode: sync, staleness: 3, shards: 0, backup: 0, warm_start: 0, significance: 0,
- *           rows: dense}
+ *   server: {mode: sync, staleness: 3, shards: 0, backup: 0, backup_copies: false, warm_start: 0,
+ *           significance: 0, rows: dense}
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1, staleness: 4}
  *   shard_state: false             the optimizer's moments are divided among the ranks
+ *   partitions: none               none, lineage: ranks hold all training rows, or some alone
  *   encrypt: false                 what ranks send to other hosts is encrypted
  *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial
  *                                  from its checkpoint
@@ -108,14 +109,17 @@ struct distributed_spec {
                           * 1,000; 0: nothing; default 0 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
     int64_t backup; /* sync, ssp: the last so many gradients of a step do not count; default 0 */
+    bool backup_copies;       /* sync: who is done computes shards of who is not; default false */
     int64_t warm_start;       /* async, groups: so many steps are one worker's alone; default 0 */
     int64_t groups;           /* of the strategy server; 0: no groups, or another word was chosen */
     int64_t peers;            /* gossip: partners of a rank in each step; default 1 */
     int64_t gossip_staleness; /* by how many steps a rank may lead a peer to whom it gives; 1 to
                                * 1,000,000; default 4 */
     bool shard_state;         /* allreduce: the moments are divided */
-    bool encrypt;             /* between hosts; default false */
-    int64_t state_copies;     /* 1 or 2: on how many ranks each moment is; default 2 */
+    bool lineage;         /* allreduce, sync: a rank holds the rows of its shards alone, and reads
+                               * those of others when it must; default false */
+    bool encrypt;         /* between hosts; default false */
+    int64_t state_copies; /* 1 or 2: on how many ranks each moment is; default 2 */
 };
 
 /* "allreduce", "local_sgd", … for messages and logs. */

@@ -557,6 +557,8 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
         st = json_fields_note(f, train_spec_check_lbfgs(f, spec, err), err);
     if (st == AS_OK && (!f->faults || f->faults->n == 0))
         st = json_fields_note(f, train_spec_check_cocoa(f, spec, err), err);
+    if (st == AS_OK && (!f->faults || f->faults->n == 0))
+        st = json_fields_note(f, train_spec_check_partitions(f, spec, err), err);
     if (st != AS_OK)
         return st;
     settle_rounds(f, spec);

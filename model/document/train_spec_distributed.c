@@ -23,6 +23,7 @@ static const char *const factors_words[] = {"never", "auto", "always", NULL};
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
 static const char *const moments_words[] = {"average", "reset", NULL};
 static const char *const mode_words[] = {"sync", "async", "ssp", NULL};
+static const char *const partitions_words[] = {"none", "lineage", NULL};
 static const char *const rows_words[] = {"dense", "sparse", NULL};
 static const char *const outer_words[] = {"sgd", "nesterov", NULL};
 
@@ -192,7 +193,9 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
     if ((st = json_fields_word(&f, "mode", JSON_OPTIONAL, mode_words, &mode, err)) != AS_OK ||
         (st = train_spec_integers(&f, numbers, AS_ARRAY_LEN(numbers), err)) != AS_OK ||
         (st = train_spec_numbers(&f, &significance, 1, err)) != AS_OK ||
-        (st = json_fields_word(&f, "rows", JSON_OPTIONAL, rows_words, &rows, err)) != AS_OK)
+        (st = json_fields_word(&f, "rows", JSON_OPTIONAL, rows_words, &rows, err)) != AS_OK ||
+        (st = json_fields_bool(&f, "backup_copies", JSON_OPTIONAL, &d->backup_copies, err)) !=
+            AS_OK)
         return st;
     d->sparse_rows = rows == 1;
     d->mode = (distributed_mode)mode;
@@ -327,13 +330,32 @@ static as_status check_rows(const struct json_fields *f, const struct distribute
     return refuse(f, "server/rows", why, err);
 }
 
+/* Whoever computes a shard sends it by itself, as float32; late ones are not left out. */
+static as_status check_copies(const struct json_fields *f, const struct distributed_spec *d,
+                              struct as_err *err)
+{
+    const struct train_clash list[] = {
+        {d->mode != DISTRIBUTED_SYNC, "another mode than sync", "expected sync"},
+        {d->groups > 0, "groups", "expected none"},
+        {d->backup > 0, "backup", "expected one of them: it leaves out what is late"},
+        {d->codec != DISTRIBUTED_PLAIN, "compress",
+         "expected one of them: what a message loses would stay with who computed it"},
+        {d->sparse_rows, "rows sparse", "expected one of them"},
+    };
+    char at[AS_ERR_POINTER_MAX];
+    (void)snprintf(at, sizeof at, "%s/server/backup_copies", f->pointer);
+    return d->backup_copies ? train_spec_refuse_clash(list, AS_ARRAY_LEN(list), at, "true", err)
+                            : AS_OK;
+}
+
 static as_status check_server(const struct json_fields *f, const struct distributed_spec *d,
                               const struct train_spec *spec, struct as_err *err)
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
     as_status st = check_significance(f, d, spec, err);
-    if (st != AS_OK || (st = check_rows(f, d, err)) != AS_OK)
+    if (st != AS_OK || (st = check_rows(f, d, err)) != AS_OK ||
+        (st = check_copies(f, d, err)) != AS_OK)
         return st;
     if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
         return refuse(
@@ -409,6 +431,7 @@ static as_status check_together(const struct json_fields *f, int word, struct di
 {
     as_status st = choose_strategy(f, word, d, err);
     d->significance = d->strategy == DISTRIBUTED_SERVER ? d->significance : 0;
+    d->backup_copies = d->backup_copies && d->strategy == DISTRIBUTED_SERVER;
     d->error_feedback = d->error_feedback && (d->codec != DISTRIBUTED_PLAIN || d->significance > 0);
     if (st != AS_OK || (st = check_section(f, d, err)) != AS_OK ||
         (st = check_compress(f, d, err)) != AS_OK || (st = check_server(f, d, spec, err)) != AS_OK)
@@ -422,7 +445,7 @@ static as_status check_together(const struct json_fields *f, int word, struct di
 static as_status parse_fields(struct json_fields *f, struct distributed_spec *d, int *ret_word,
                               struct as_err *err)
 {
-    int sum = 0, factors = 0, word = -1;
+    int sum = 0, factors = 0, partitions = 0, word = -1;
     const struct train_integer groups = {"groups", 0, DISTRIBUTED_MAX_RANKS, &d->groups};
     as_status st = json_fields_word(f, "strategy", JSON_OPTIONAL, strategy_words, &word, err);
     if (st != AS_OK ||
@@ -444,8 +467,11 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
     d->error_feedback = feedback; /* check_together(): of something that is lost */
     const struct train_integer copies = {"state_copies", 1, 2, &d->state_copies};
     if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK ||
+        (st = json_fields_word(f, "partitions", JSON_OPTIONAL, partitions_words, &partitions,
+                               err)) != AS_OK ||
         (st = json_fields_bool(f, "encrypt", JSON_OPTIONAL, &d->encrypt, err)) != AS_OK)
         return st;
+    d->lineage = partitions == 1;
     return json_fields_bool(f, "shard_state", JSON_OPTIONAL, &d->shard_state, err);
 }
 

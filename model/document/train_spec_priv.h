@@ -76,6 +76,11 @@ AS_MUST_CHECK as_status train_spec_check_lbfgs(const struct json_fields *doc,
 AS_MUST_CHECK as_status train_spec_check_cocoa(const struct json_fields *doc,
                                                const struct train_spec *spec, struct as_err *err);
 
+/* train_spec_partitions.c: the same for `distributed: {partitions: lineage}`. */
+AS_MUST_CHECK as_status train_spec_check_partitions(const struct json_fields *doc,
+                                                    const struct train_spec *spec,
+                                                    struct as_err *err);
+
 /* train_spec_trees.c: the fields of trees in the section `model`, whose kind is already set. */
 AS_MUST_CHECK as_status train_spec_parse_trees(struct json_fields *f, struct train_model_spec *m,
                                                struct as_err *err);

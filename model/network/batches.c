@@ -41,7 +41,7 @@ static as_status create_buffer(struct batches *b, buf_kind kind, size_t per_slot
 as_status batches_create(struct device_data *device, size_t slots, size_t max_rows, bool augment,
                          struct batches **ret, struct as_err *err)
 {
-    size_t places = device->data->n_train * device->per_row;
+    size_t places = train_data_places(device->data) * device->per_row;
     AS_AUTO(batches_freep) struct batches *b = as_calloc(1, sizeof *b);
     if (!b)
         return as_fail_nomem(err);
@@ -76,14 +76,14 @@ size_t batches_bytes(const struct device_data *device, size_t max_rows, bool aug
 {
     size_t row = device->n_x * (augment ? 2 : 1) +
                  device->per_row * (device->n_codes + device->n_y) + (device->weights != NULL);
-    return (device->data->n_train * device->per_row + max_rows * row) * 4;
+    return (train_data_places(device->data) * device->per_row + max_rows * row) * 4;
 }
 
 as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t resample,
                           int64_t epoch, struct as_err *err)
 {
     const struct train_data *d = b->device->data;
-    size_t n = d->n_train * b->device->per_row;
+    size_t n = train_data_places(d) * b->device->per_row;
     if (d->context) {
         AS_AUTO(as_freep) int32_t *offsets = as_calloc(d->n_train, sizeof *offsets);
         if (!offsets)
@@ -182,7 +182,7 @@ as_status batches_train(struct batches *b, struct backend *lane, size_t first, s
                         struct tensor at, size_t micro, size_t rows, struct batch *ret,
                         struct as_err *err)
 {
-    size_t per_row = b->device->per_row, len = b->device->data->n_train * per_row;
+    size_t per_row = b->device->per_row, len = train_data_places(b->device->data) * per_row;
     struct source from = {.members = n,
                           .first = first,
                           .index = tensor_at(b->order, first * len, len),

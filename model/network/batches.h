@@ -15,12 +15,12 @@
 struct batches {
     struct device_data *device; /* borrowed */
     size_t slots, max_rows;
-    struct buf *order; /* [slots, n_train * per_row] I32: row (or token) numbers of this epoch */
+    struct buf *order;     /* [slots, places * per_row] I32: row (or token) numbers of this epoch */
     struct buf *x, *codes; /* [slots, max_rows, …] or NULL */
     struct buf *y;         /* [slots, max_rows, …] */
     struct buf *weights;   /* [slots, max_rows]; NULL: all rows count alike */
     struct buf *augmented; /* as x; images with augmentation, else NULL */
-    int32_t *places;       /* [n_train * per_row], workspace */
+    int32_t *places;       /* [places * per_row], workspace */
 };
 
 /* AS_E_NOMEM, AS_E_TOO_LARGE. */

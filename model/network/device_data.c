@@ -4,6 +4,8 @@
  * uploads nothing. */
 #include "model/network/device_data.h"
 
+#include <string.h>
+
 void device_data_free(struct device_data *device)
 {
     if (!device)
@@ -123,6 +125,79 @@ as_status device_data_create(struct backend *be, struct train_data *data, bool c
         return st;
     *ret = as_steal(device);
     return AS_OK;
+}
+
+/* ---- other rows ---- */
+
+/* Rows of one buffer: `width` values of 1 or 4 bytes each. */
+struct moving {
+    const struct device_run *runs;
+    size_t n_runs, n_rows, width, value_bytes;
+    const void *fresh;
+};
+
+/* Where row `row` begins, in elements of 4 bytes. */
+static size_t element_of(const struct moving *m, size_t row)
+{
+    return row * m->width * m->value_bytes / 4;
+}
+
+static size_t elements(const struct moving *m, size_t rows)
+{
+    return (rows * m->width * m->value_bytes + 3) / 4;
+}
+
+static as_status move_run(const struct moving *m, const struct device_run *r, const struct buf *old,
+                          struct buf *now, struct as_err *err)
+{
+    size_t to = element_of(m, r->to), n = elements(m, r->n);
+    if (!r->fresh)
+        return buf_copy(now, to, old, element_of(m, r->from), n, err);
+    const char *from = (const char *)m->fresh + r->from * m->width * m->value_bytes;
+    size_t whole = r->n * m->width * m->value_bytes / 4;
+    int32_t last = 0;
+    as_status st = whole > 0 ? buf_upload(now, to, from, whole, err) : AS_OK;
+    if (st != AS_OK || whole == n)
+        return st;
+    memcpy(&last, from + whole * 4, r->n * m->width * m->value_bytes % 4);
+    return buf_upload(now, to + whole, &last, 1, err);
+}
+
+static as_status move_rows(struct device_data *device, const struct moving *m, struct buf **b,
+                           struct as_err *err)
+{
+    AS_AUTO(buf_freep) struct buf *now = NULL;
+    if (!*b)
+        return AS_OK;
+    as_status st = buf_create(device->be, buf_kind_get(*b), elements(m, m->n_rows), &now, err);
+    for (size_t i = 0; st == AS_OK && i < m->n_runs; i++)
+        st = move_run(m, &m->runs[i], *b, now, err);
+    if (st != AS_OK)
+        return st;
+    buf_free(*b);
+    *b = as_steal(now);
+    return AS_OK;
+}
+
+as_status device_data_rearrange(struct device_data *device, size_t n_rows,
+                                const struct device_run *runs, size_t n_runs,
+                                const struct device_fresh *fresh, struct as_err *err)
+{
+    const struct dataset *set = fresh->set;
+    struct moving m = {.runs = runs, .n_runs = n_runs, .n_rows = n_rows, .value_bytes = 4};
+    as_status st;
+    m.width = device->n_y;
+    m.fresh = device->y_kind == BUF_I32 ? (const void *)set->labels : (const void *)set->targets;
+    if ((st = move_rows(device, &m, &device->y, err)) != AS_OK)
+        return st;
+    m.width = device->n_codes;
+    m.fresh = fresh->codes;
+    if ((st = move_rows(device, &m, &device->codes, err)) != AS_OK)
+        return st;
+    m.width = device->n_x;
+    m.value_bytes = device->mean ? 1 : 4;
+    m.fresh = device->mean ? (const void *)set->bytes : (const void *)set->x;
+    return move_rows(device, &m, &device->x, err);
 }
 
 size_t device_data_bytes(const struct train_data *d)

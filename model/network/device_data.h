@@ -35,6 +35,27 @@ AS_DEFINE_FREEP(struct device_data, device_data_free)
 
 size_t device_data_bytes(const struct train_data *data); /* of all its buffers */
 
+/* Rows of a new arrangement, from row `to` on: n rows that lie at `from` now, or, if `fresh`, rows
+ * [from, from + n) of what is new. */
+struct device_run {
+    size_t from, n, to;
+    bool fresh;
+};
+
+/* Encoded rows that are to be on the device: as those of train_data.set and train_data.codes. */
+struct device_fresh {
+    const struct dataset *set;
+    const int32_t *codes;
+};
+
+/* Replace the rows by those of the runs, which do not overlap; others of the n_rows rows are 0.
+ * Only without weights. Bytes of images lie in elements of four: there `to` and `from` are
+ * multiples of 4. data->set.n_rows is the caller's to change. AS_E_NOMEM, AS_E_TOO_LARGE: some
+ * values may have moved, and the rest not. */
+AS_MUST_CHECK as_status device_data_rearrange(struct device_data *device, size_t n_rows,
+                                              const struct device_run *runs, size_t n_runs,
+                                              const struct device_fresh *fresh, struct as_err *err);
+
 /* The places of all tokens of n windows of `context` tokens, which begin at `offsets`; ret is [n,
  * context]. */
 void device_data_window_places(const int32_t *offsets, size_t n, size_t context, int32_t *ret);

@@ -15,12 +15,22 @@ struct epoch_layout {
     size_t micro_steps;      /* of the epoch */
     size_t per_batch;        /* micro-steps of a batch */
     int64_t steps_per_epoch; /* optimizer steps: batches */
+    size_t parts; /* partitions: each batch has a micro-step of each; 0: there are none */
 };
 
 /* The layout for n_train >= 1 rows; micro_rows >= 1 is max_rows of the network's plan. A batch size
  * above n_train means one batch of all rows. */
 struct epoch_layout epoch_layout_of(const struct train_spec *spec, size_t micro_rows,
                                     size_t n_train);
+
+/* The layout where training rows are dealt to partitions (data/preprocess/row_parts.h), which give
+ * n_train / parts rows each: all batches have a micro-step of each partition, in their order, and
+ * only those of the last batch may be smaller. */
+struct epoch_layout epoch_layout_of_parts(size_t parts, size_t micro_rows, size_t n_train);
+
+/* The rows of micro-step `at`, and of all micro-steps before it. */
+size_t epoch_layout_rows(const struct epoch_layout *l, size_t at);
+size_t epoch_layout_before(const struct epoch_layout *l, size_t at);
 
 /* Is micro-step `at` of the epoch the last of its batch, after which the weights change? */
 bool epoch_layout_due(const struct epoch_layout *l, size_t at);

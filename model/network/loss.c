@@ -114,7 +114,7 @@ float losses_class_weight(const struct losses *l, const struct train_spec *spec,
     if (!spec->balanced || !rows || rows[c] == 0)
         return 1;
     /* as sklearn's: rows / (classes * rows of the class) */
-    return (float)((double)l->data->n_train / ((double)l->weights * (double)rows[c]));
+    return (float)((double)l->data->fit.n_train / ((double)l->weights * (double)rows[c]));
 }
 
 as_status losses_join(struct losses *l, size_t slot, const struct train_spec *spec,

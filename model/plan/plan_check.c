@@ -81,6 +81,30 @@ static as_status check_whole_batch(const struct train_spec *spec, const struct d
                       rows, text ? "windows" : "rows");
 }
 
+/* Each shard of a batch has a partition of the training rows. */
+static as_status check_partitions(const struct train_spec *spec, const struct dataset_info *data,
+                                  const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t shards = (size_t)(spec->batch_size / spec->micro_batch);
+    if (!spec->distributed.lineage)
+        return AS_OK;
+    json_pointer_child(pointer, "distributed", at);
+    json_pointer_child(at, "partitions", at);
+    if (data->input == DATASET_TOKEN_TEXT)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found lineage, but data set '%s' is a text of tokens, expected rows",
+                          at, spec->dataset);
+    size_t held = train_spec_validation_rows(spec, data->n_rows);
+    if (data->n_rows - held >= shards)
+        return AS_OK;
+    return as_fail_at(
+        err, AS_E_INVAL, at,
+        "%s: found lineage with %zu shards of a batch, each of which has a partition, "
+        "expected at most as many as rows to train on, %zu",
+        at, shards, data->n_rows - held);
+}
+
 static as_status check_augment(const struct train_spec *spec, const struct dataset_info *data,
                                const char *pointer, struct as_err *err)
 {
@@ -243,6 +267,9 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     st = check_model(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_partitions(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     return check_rows(spec, data, pointer, err);

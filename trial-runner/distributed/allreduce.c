@@ -31,6 +31,7 @@ struct allreduce {
     struct outer_products *outer; /* NULL: no layer travels as factors */
     struct moments *moments;      /* NULL: they are not divided */
     struct device_step *devices;  /* NULL: the sums of this world go through the host */
+    bool lineage;                 /* ranks hold some of the rows */
 };
 
 static void allreduce_free(void *self)
@@ -60,7 +61,8 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     if (!a)
         return as_fail_nomem(err);
     struct replica *r = setup->replica;
-    *a = (struct allreduce){.replica = r, .n = r->n_numbers + N_WISHES};
+    *a = (struct allreduce){
+        .replica = r, .n = r->n_numbers + N_WISHES, .lineage = setup->spec->distributed.lineage};
     a->sum = as_calloc(a->n, sizeof *a->sum);
     if (!a->sum)
         return as_fail_nomem(err);
@@ -207,8 +209,8 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
     const struct number_range all = {0, a->n, 0};
     struct shard_run run = shard_sum_own(a->shards, c, at.shards);
     struct way way;
-    as_status st = choose_way(a, c, at, &all, &way, err);
-    if (st < 0)
+    as_status st = replica_hold_shards(a->replica, run, err);
+    if (st < 0 || (st = choose_way(a, c, at, &all, &way, err)) < 0)
         return st;
     own_sum_begin(a->own, at.step, at.shards, run); /* perhaps again: what was computed stays */
     if (way.buckets)
@@ -321,7 +323,7 @@ static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *er
 static bool allreduce_uses_devices(const void *self)
 {
     const struct allreduce *a = self;
-    return !a->moments && !a->outer && shard_sum_splits(a->shards);
+    return !a->moments && !a->outer && !a->lineage && shard_sum_splits(a->shards);
 }
 
 const struct strategy_ops strategy_allreduce = {

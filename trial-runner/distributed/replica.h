@@ -64,6 +64,12 @@ struct replica_ops {
     double (*rate)(const void *self, int64_t step);
     /* The rows of a shard. */
     uint32_t (*rows)(const void *self, int64_t ahead, uint32_t shard);
+    /* Rows of shards [first, first + count) of each batch are needed, and those of shard `also`
+     * (UINT32_MAX: of no other): with `partitions: lineage` a replica has the rows of those shards
+     * alone that it was told to hold, and reads them here if it does not have them. Others are
+     * dropped when first or count change. NULL: it has all rows. AS_E_NOMEM. */
+    as_status (*hold)(void *self, uint32_t first, uint32_t count, uint32_t also,
+                      struct as_err *err);
     /* to = the gradient of the shard's mean loss [n_params], the running statistics after it
      * [n_state], its loss summed over rows [1]: n_numbers. Nothing of the replica changes. */
     as_status (*gradient)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,

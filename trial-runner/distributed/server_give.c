@@ -238,7 +238,9 @@ as_status server_give(struct server *s, struct backend *lane, int64_t ahead, uns
     else
         coll_spread(total, s->n_ranks, s->runs);
     struct shard_run run = s->runs[s->rank];
-    as_status st = compute_run(s, lane, ahead, run, wishes, err);
+    as_status st = replica_hold_shards(r, run, err);
+    if (st == AS_OK)
+        st = compute_run(s, lane, ahead, run, wishes, err);
     if (st == AS_OK)
         st = server_make_calls(s, f, err);
     f->total = total;

@@ -16,6 +16,8 @@ as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup
     const struct strategy_ops *ops = all[which];
     if (which == DISTRIBUTED_SERVER && (d->mode == DISTRIBUTED_ASYNC || d->groups > 0))
         ops = &strategy_server_async;
+    if (d->backup_copies)
+        ops = &strategy_server_copies;
     if (setup->spec->optimizer.kind == TRAIN_LBFGS)
         ops = &strategy_lbfgs;
     if (train_spec_is_cocoa(setup->spec))

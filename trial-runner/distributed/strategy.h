@@ -66,6 +66,13 @@ struct meeting {
  * ranks are equal. */
 AS_MUST_CHECK as_status meeting_catch_up(struct meeting *m, struct as_err *err);
 
+/* This rank computes the shards of a run from now on (replica_ops.hold). AS_E_NOMEM. */
+static inline as_status replica_hold_shards(const struct replica *r, struct shard_run run,
+                                            struct as_err *err)
+{
+    return r->ops->hold ? r->ops->hold(r->self, run.first, run.count, UINT32_MAX, err) : AS_OK;
+}
+
 /* How far the sums of a step are; see buckets.h. */
 struct strategy_progress {
     size_t buckets;     /* of a step; 0: its sum is one */
@@ -135,6 +142,6 @@ size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEG
 /* ---- the strategies, each in a file of its name ---- */
 
 extern const struct strategy_ops strategy_allreduce, strategy_local_sgd, strategy_server,
-    strategy_server_async, strategy_gossip, strategy_lbfgs, strategy_cocoa;
+    strategy_server_async, strategy_server_copies, strategy_gossip, strategy_lbfgs, strategy_cocoa;
 
 #endif

@@ -60,7 +60,7 @@ static as_status write_buckets(const char *folder, const struct lockstep_setup *
     const struct train_data *d = s->data;
     const struct dataset_paths paths = job_paths(s->job);
     AS_AUTO(as_freep) char *path = file_join(folder, "buckets.json");
-    return path ? buckets_file_write(path, &paths, &s->job->info, m->spec.buckets, d->val_rows,
+    return path ? buckets_file_write(path, &paths, &s->job->info, m->spec.buckets, d->held_rows,
                                      d->n_val, err)
                 : as_fail_nomem(err);
 }

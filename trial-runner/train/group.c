@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "data/dataset_read.h"
+#include "data/dataset_view.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
 #include "model/prepare/prepare_rule.h"
@@ -109,6 +110,20 @@ static void receive_member(struct group *g, const struct control_member *from)
     member_free(m);
 }
 
+/* A rank that holds some partitions of the rows: the others stay in a file. */
+static as_status open_partitions(struct group *g, const struct member *m, struct as_err *err)
+{
+    const struct dataset_info *info = &g->job->info;
+    const struct dataset_paths paths = job_paths(g->job);
+    struct preprocess_opts opts = prepare_rule_opts(&m->spec, info->task, info->n_rows);
+    struct row_parts parts = {.n = (size_t)(m->spec.batch_size / m->spec.micro_batch),
+                              .micro = m->plan->max_rows};
+    as_status st = dataset_info_without(info, NULL, 0, &g->roles.info, err);
+    if (st == AS_OK)
+        st = partitions_open(&paths, &g->roles.info, &opts, parts, &g->data, &g->partitions, err);
+    return st == AS_OK ? AS_OK : as_err_prefix(err, st, "data set '%s'", m->spec.dataset);
+}
+
 as_status group_load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
 {
     bool trees = train_model_is_trees(&spec->model); /* they take numbers, not bytes */
@@ -171,7 +186,8 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 {
     struct backend_opts opts = {.threads = (int)g->opts->threads,
                                 .bf16 = m->spec.precision == TRAIN_BFLOAT16};
-    as_status st = group_load_data(g, &m->spec, err);
+    as_status st = member_holds_partitions(m, g->job) ? open_partitions(g, m, err)
+                                                      : group_load_data(g, &m->spec, err);
     if (st != AS_OK)
         return st;
     struct as_err why;
@@ -188,8 +204,10 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct lockstep_setup){g->be,     g->job, &g->roles.info,  &g->data,
-                                       g->device, loss,   g->opts->threads};
+    if (g->partitions)
+        partitions_place(g->partitions, g->device);
+    g->setup = (struct lockstep_setup){g->be,     g->job, &g->roles.info,   &g->data,
+                                       g->device, loss,   g->opts->threads, g->partitions};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);
@@ -418,6 +436,7 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
     team_free(g->team);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
+    partitions_free(g->partitions);
     device_data_free(g->device);
     log_conv_path(g);
     backend_free(g->be);

@@ -26,6 +26,7 @@ struct group {
     const struct group_opts *opts;
     struct row_roles roles;
     struct train_data data;
+    struct partitions *partitions; /* of a rank that holds some of the rows; else NULL */
     struct backend *be;
     struct device_data *device;
     struct lockstep_setup setup;

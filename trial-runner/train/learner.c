@@ -68,16 +68,24 @@ static float replica_share(const void *self, int64_t ahead, uint32_t shard)
 
 static uint32_t replica_rows(const void *self, int64_t ahead, uint32_t shard)
 {
-    const struct epoch_layout *l = &member_of(self)->layout;
-    size_t first = (batch_start(member_of(self), ahead) + shard) * l->micro_rows;
-    size_t left = first < l->n_train ? l->n_train - first : 0;
-    return (uint32_t)(left < l->micro_rows ? left : l->micro_rows);
+    const struct member *m = member_of(self);
+    return (uint32_t)epoch_layout_rows(&m->layout, batch_start(m, ahead) + shard);
 }
 
 static double replica_rate(const void *self, int64_t step)
 {
     const struct member *m = member_of(self);
     return schedule_lr(&m->spec, step, m->layout.steps_per_epoch);
+}
+
+static as_status replica_hold(void *self, uint32_t first, uint32_t count, uint32_t also,
+                              struct as_err *err)
+{
+    struct lockstep *ls = ((struct learner *)self)->ls;
+    struct partitions *p = ls->setup->partitions;
+    bool moved = false;
+    as_status st = p ? partitions_hold(p, first, count, also, &moved, err) : AS_OK;
+    return st == AS_OK && moved ? lockstep_rows_moved(ls, 0, err) : st;
 }
 
 /* ---- gradients ---- */
@@ -485,6 +493,7 @@ static const struct replica_ops replica_ops = {
     .share = replica_share,
     .rate = replica_rate,
     .rows = replica_rows,
+    .hold = replica_hold,
     .gradient = replica_gradient,
     .product = replica_product,
     .gradient_on_device = replica_gradient_on_device,

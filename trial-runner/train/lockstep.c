@@ -58,9 +58,17 @@ static struct optimizer_needs optimizer_needs_for(const struct member *m, size_t
     return (struct optimizer_needs){true, true, true, own.average, true, false};
 }
 
-static size_t steps_of(const struct lockstep_setup *s, const struct net_plan *plan)
+static struct epoch_layout layout_of(const struct train_data *d, const struct train_spec *spec,
+                                     size_t micro_rows)
 {
-    return (s->data->n_train + plan->max_rows - 1) / plan->max_rows;
+    return d->parts.n > 0 ? epoch_layout_of_parts(d->parts.n, micro_rows, d->n_train)
+                          : epoch_layout_of(spec, micro_rows, d->n_train);
+}
+
+static size_t steps_of(const struct lockstep_setup *s, const struct member *m,
+                       const struct net_plan *plan)
+{
+    return layout_of(s->data, &m->spec, plan->max_rows).micro_steps;
 }
 
 static as_status create_parts(struct lockstep *ls, const struct member *m, struct as_err *err)
@@ -75,7 +83,7 @@ static as_status create_parts(struct lockstep *ls, const struct member *m, struc
     st = batches_create(s->device, ls->slots, ls->max_rows, member_augments(m), &ls->batches, err);
     if (st != AS_OK)
         return st;
-    st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
+    st = step_table_create(s->be, ls->slots, steps_of(s, m, ls->plan), &ls->step_table, err);
     if (st != AS_OK)
         return st;
     st = losses_create(ls->network, s->data, s->loss, &ls->losses, err);
@@ -135,7 +143,7 @@ static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m,
     return network_bytes(s->be, plan, 1, rows) +
            optimizer_bytes(plan, optimizer_needs_for(m, slots)) +
            batches_bytes(s->device, rows, member_augments(m)) +
-           step_table_bytes(steps_of(s, plan)) +
+           step_table_bytes(steps_of(s, m, plan)) +
            losses_bytes(plan, s->loss, rows, s->data->weights != NULL) +
            (m->spec.privacy.given ? private_rows_bytes(plan) : 0) + (2 + 1 + 3) * sizeof(float);
 }
@@ -203,7 +211,7 @@ bool lockstep_is_open(const struct lockstep *ls)
 as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     size_t slot = ls->n;
-    m->layout = epoch_layout_of(&m->spec, m->plan->max_rows, ls->setup->data->n_train);
+    m->layout = layout_of(ls->setup->data, &m->spec, m->plan->max_rows);
     as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
     if (st != AS_OK)
         return st;
@@ -273,6 +281,13 @@ as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *
         return st;
     m->tabled = m->epoch;
     return AS_OK;
+}
+
+as_status lockstep_rows_moved(struct lockstep *ls, size_t slot, struct as_err *err)
+{
+    const struct member *m = ls->member[slot];
+    graph_cache_done(&ls->graphs); /* recordings read where the rows were */
+    return batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, m->epoch, err);
 }
 
 as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err)
@@ -440,9 +455,8 @@ static as_status run_part(struct lockstep *ls, struct backend *lane, size_t firs
                           size_t at, enum step_part part, const struct grads_watch *watch,
                           struct as_err *err)
 {
-    size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
-    struct step s = {ls,   lane,  first, n, left < micro ? left : micro, range_of(ls, first, n, at),
-                     part, watch, at};
+    size_t rows = epoch_layout_rows(&ls->member[first]->layout, at);
+    struct step s = {ls, lane, first, n, rows, range_of(ls, first, n, at), part, watch, at};
     if (watch || (ls->private_rows && part != STEP_UPDATE))
         return issue_step(&s, err);
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};

@@ -24,6 +24,7 @@
 #include "model/network/graph_cache.h"
 #include "model/network/slot_state.h"
 #include "model/network/step_table.h"
+#include "trial-runner/train/partitions.h"
 #include "trial-runner/train/private_rows.h"
 #include "trial-runner/distributed/strategy.h"
 
@@ -34,8 +35,9 @@ struct lockstep_setup {
     const struct dataset_info *info; /* of the columns that are inputs (row_roles.h) */
     const struct train_data *data;
     struct device_data *device;
-    train_loss loss; /* not AUTO */
-    size_t threads;  /* that may compute on the host */
+    train_loss loss;               /* not AUTO */
+    size_t threads;                /* that may compute on the host */
+    struct partitions *partitions; /* of which this rank holds some; NULL: it has all rows */
 };
 
 /* What a member's settings need in a step. Set once, when the member gets its slot. */
@@ -99,6 +101,9 @@ struct slot lockstep_slot(const struct lockstep *ls, size_t index);
 
 /* Set the tables of a slot for its member's epoch. */
 AS_MUST_CHECK as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err);
+
+/* The rows of the data have other places on the device (partitions.h): set those of a slot. */
+AS_MUST_CHECK as_status lockstep_rows_moved(struct lockstep *ls, size_t slot, struct as_err *err);
 
 /* Do micro-step `at` of the epoch for slots [first, first + n). The members' positions stay. */
 AS_MUST_CHECK as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first,

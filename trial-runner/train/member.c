@@ -225,6 +225,11 @@ as_status member_create(const struct job *job, const struct control_member *from
     return AS_OK;
 }
 
+bool member_holds_partitions(const struct member *m, const struct job *job)
+{
+    return job->listen && m->spec.distributed.lineage;
+}
+
 void member_end(struct member *m, int exit, const struct as_err *err)
 {
     if (m->ended)

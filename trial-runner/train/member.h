@@ -84,6 +84,9 @@ AS_MUST_CHECK as_status member_create(const struct job *job, const struct contro
 void member_free(struct member *m);
 AS_DEFINE_FREEP(struct member, member_free)
 
+/* Is it a rank that holds some partitions of the rows alone (partitions.h)? */
+bool member_holds_partitions(const struct member *m, const struct job *job);
+
 /* Mark the member as ended. err is the reason for EXIT_FAILED and EXIT_TRY_AGAIN; it may be NULL.
  * Only the first call counts. */
 void member_end(struct member *m, int exit, const struct as_err *err);

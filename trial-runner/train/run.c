@@ -282,8 +282,8 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
             return as_fail(err, st, "%s", why.msg);
         if (done.moved) /* the tables of its epoch come first */
             return AS_OK;
-        size_t end = m->at * m->layout.micro_rows, n = m->layout.n_train;
-        atomic_fetch_add(&w->rows, (end < n ? end : n) - before * m->layout.micro_rows);
+        atomic_fetch_add(&w->rows, epoch_layout_before(&m->layout, m->at) -
+                                       epoch_layout_before(&m->layout, before));
         if (done.save && (st = save_together(ls, lane, w, err)) != AS_OK)
             return st;
         if (done.stop)

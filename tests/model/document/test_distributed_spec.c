@@ -47,7 +47,13 @@ START_TEST(defaults)
     ck_assert(!d.error_feedback);
     ck_assert(!d.shard_state);
     ck_assert_int_eq(d.state_copies, 2);
-    ck_assert(!d.encrypt);
+    ck_assert(!d.encrypt && !d.lineage && !d.backup_copies);
+    ck_assert(good("{\"partitions\":\"lineage\",\"compress\":\"fp16\"}").lineage);
+    d = good("{\"partitions\":\"lineage\",\"server\":{\"backup_copies\":true}}");
+    ck_assert(d.lineage && d.backup_copies);
+    /* of a section that is not chosen */
+    ck_assert(
+        !good("{\"strategy\":\"allreduce\",\"server\":{\"backup_copies\":true}}").backup_copies);
 }
 END_TEST
 
@@ -250,6 +256,31 @@ static const struct {
     {"", "{\"server\":{\"mode\":\"async\"},\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"server\":{\"backup\":1}}", "/groups"},
+    {"", "{\"server\":{\"backup_copies\":2}}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true,\"mode\":\"ssp\"}}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true,\"mode\":\"async\"}}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true,\"backup\":1}}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true,\"rows\":\"sparse\"}}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true},\"groups\":2}", "/server/backup_copies"},
+    {"", "{\"server\":{\"backup_copies\":true},\"compress\":\"fp16\"}", "/server/backup_copies"},
+    {"", "{\"partitions\":\"some\"}", "/partitions"},
+    {"", "{\"partitions\":true}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"local_sgd\":{\"steps\":2}}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"gossip\":{}}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"groups\":2}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"server\":{\"mode\":\"async\"}}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"server\":{\"mode\":\"ssp\"}}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"server\":{\"backup\":1}}", "/partitions"},
+    {",\"optimizer\":{\"kind\":\"lbfgs\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"model\":{\"kind\":\"linear\",\"solver\":\"cocoa\"},\"optimizer\":{\"weight_decay\":1}",
+     "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"model\":{\"kind\":\"boosted_trees\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"privacy\":{\"clip\":1,\"noise\":1}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"resample\":3", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"validation\":{\"folds\":3}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"validation\":{\"column\":\"c\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"weights\":\"c\"", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"boost\":{\"stage\":0}", "{\"partitions\":\"lineage\"}", "/partitions"},
 };
 
 START_TEST(refused)

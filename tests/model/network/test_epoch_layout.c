@@ -52,6 +52,29 @@ START_TEST(shares)
 }
 END_TEST
 
+/* 3 partitions that give 10 rows each: micro-steps of 4, 4 and 2 rows of each. */
+START_TEST(partitions_have_equal_batches)
+{
+    struct epoch_layout l = epoch_layout_of_parts(3, 4, 30);
+    static const size_t rows[] = {4, 4, 4, 4, 4, 4, 2, 2, 2};
+    size_t before = 0;
+    ck_assert_uint_eq(l.micro_steps, 9);
+    ck_assert_int_eq(l.steps_per_epoch, 3);
+    for (size_t at = 0; at < 9; at++) {
+        ck_assert_uint_eq(epoch_layout_rows(&l, at), rows[at]);
+        ck_assert_uint_eq(epoch_layout_before(&l, at), before);
+        ck_assert(epoch_layout_share(&l, at) == 1.0 / 3);
+        ck_assert_int_eq(epoch_layout_due(&l, at), at % 3 == 2);
+        before += rows[at];
+    }
+    ck_assert_uint_eq(epoch_layout_before(&l, 9), 30);
+    l = layout(12, 4, 22);
+    ck_assert_uint_eq(epoch_layout_rows(&l, 5), 2);
+    ck_assert_uint_eq(epoch_layout_before(&l, 5), 20);
+    ck_assert_uint_eq(epoch_layout_before(&l, 6), 22);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("epoch_layout");
@@ -59,6 +82,7 @@ Suite *test_suite(void)
     tcase_add_test(t, counts);
     tcase_add_test(t, batches_end);
     tcase_add_test(t, shares);
+    tcase_add_test(t, partitions_have_equal_batches);
     suite_add_tcase(s, t);
     return s;
 }
