@@ -20,6 +20,7 @@ typedef enum draw_purpose {
     DRAW_PRIVATE_ROWS = 6,  /* at: micro-step; which rows are in the batch */
     DRAW_PRIVATE_NOISE = 7, /* at: micro-step; what is added to their gradients */
     DRAW_ROUND_ORDER = 8,   /* at: round x shards + shard; in which order CoCoA goes over rows */
+    DRAW_CENTROIDS = 9,     /* at: 0; the rows that k-means starts from */
 } draw_purpose;
 
 static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)

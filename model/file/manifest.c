@@ -135,6 +135,11 @@ static as_status read_members(const json_t *list, struct model_file *file, struc
     if (n > MODEL_FILE_MAX_MEMBERS)
         return as_fail_at(err, AS_E_TOO_LARGE, "/members", "/members: found %zu, at most %zu", n,
                           MODEL_FILE_MAX_MEMBERS);
+    if (file->info.task == DATASET_CLUSTERING && n != 1)
+        return as_fail_at(err, AS_E_INVAL, "/members",
+                          "/members: found %zu, expected 1: clusters of different models are not "
+                          "the same (/dataset/task)",
+                          n);
     file->members = as_calloc(n, sizeof *file->members);
     file->specs = as_calloc(n, sizeof *file->specs);
     file->fits = as_calloc(n, sizeof *file->fits);

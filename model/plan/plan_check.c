@@ -55,6 +55,9 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
     /* one window for training and one for validation, each with the token that follows it */
     size_t least = tokens ? 2 * ((size_t)spec->model.context + 1) : 2;
     least = (size_t)spec->folds > least ? (size_t)spec->folds : least;
+    if (train_model_is_kmeans(&spec->model)) /* clusters begin as training rows */
+        least =
+            (size_t)spec->model.kmeans.clusters + train_spec_validation_rows(spec, data->n_rows);
     if (data->n_rows >= least)
         return AS_OK;
     json_pointer_child(pointer, "dataset", at);
@@ -113,12 +116,12 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
                                const char *pointer, struct as_err *err)
 {
     for (size_t i = 0; i < spec->n_metrics; i++) {
-        if (train_spec_can_report(data->task, spec->metrics[i]))
+        if (train_spec_can_report(train_spec_task(spec, data->task), spec->metrics[i]))
             continue;
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(pointer, "metrics", at);
         return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, which %s does not have", at,
-                          spec->metrics[i], dataset_task_name(data->task));
+                          spec->metrics[i], dataset_task_name(train_spec_task(spec, data->task)));
     }
     return AS_OK;
 }
@@ -129,8 +132,8 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     const struct net_data seen = net_data_for(data, spec);
-    return train_model_is_trees(&spec->model) ? AS_OK
-                                              : net_plan_create(spec, &seen, pointer, &plan, err);
+    return train_model_is_network(&spec->model) ? net_plan_create(spec, &seen, pointer, &plan, err)
+                                                : AS_OK;
 }
 
 /* ---- columns with a use of their own ---- */
