@@ -55,14 +55,27 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
     /* one window for training and one for validation, each with the token that follows it */
     size_t least = tokens ? 2 * ((size_t)spec->model.context + 1) : 2;
     least = (size_t)spec->folds > least ? (size_t)spec->folds : least;
-    if (train_model_is_kmeans(&spec->model)) /* clusters begin as training rows */
-        least =
-            (size_t)spec->model.kmeans.clusters + train_spec_validation_rows(spec, data->n_rows);
     if (data->n_rows >= least)
         return AS_OK;
     json_pointer_child(pointer, "dataset", at);
     return as_fail_at(err, AS_E_INVAL, at, "%s: '%s' has %zu %s, expected %zu or more", at,
                       spec->dataset, data->n_rows, tokens ? "tokens" : "rows", least);
+}
+
+/* Clusters begin as training rows. How many a column holds out is not known here. */
+static as_status check_clusters(const struct train_spec *spec, const struct dataset_info *data,
+                                const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t held = spec->holdout_column ? 1 : train_spec_validation_rows(spec, data->n_rows);
+    int64_t most = (int64_t)(data->n_rows - held);
+    if (!train_model_is_kmeans(&spec->model) || spec->model.kmeans.clusters <= most)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "clusters", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %lld, expected at most the %lld training rows of '%s'", at,
+                      (long long)spec->model.kmeans.clusters, (long long)most, spec->dataset);
 }
 
 /* An iteration of L-BFGS and a round of CoCoA are of all rows. Which are held out is not known
@@ -248,5 +261,6 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     st = check_model(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
-    return check_rows(spec, data, pointer, err);
+    st = check_rows(spec, data, pointer, err);
+    return st == AS_OK ? check_clusters(spec, data, pointer, err) : st;
 }
