@@ -1,7 +1,8 @@
 /* Formats and writes predictions.
  *
  * CSV has one line for each row: `prediction`, the class or the number of the target; with several
- * targets `prediction_TARGET` for each, of clusters `prediction_cluster` and `prediction_distance`. With `proba` each class has a column `probability_CLASS`.
+ * targets `prediction_TARGET` for each, of clusters `prediction_cluster` and `prediction_distance`.
+ * With `proba` each class has a column `probability_CLASS`.
  * Images have the column `file` before these.
  * Class names are written as they are, also those that a spreadsheet would take for a formula,
  * because programs compare them. Numbers are the shortest text that reads back as the same float32.

@@ -135,8 +135,9 @@ struct train_trees_spec {
 struct train_kmeans_spec {
     int64_t clusters; /* 2..4096; default 8 */
     bool random;      /* `init: random`; default k-means++ */
-    double tolerance; /* it ends when the squares of how far centroids moved sum up to at most this
-                       * part of the inputs' mean variance, >= 0; default 1e-4. 0: when none moves */
+    double tolerance; /* it ends when the squares of how far centroids moved sum up to at most
+                       * this part of the inputs' mean variance, >= 0; default 1e-4. 0: when none
+                       * moves */
 };
 
 struct train_model_spec {
@@ -332,9 +333,9 @@ AS_MUST_CHECK as_status train_spec_check_task(const struct train_spec *spec,
  * tokens      val_error, val_accuracy     val_top5, val_log_loss
  * regression  val_rmse, val_mae, val_r2   val_mape, val_pinball_1 … val_pinball_99 (per cent)
  *
- * model/network/metrics.h has the definitions. The task is that of train_spec_task(). Inertia is the
- * mean squared distance of rows to their centroids: scikit-learn's inertia_ divided by the rows;
- * model/kmeans/kmeans.h has the third. */
+ * model/network/metrics.h has the definitions. The task is that of train_spec_task(). Inertia is
+ * the mean squared distance of rows to their centroids: scikit-learn's inertia_ divided by the
+ * rows; model/kmeans/kmeans.h has the third. */
 
 /* Is this metric in every report of the task? With DATASET_TASK_AUTO: in those of any task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);

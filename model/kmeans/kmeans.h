@@ -4,10 +4,10 @@
  *
  * An iteration assigns each row to the nearest centroid (of equals the first), and moves each
  * centroid to the mean of its rows. The rows are cut into shards, whose number follows from the
- * number of rows alone. A shard has sums (its own numbers): of the rows of each cluster, the counts,
- * and the squared distances. They are added up in the order of the tree of coll_tree_sum
- * (trial-runner/collective/collective.h). So the bits of an iteration depend neither on threads nor
- * on which process computes which shard.
+ * number of rows alone. A shard has numbers of its own: for each cluster the sum of its rows and
+ * their count, and the squared distances. They are added up in the order of the tree of
+ * coll_tree_sum (trial-runner/collective/collective.h). So the bits of an iteration depend neither
+ * on threads nor on which process computes which shard.
  *
  * Nearest is what minimises |c|^2 / 2 - x c, in float32, by the products of kernels/cpu/gemm.h; the
  * distance to it is then computed in double from the differences. So a row's cluster and its
@@ -40,8 +40,8 @@ AS_MUST_CHECK as_status kmeans_assign(const struct kmeans_rows *rows, const floa
 
 /* ---- an iteration ---- */
 
-/* The shards of so many rows: at least 1, at most KMEANS_MAX_SHARDS, of 64 rows or more if there are
- * so many. Shard s has the rows from kmeans_shard_begin(s) to that of s + 1. */
+/* The shards of so many rows: at least 1, at most KMEANS_MAX_SHARDS, of 64 rows or more if there
+ * are so many. Shard s has the rows from kmeans_shard_begin(s) to that of s + 1. */
 uint32_t kmeans_shards(size_t rows);
 size_t kmeans_shard_begin(size_t rows, uint32_t shard);
 
@@ -55,7 +55,7 @@ AS_MUST_CHECK as_status kmeans_shard_sums(const struct kmeans_rows *rows, const 
                                           size_t clusters, uint32_t first, uint32_t count,
                                           size_t threads, double *const *ret, struct as_err *err);
 
-/* partials[0] = the sum of all, n numbers each, in the order of the tree. The others change, too. */
+/* partials[0] = the sum of all, n numbers each, in the order of the tree. The others change. */
 void kmeans_tree_sum(double *const *partials, uint32_t total, size_t n);
 
 /* The second half of an iteration.

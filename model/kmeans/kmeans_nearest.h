@@ -2,7 +2,7 @@
 #ifndef ASSAY_MODEL_KMEANS_KMEANS_NEAREST_H
 #define ASSAY_MODEL_KMEANS_KMEANS_NEAREST_H
 
-#include "model/kmeans/kmeans.h"
+#include <stddef.h>
 
 #define KMEANS_BLOCK ((size_t)256) /* rows of a product */
 

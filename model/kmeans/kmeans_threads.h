@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* Calls run(arg, begin, end) for pieces that cover items 0 to n - 1, at most `threads` at once, and
- * returns when all are done. What a piece writes is its own; which pieces there are must not show. */
+ * returns when all are done. What a piece writes is its own; which pieces there are must not
+ * show. */
 void kmeans_each(size_t n, size_t threads, void (*run)(void *arg, size_t begin, size_t end),
                  void *arg);
 

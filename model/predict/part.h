@@ -1,5 +1,5 @@
-/* Members of one shape, in the slots of one network; or one member of trees or of k-means. For model/predict/
- * alone. */
+/* Members of one shape, in the slots of one network; or one member of trees or of k-means. For
+ * model/predict/ alone. */
 #ifndef ASSAY_MODEL_PREDICT_PART_H
 #define ASSAY_MODEL_PREDICT_PART_H
 
@@ -26,8 +26,8 @@ struct predict_part {
 
 void predict_part_done(struct predict_part *part);
 
-/* The plan of a member; of others than networks NULL. AS_E_INVAL: its layers do not fit the data set. Owned by
- * the caller. */
+/* The plan of a member; of others than networks NULL. AS_E_INVAL: its layers do not fit the data
+ * set. Owned by the caller. */
 AS_MUST_CHECK as_status predict_plan(const struct model_file *f, size_t member,
                                      struct net_plan **ret, struct as_err *err);
 
@@ -52,8 +52,8 @@ struct predict_rows {
     const int32_t *codes;
 };
 
-/* Put the rows through the network, the trees or k-means. ret[i] is for member part->member[i]: the outputs
- * [rows, part->outputs]. */
+/* Put the rows through the network, the trees or k-means. ret[i] is for member part->member[i]: the
+ * outputs [rows, part->outputs]. */
 AS_MUST_CHECK as_status predict_part_run(struct predict_part *part, struct backend *be,
                                          const struct dataset_info *info,
                                          const struct predict_rows *rows, float *const *ret,

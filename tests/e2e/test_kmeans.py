@@ -11,17 +11,16 @@ import math
 import os
 import random
 import struct
-import subprocess
 import tempfile
-import urllib.request
 
-from harness import ASSAY, Assay, Problem
+from harness import Assay, Problem
+from test_serve import serving
 
 SWEEP = """
 name: %s
 metric: {name: val_davies_bouldin, goal: minimize}
 parameters: {k: {type: int, min: 2, max: 5}}
-search: {method: grid}
+search: {method: grid, seed: 4}
 resources: {ranks: %d}
 limits: {max_trials: 4}
 trial: {train: {dataset: blobs, model: {kind: kmeans, clusters: "${k}"}}}
@@ -82,6 +81,22 @@ def check_predictions(assay, work, table):
     return tensors
 
 
+def check_served(assay, work, table):
+    """The service says what the command line says."""
+    path = os.path.join(work, "k.safetensors")
+    told = list(csv.DictReader(io.StringIO(assay.cli("predict", path, "--data", table).stdout)))
+    rows = list(csv.DictReader(open(table)))[:5]
+    inputs = [{"name": n, "shape": [5], "datatype": "BYTES" if n == "place" else "FP32",
+               "data": [r[n] if n == "place" else float(r[n]) for r in rows]} for n in ("x", "y", "place")]
+    with serving(f"k={path}") as server:
+        status, answer = server.ask("POST", "/v2/models/k/infer", {"inputs": inputs})
+        assert status == 200, answer
+    (output,) = answer["outputs"]
+    assert output["shape"] == [5, 2], output
+    expected = [float(t[f"prediction_{n}"]) for t in told[:5] for n in ("cluster", "distance")]
+    assert all(abs(a - b) < 1e-6 for a, b in zip(output["data"], expected)), (output, expected)
+
+
 def refused(assay, document, pointer, words):
     try:
         assay.call("POST", "/v1/sweeps", document)
@@ -102,7 +117,7 @@ def check_refusals(assay):
     refused(assay, sweep(kmeans, ensemble={"method": "stacking"}), "/ensemble", "clusters of different models")
     refused(assay, sweep({"model": {"kind": "kmeans", "clusters": 300}}), "/trial/train/model/clusters", "at most the 225 training rows")
     refused(assay, {**sweep({"model": {"layers": [4]}, "epochs": 1}), "metric": {"name": "val_loss", "goal": "minimize"}},
-            "/trial/train/model/kind", "is for clustering, without a target")
+            "/metric/name", "the data set 'blobs' is for clustering")
 
 
 def main():
@@ -126,7 +141,9 @@ def main():
         assert best["params"]["k"] == 3, best
         assay.cli("models", "add", f"alone/{best['number']}", "clusters")
         check_predictions(assay, work, table)
-        assert json.loads(assay.cli("models", "show", "clusters", "--json").stdout)["outputs"] == {"targets": ["cluster", "distance"]}
+        version = assay.call("GET", "/v1/models/clusters/versions/1")
+        assert (version["task"], version["outputs"]) == ("clustering", {"targets": ["cluster", "distance"]}), version
+        check_served(assay, work, table)
     print("kmeans: ok")
 
 

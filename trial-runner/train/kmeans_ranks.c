@@ -1,3 +1,6 @@
+/* A state on its way is a head, the reports that the receiver has not written, and the centroids:
+ * all that a rank needs, because sums follow from them. So any rank that has come farthest can give
+ * it, and nothing is lost with a rank. */
 #include "trial-runner/train/kmeans_ranks.h"
 
 #include <stdio.h>
