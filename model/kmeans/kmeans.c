@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu_clones.h"
 #include "base/mem.h"
 #include "kernels/cpu/gemm.h"
 #include "model/kmeans/kmeans_nearest.h"
@@ -96,8 +97,8 @@ size_t kmeans_numbers(size_t clusters, size_t dims)
 }
 
 /* Adds up rows whose clusters are known. */
-static void add_rows(const struct kmeans_rows *rows, const int32_t *labels, const double *square,
-                     size_t clusters, double *ret)
+CPU_CLONES static void add_rows(const struct kmeans_rows *rows, const int32_t *labels,
+                                const double *square, size_t clusters, double *ret)
 {
     size_t dims = rows->dims;
     double *counts = ret + clusters * dims;

@@ -1,10 +1,11 @@
 #include "model/kmeans/kmeans_nearest.h"
 
+#include "base/cpu_clones.h"
 #include "kernels/cpu/gemm.h"
 
 #define LANES 8
 
-double kmeans_square(const float *a, const float *b, size_t dims)
+CPU_CLONES double kmeans_square(const float *a, const float *b, size_t dims)
 {
     double lane[LANES] = {0}, sum = 0;
     size_t i = 0;
@@ -50,7 +51,7 @@ void kmeans_products(const float *x, size_t n, size_t dims, const float *points,
 }
 
 /* In eight parts, each of which can be a lane; then the largest of them, of equals the first. */
-size_t kmeans_largest(const float *values, size_t n)
+CPU_CLONES size_t kmeans_largest(const float *values, size_t n)
 {
     float best = values[0], lane[LANES];
     size_t i = 0;
