@@ -3,8 +3,8 @@
  *   clusters ROWS DIMS CLUSTERS ITERATIONS FOLDER
  *
  * Writes rows.npy and start.npy to FOLDER, does the iterations from this start, and prints a line
- * of JSON: seconds (of a processor) of the start, of all iterations, of the same products alone (the
- * floor: no row can be assigned without them), and the inertia at the end. */
+ * of JSON: seconds (of a processor) of the start, of all iterations, of the same products alone
+ * (the floor: no row can be assigned without them), and the inertia at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
