@@ -87,7 +87,7 @@ START_TEST(no_target)
     ck_assert_ptr_null(info.target);
     ck_assert_str_eq(info.columns[0].name, "len");
     AS_AUTO(dataset_done) struct dataset d = load(&info);
-    ck_assert(d.x && !d.labels && !d.targets && d.x[7] == 0 && isnan(d.x[8]));
+    ck_assert(d.x && !d.labels && !d.targets && d.x[7] == 1 && isnan(d.x[8]));
     JSON_AUTO j = dataset_info_to_json(&info);
     ck_ok(dataset_info_from_json(j, "", &back, &err), err);
     ck_assert(back.task == DATASET_CLUSTERING && !back.target);
