@@ -113,7 +113,8 @@ static void check_kmeans(const struct train_kmeans_spec *k)
 
 static void check_spec(const struct train_spec *s)
 {
-    check_kmeans(&s->model.kmeans);
+    if (train_model_is_kmeans(&s->model))
+        check_kmeans(&s->model.kmeans);
     check_distributed(s);
     if (train_model_is_trees(&s->model))
         check_trees(&s->model);
