@@ -191,6 +191,11 @@ static as_status find_inputs(const struct dataset_options *o, struct csv_table *
     return dataset_check_size(0, t->n_inputs, err);
 }
 
+const char *csv_table_target_of(const struct dataset_info *info)
+{
+    return info->target || info->task != DATASET_CLUSTERING ? info->target : CSV_NO_TARGET;
+}
+
 static as_status find_columns(const char *target, const struct dataset_options *o,
                               struct csv_table *t, struct as_err *err)
 {
@@ -202,8 +207,9 @@ static as_status find_columns(const char *target, const struct dataset_options *
         return as_fail_nomem(err);
     for (size_t i = 0; i < t->n_columns; i++)
         t->name[i] = csv_column_name(t->csv, i);
-    as_status st =
-        target_find_columns(target, t->n_columns, t->name, &t->targets, &t->n_targets, err);
+    as_status st = AS_OK;
+    if (!as_streq(target, CSV_NO_TARGET))
+        st = target_find_columns(target, t->n_columns, t->name, &t->targets, &t->n_targets, err);
     return st < 0 ? st : find_inputs(o, t, err);
 }
 

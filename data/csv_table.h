@@ -44,6 +44,11 @@ AS_MUST_CHECK as_status csv_table_target(const struct csv_table *t, const struct
                                          size_t column, dataset_task task, struct target_value *ret,
                                          struct as_err *err);
 
+#define CSV_NO_TARGET "" /* of a table without targets, as `target` of the functions below */
+
+/* The target of a data set, for the functions below. */
+const char *csv_table_target_of(const struct dataset_info *info);
+
 /* Open a file for inspection: what `o` leaves open of the dialect is found in the file.
  *   target  as in dataset_inspect()
  *   ret     owned by the caller, also on failure

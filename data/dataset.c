@@ -10,8 +10,8 @@
 
 const char *const dataset_format_names[] = {"csv",         "npy",  "npz",    "idx", "cifar",
                                             "safetensors", "text", "tokens", NULL};
-const char *const dataset_task_names[] = {"auto", "classification", "regression",
-                                          "language_modeling", NULL};
+const char *const dataset_task_names[] = {
+    "auto", "classification", "regression", "language_modeling", "clustering", NULL};
 const char *const dataset_input_names[] = {"table", "image", "tokens", NULL};
 const char *const target_transform_names[] = {"none", "log", "log1p", "quantile", NULL};
 const char *const dataset_part_names[] = {"cell",      "days",      "week_sin", "week_cos",

@@ -25,6 +25,7 @@
 #define DATASET_MAX_CLASS_NAME ((size_t)256) /* bytes of the name of a class or category */
 #define DATASET_AUTO_CLASSES ((size_t)100)   /* so many distinct whole numbers are classes */
 #define DATASET_MAX_TARGETS ((size_t)256)    /* columns of a regression's target */
+#define DATASET_CLUSTER_OUTPUTS ((size_t)2)  /* of a clustering: the cluster, and the distance */
 #define DATASET_MAX_VOCAB ((size_t)65536)
 #define DATASET_MAX_ARRAY_NAME ((size_t)128)       /* characters */
 #define DATASET_MAX_CATEGORIES ((size_t)1024)      /* distinct values of one column */
@@ -54,7 +55,8 @@ typedef enum dataset_task {
     DATASET_TASK_AUTO,
     DATASET_CLASSIFICATION,
     DATASET_REGRESSION,
-    DATASET_LANGUAGE_MODELING
+    DATASET_LANGUAGE_MODELING,
+    DATASET_CLUSTERING /* no target, or one that is left out; two outputs: cluster, distance */
 } dataset_task;
 
 typedef enum dataset_input { DATASET_TABLE, DATASET_IMAGE, DATASET_TOKEN_TEXT } dataset_input;
@@ -63,8 +65,8 @@ extern const char *const dataset_format_names[]; /* NULL-terminated, in the enum
 extern const char *const dataset_task_names[];
 extern const char *const dataset_input_names[];
 
-/* "csv", …, "tokens"; "auto", "classification", "regression", "language_modeling"; "table",
- * "image", "tokens". */
+/* "csv", …, "tokens"; "auto", "classification", "regression", "language_modeling",
+ * "clustering"; "table", "image", "tokens". */
 const char *dataset_format_name(dataset_format format);
 const char *dataset_task_name(dataset_task task);
 const char *dataset_input_name(dataset_input input);

@@ -67,6 +67,7 @@ as_status dataset_alloc(const struct dataset_info *info, bool bytes, struct data
     ret->n_features = info->n_features;
     ret->n_outputs = info->n_outputs;
     bool tokens = info->task == DATASET_LANGUAGE_MODELING;
+    bool alone = info->task == DATASET_CLUSTERING; /* without targets */
     if (tokens)
         ret->tokens = as_calloc(info->n_rows, sizeof *ret->tokens);
     else if (bytes)
@@ -76,9 +77,10 @@ as_status dataset_alloc(const struct dataset_info *info, bool bytes, struct data
     advise_huge(ret->x, info->n_rows * info->n_features * sizeof *ret->x);
     if (info->task == DATASET_CLASSIFICATION)
         ret->labels = as_calloc(info->n_rows, sizeof *ret->labels);
-    else if (!tokens)
+    else if (!tokens && !alone)
         ret->targets = as_calloc(info->n_rows * info->n_outputs, sizeof *ret->targets);
-    if (tokens ? !ret->tokens : (!ret->x && !ret->bytes) || (!ret->labels && !ret->targets))
+    if (tokens ? !ret->tokens
+               : (!ret->x && !ret->bytes) || (!alone && !ret->labels && !ret->targets))
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu features", info->n_rows,
                        info->n_features);
     return AS_OK;

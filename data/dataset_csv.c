@@ -28,6 +28,8 @@ static as_status scan_target(const struct csv_table *t, const struct csv_row *ro
 {
     struct target_value v;
     dataset_task read_as = t->n_targets > 1 ? DATASET_REGRESSION : task;
+    if (task == DATASET_CLUSTERING)
+        return AS_OK;
     for (size_t i = 0; i < t->n_targets; i++) {
         as_status st = csv_table_target(t, row, t->targets[i], read_as, &v, err);
         if (st != AS_OK)
@@ -82,7 +84,7 @@ static as_status count_rows(const struct dataset_paths *paths, const struct csv_
 {
     AS_AUTO(csv_table_done) struct csv_table t = {0};
     struct csv_row row;
-    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
+    as_status st = csv_table_open(paths->table, csv_table_target_of(info), &info->options, &t, err);
     if (st != AS_OK)
         return st;
     if (t.n_columns != first->n_columns)
@@ -160,6 +162,17 @@ static as_status describe_columns(const struct csv_table *t, struct column_scan 
     return AS_OK;
 }
 
+static as_status find_task(dataset_task task, const struct csv_table *t, struct target_scan *scan,
+                           struct dataset_info *info, struct as_err *err)
+{
+    if (task != DATASET_CLUSTERING)
+        return t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
+                                : target_scan_end(scan, info, err);
+    info->task = task;
+    info->n_outputs = DATASET_CLUSTER_OUTPUTS;
+    return AS_OK;
+}
+
 static as_status inspect_columns(const struct dataset_paths *paths, dataset_task task,
                                  const struct csv_table *t, struct column_scan *columns,
                                  struct dataset_info *info, struct as_err *err)
@@ -178,8 +191,7 @@ static as_status inspect_columns(const struct dataset_paths *paths, dataset_task
     if (info->n_rows < 2)
         return as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
                        info->n_rows, info->n_rows == 1 ? "" : "s");
-    st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
-                          : target_scan_end(&scan, info, err);
+    st = find_task(task, t, &scan, info, err);
     if (st != AS_OK)
         return st;
     if (any_text)
@@ -201,12 +213,14 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
                               dataset_task task, struct dataset_info *ret, struct as_err *err)
 {
     AS_AUTO(csv_table_done) struct csv_table t = {0};
-    as_status st = csv_table_find(paths->table, target, &ret->options, &t, err);
+    const char *without = task == DATASET_CLUSTERING ? CSV_NO_TARGET : NULL;
+    as_status st = csv_table_find(paths->table, target ? target : without, &ret->options, &t, err);
     if (st != AS_OK)
         return st;
     keep_dialect(t.csv, &ret->options);
     ret->n_features = t.n_inputs;
-    st = target_name(t.targets, t.n_targets, t.n_columns, t.name, &ret->target, err);
+    if (t.n_targets > 0)
+        st = target_name(t.targets, t.n_targets, t.n_columns, t.name, &ret->target, err);
     struct column_scan *columns = as_calloc(t.n_inputs, sizeof *columns);
     if (!columns)
         return as_fail_nomem(err);
@@ -261,7 +275,7 @@ static as_status load_target(const struct csv_table *t, const struct csv_row *ro
                              struct dataset *d, struct as_err *err)
 {
     struct target_value v;
-    for (size_t i = 0; i < t->n_targets; i++) {
+    for (size_t i = 0; info->task != DATASET_CLUSTERING && i < t->n_targets; i++) {
         as_status st = csv_table_target(t, row, t->targets[i], info->task, &v, err);
         if (st != AS_OK)
             return st;
@@ -299,7 +313,7 @@ static as_status check_targets(const struct csv_table *t, const struct dataset_i
                                struct as_err *err)
 {
     size_t expected = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
-    if (t->n_targets != expected)
+    if (t->n_targets != expected && info->task != DATASET_CLUSTERING)
         return as_fail(err, AS_E_INVAL, "the target names %zu columns, the data set says %zu",
                        t->n_targets, expected);
     return AS_OK;
@@ -347,7 +361,7 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
     if (!missing)
         return as_fail_nomem(err);
-    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
+    as_status st = csv_table_open(paths->table, csv_table_target_of(info), &info->options, &t, err);
     if (st != AS_OK)
         return st;
     st = check_features(&t, info, err);
@@ -431,7 +445,7 @@ static bool has_names(const struct dataset_info *info)
              (as_parse_i64(info->columns[i].name, &index, NULL) != AS_OK || (size_t)index >= n)))
             return true;
     }
-    return !is_number(info->target);
+    return info->target && !is_number(info->target);
 }
 
 /* Without names the first record is data, unless it is the indices themselves (csv.h): text above
@@ -440,13 +454,15 @@ static as_status open_like(const char *path, const struct dataset_info *info, st
                            struct as_err *err)
 {
     csv_header header = has_names(info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
-    as_status st = csv_table_open_as(path, info->target, &info->options, header, ret, err);
+    as_status st =
+        csv_table_open_as(path, csv_table_target_of(info), &info->options, header, ret, err);
     if (header == CSV_HEADER_YES || !ret->csv || !csv_has_header(ret->csv))
         return st;
     for (size_t i = 0; i < csv_columns(ret->csv); i++)
         if (!is_number(csv_column_name(ret->csv, i))) {
             csv_table_done(ret);
-            return csv_table_open_as(path, info->target, &info->options, CSV_HEADER_NO, ret, err);
+            return csv_table_open_as(path, csv_table_target_of(info), &info->options, CSV_HEADER_NO,
+                                     ret, err);
         }
     return st;
 }
@@ -544,7 +560,7 @@ as_status dataset_csv_cells(const struct dataset_paths *paths, const struct data
     AS_AUTO(csv_table_done) struct csv_table t = {0};
     struct csv_row row;
     size_t column = 0;
-    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
+    as_status st = csv_table_open(paths->table, csv_table_target_of(info), &info->options, &t, err);
     if (st != AS_OK)
         return st;
     st = find_cells(&t, name, &column, err);

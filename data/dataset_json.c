@@ -135,6 +135,10 @@ static as_status check_outputs(const struct dataset_info *info, const char *poin
         return as_fail_at(err, AS_E_INVAL, pointer,
                           "%s/outputs: found %zu, expected at most %zu for %s", pointer,
                           info->n_outputs, max, dataset_task_names[info->task]);
+    if (info->task == DATASET_CLUSTERING && info->n_outputs != DATASET_CLUSTER_OUTPUTS)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s/outputs: found %zu, expected %zu for %s",
+                          pointer, info->n_outputs, DATASET_CLUSTER_OUTPUTS,
+                          dataset_task_names[info->task]);
     if (lm != (info->input == DATASET_TOKEN_TEXT))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s/input: found %s, which does not go with %s",
                           pointer, dataset_input_names[info->input],

@@ -147,8 +147,9 @@ static as_status keep_cell(struct reading *r, size_t row, size_t column, const c
 static as_status find_csv_columns(struct reading *r, const struct csv_table *t, struct as_err *err)
 {
     size_t at = 0;
-    as_status st = begin(r, t->n_targets + t->n_inputs, true, err);
-    for (size_t i = 0; st == AS_OK && i < t->n_targets; i++)
+    size_t n_targets = r->info->task == DATASET_CLUSTERING ? 0 : t->n_targets;
+    as_status st = begin(r, n_targets + t->n_inputs, true, err);
+    for (size_t i = 0; st == AS_OK && i < n_targets; i++)
         st = add_target(r, t->name[t->targets[i]], t->targets[i], err);
     for (size_t i = 0; st == AS_OK && i < t->n_columns; i++) {
         if (t->input[i] == SIZE_MAX)
@@ -230,7 +231,8 @@ static as_status look_at_csv(struct reading *r, const struct dataset_paths *path
 {
     AS_AUTO(csv_table_done) struct csv_table t = {0};
     struct csv_row row;
-    as_status st = csv_table_open(paths->table, r->info->target, &r->info->options, &t, err);
+    as_status st =
+        csv_table_open(paths->table, csv_table_target_of(r->info), &r->info->options, &t, err);
     if (st == AS_OK)
         st = find_csv_columns(r, &t, err);
     while (st == AS_OK && r->p->n_looked < r->n_most && (st = csv_next(t.csv, &row, err)) == AS_OK)

@@ -74,6 +74,8 @@ static as_status check_target(const struct dataset_paths *p, dataset_format form
                               const char *target, struct as_err *err)
 {
     bool wanted = formats[format].names_target && p->table;
+    if (target && !*target)
+        return as_fail(err, AS_E_INVAL, "target: found '', expected a column's name or index");
     if (!wanted && target)
         return as_fail(
             err, AS_E_INVAL,
@@ -81,6 +83,18 @@ static as_status check_target(const struct dataset_paths *p, dataset_format form
             "a table",
             target, dataset_format_names[format]);
     return AS_OK;
+}
+
+/* Other formats say where their targets are; who clusters leaves them out. */
+static as_status check_clustering(dataset_format format, dataset_task task, struct as_err *err)
+{
+    if (task != DATASET_CLUSTERING || format == DATASET_CSV)
+        return AS_OK;
+    return as_fail(
+        err, AS_E_INVAL,
+        "task: found clustering with the format %s, expected csv; k-means takes data sets "
+        "with targets too, and leaves these out",
+        dataset_format_names[format]);
 }
 
 static as_status check_options(dataset_format format, const struct dataset_options *o,
@@ -119,6 +133,8 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
     if (st != AS_OK)
         return st;
     st = check_options(format, o, err);
+    if (st == AS_OK)
+        st = check_clustering(format, task, err);
     if (st != AS_OK)
         return st;
     st = dataset_options_copy(o, &info.options, err);

@@ -10,7 +10,8 @@
 /* Read the files through once and describe them.
  *   paths    one file as `table`, or features + targets (csv, npz, cifar, safetensors, text,
  *            tokens: a table; idx: both; npy: either); borrowed
- *   target   csv, npy with a table: the column's name, or its index as text, negative from the end
+ *   target   csv, npy with a table: the column's name, or its index as text, negative from the end;
+ *            csv with the task clustering: NULL, or what is left out
  *            ("-1": the last). Several names, separated by commas, are a regression with several
  *            outputs, unless one column has the whole text as its name. NULL for other formats.
  *            The first record of a table is its header if it looks like one (csv.h) or names the

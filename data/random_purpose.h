@@ -22,6 +22,7 @@ typedef enum draw_purpose {
     DRAW_ROUND_ORDER = 8,   /* at: round x shards + shard; in which order CoCoA goes over rows */
     DRAW_PARTITIONS = 9,    /* under validation.seed; at: 0; which rows are in a partition */
     DRAW_PART_ORDER = 10,   /* at: epoch x partitions + partition; the order of its rows */
+    DRAW_CENTROIDS = 11,    /* at: 0; the rows that k-means starts from */
 } draw_purpose;
 
 static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)

@@ -344,7 +344,8 @@ static void say_remarks(const struct data_add *d)
     AS_AUTO(as_freep) struct remark *remarks = NULL;
     dataset_task task = DATASET_TASK_AUTO;
     size_t n = 0;
-    bool is_table = as_streq(d->format, "csv") && !as_streq(d->file, "-") && !d->session->json;
+    bool is_table = as_streq(d->format, "csv") && !as_streq(d->file, "-") && !d->session->json &&
+                    !as_streq(d->task, "clustering"); /* remarks are about a target */
     if (!is_table || (d->task && dataset_task_parse(d->task, &task, NULL) != AS_OK) ||
         data_add_options(d, &o, NULL) != AS_OK ||
         table_look(d->file, d->target, task, &o, &look, NULL) != AS_OK ||
@@ -478,10 +479,10 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
                        d->format);
     if (d->target && (d->targets || (!csv && !npy)))
         return as_fail(err, AS_E_USAGE, "--target names a column of a csv or npy table");
-    if (!d->target && (csv || (npy && !d->targets)))
+    if (!d->target && ((csv && !as_streq(d->task, "clustering")) || (npy && !d->targets)))
         return as_fail(err, AS_E_USAGE,
                        "a table needs --target COLUMN: the name of a column, or its number%s",
-                       npy ? " (or --targets FILE)" : "");
+                       npy ? " (or --targets FILE)" : "; or --task clustering");
     return check_test(d, err);
 }
 

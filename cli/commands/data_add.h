@@ -40,7 +40,7 @@ struct data_add {
      "TASK",                                                                                       \
      NULL,                                                                                         \
      "instead of what follows from the target's values",                                           \
-     "classification|regression"},                                                                 \
+     "classification|regression|clustering"},                                                      \
         {"positive",                                                                               \
          0,                                                                                        \
          OPT_STRING,                                                                               \

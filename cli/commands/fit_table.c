@@ -35,6 +35,8 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
     as_status st = data_add_options(&f->data, &o, err);
     if (st == AS_OK && f->data.task)
         st = dataset_task_parse(f->data.task, &task, err);
+    if (st == AS_OK && task == DATASET_CLUSTERING)
+        st = as_fail(err, AS_E_USAGE, "--task: found clustering, expected a task with a target");
     if (st == AS_OK)
         st = table_look(f->data.file, f->data.target, task, &o, &f->look, err);
     if (st < 0)

@@ -152,7 +152,8 @@ static as_status match_places(const struct dataset_info *info, const char *const
 {
     AS_AUTO(as_freep) size_t *targets = NULL;
     size_t n_targets = 0, k = 0;
-    size_t expected = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
+    bool one = info->task == DATASET_CLASSIFICATION || info->task == DATASET_CLUSTERING;
+    size_t expected = one ? 1 : info->n_outputs;
     size_t inputs = dataset_file_columns(info);
     if (c->n != inputs && info->target && c->n == inputs + expected &&
         target_find_columns(info->target, c->n, names, &targets, &n_targets, NULL) != AS_OK)

@@ -1,7 +1,8 @@
 /* Formats and writes predictions.
  *
  * CSV has one line for each row: `prediction`, the class or the number of the target; with several
- * targets `prediction_TARGET` for each. With `proba` each class has a column `probability_CLASS`.
+ * targets `prediction_TARGET` for each, of clusters `prediction_cluster` and `prediction_distance`.
+ * With `proba` each class has a column `probability_CLASS`.
  * Images have the column `file` before these.
  * Class names are written as they are, also those that a spreadsheet would take for a formula,
  * because programs compare them. Numbers are the shortest text that reads back as the same float32.
@@ -82,6 +83,10 @@ static as_status quote_labels(struct predict_output *o, struct as_err *err)
 static void put_target(struct str *b, const struct dataset_info *info, size_t i)
 {
     size_t commas = 0, at = 0;
+    if (info->task == DATASET_CLUSTERING) {
+        str_puts(b, i == 0 ? "cluster" : "distance");
+        return;
+    }
     const char *p = info->target ? info->target : "";
     for (const char *c = p; *c; c++)
         commas += *c == ',';
@@ -96,7 +101,7 @@ static void put_target(struct str *b, const struct dataset_info *info, size_t i)
 
 static void put_header(const struct predict_output *o, struct str *b)
 {
-    bool several = o->info->task == DATASET_REGRESSION && o->columns > 1;
+    bool several = o->info->task != DATASET_CLASSIFICATION && o->columns > 1;
     str_puts(b, o->files ? "file," : "");
     str_puts(b, several ? "" : "prediction");
     for (size_t i = 0; i < o->columns && (several || o->proba); i++) {

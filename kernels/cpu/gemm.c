@@ -187,6 +187,11 @@ void cpu_gemm(const struct gemm *g)
     cpu_gemm_with(gemm_best(), g);
 }
 
+as_status cpu_gemm_ready(struct as_err *err)
+{
+    return gemm_best() == GEMM_BLAS ? blas_open(err) : AS_OK;
+}
+
 /* ---- pieces ---- */
 
 #define PIECE_WORK ((size_t)1 << 22) /* multiply-adds: some 60 microseconds of one core */

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/status.h"
+
 /* c [m, n] (+)= op(a) op(b), inner size k, row-major. op(a) is [m, k]: a itself, or with ta the
  * transpose of a [k, m]; op(b) is [k, n], or with tb the transpose of b [n, k]. ld*: elements from
  * a row to the next. k = 0: a sum over nothing. Each size is below 2^31. */
@@ -27,6 +29,10 @@ struct gemm {
 };
 
 void cpu_gemm(const struct gemm *g);
+
+/* Before the first product of who has opened no back end, which does it: opens OpenBLAS where it is
+ * needed. Any thread, any number of times. AS_E_UNSUPPORTED: the library is not there. */
+AS_MUST_CHECK as_status cpu_gemm_ready(struct as_err *err);
 
 /* The kernels, each with higher needs than the one before. cpu_gemm() uses the last one that this
  * machine can run. The tests run all that it can run. */

@@ -422,12 +422,12 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
-/* Networks need epochs; trees have rounds (n_estimators). */
+/* Networks need epochs; trees have rounds (n_estimators), k-means a number of its own. */
 static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
                               struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    if (train_model_is_trees(&spec->model) || !json_fields_lack(f, "epochs"))
+    if (!train_model_is_network(&spec->model) || !json_fields_lack(f, "epochs"))
         return AS_OK;
     json_pointer_child(f->pointer, "epochs", at);
     return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
@@ -494,7 +494,7 @@ static as_status check_snapshots(struct json_fields *f, const struct train_spec 
 
 int64_t train_spec_snapshots(const struct train_spec *spec)
 {
-    bool counts = spec->schedule.kind == TRAIN_COSINE && !train_model_is_trees(&spec->model);
+    bool counts = spec->schedule.kind == TRAIN_COSINE && train_model_is_network(&spec->model);
     return counts ? spec->schedule.snapshots : 0;
 }
 
@@ -559,6 +559,8 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
         st = json_fields_note(f, train_spec_check_cocoa(f, spec, err), err);
     if (st == AS_OK && (!f->faults || f->faults->n == 0))
         st = json_fields_note(f, train_spec_check_partitions(f, spec, err), err);
+    if (st == AS_OK && (!f->faults || f->faults->n == 0))
+        st = json_fields_note(f, train_spec_check_kmeans(f, spec, err), err);
     if (st != AS_OK)
         return st;
     settle_rounds(f, spec);

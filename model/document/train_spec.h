@@ -40,7 +40,8 @@ typedef enum train_model_kind {
     TRAIN_TRANSFORMER,
     TRAIN_BOOSTED_TREES, /* these three are no networks: model/trees */
     TRAIN_RANDOM_FOREST,
-    TRAIN_EXTRA_TREES
+    TRAIN_EXTRA_TREES,
+    TRAIN_KMEANS /* no network either, and without a target: model/kmeans */
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -130,6 +131,15 @@ struct train_trees_spec {
                                     * keep the best ones; 0 (default): never */
 };
 
+/* k-means (model/kmeans/kmeans.h). Its epochs are iterations, by default at most 300. */
+struct train_kmeans_spec {
+    int64_t clusters; /* 2..4096; default 8 */
+    bool random;      /* `init: random`; default k-means++ */
+    double tolerance; /* it ends when the squares of how far centroids moved sum up to at most
+                       * this part of the inputs' mean variance, >= 0; default 1e-4. 0: when none
+                       * moves */
+};
+
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
     bool logistic;                    /* the document said "logistic" */
@@ -151,6 +161,7 @@ struct train_model_spec {
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
                         * category column is an embedding of so many numbers */
     struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
+    struct train_kmeans_spec kmeans;
 };
 
 struct train_optimizer_spec {
@@ -282,6 +293,12 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
 /* Is it a model of trees, and not a network? */
 bool train_model_is_trees(const struct train_model_spec *m);
 
+/* Is it k-means? */
+bool train_model_is_kmeans(const struct train_model_spec *m);
+
+/* Is it neither? Then it has a plan (model/plan). */
+bool train_model_is_network(const struct train_model_spec *m);
+
 /* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
 bool train_spec_is_lbfgs(const struct train_spec *spec);
 
@@ -290,6 +307,9 @@ bool train_spec_is_cocoa(const struct train_spec *spec);
 
 /* "mlp", …, "extra_trees"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
+
+/* What the model does with a data set of this task: k-means clusters rows whatever their target. */
+dataset_task train_spec_task(const struct train_spec *spec, dataset_task task);
 
 /* "auto", "cross_entropy", … */
 const char *train_loss_name(train_loss loss);
@@ -306,13 +326,16 @@ AS_MUST_CHECK as_status train_spec_check_task(const struct train_spec *spec,
 
 /* ---- metrics ----
  *             always                      on request (`metrics`, train_spec_request)
- * all tasks   train_loss, val_loss, lr; epsilon with `privacy`; duality_gap with `solver: cocoa`
+ * clustering  inertia, val_inertia, val_davies_bouldin
+ * the others  train_loss, val_loss, lr; epsilon with `privacy`; duality_gap with `solver: cocoa`
  * classes     val_error, val_accuracy     val_top5, val_auc, val_average_precision,
  *                                         val_balanced_accuracy, val_f1, val_log_loss, val_brier
  * tokens      val_error, val_accuracy     val_top5, val_log_loss
  * regression  val_rmse, val_mae, val_r2   val_mape, val_pinball_1 … val_pinball_99 (per cent)
  *
- * model/network/metrics.h has the definitions. */
+ * model/network/metrics.h has the definitions. The task is that of train_spec_task(). Inertia is
+ * the mean squared distance of rows to their centroids: scikit-learn's inertia_ divided by the
+ * rows; model/kmeans/kmeans.h has the third. */
 
 /* Is this metric in every report of the task? With DATASET_TASK_AUTO: in those of any task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);

@@ -536,6 +536,8 @@ as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
                           "%s: found %" PRId64 " with %" PRId64 " ranks, expected no snapshots", at,
                           spec->schedule.snapshots, ranks);
     }
+    if (train_model_is_kmeans(&spec->model)) /* its shards follow from the rows */
+        return AS_OK;
     if (ranks > shards)
         return as_fail_at(err, AS_E_INVAL, at_ranks,
                           "%s: found %" PRId64 ", expected at most the %" PRId64

@@ -21,9 +21,15 @@ size_t train_spec_validation_rows(const struct train_spec *spec, size_t n_rows)
     return n < 1 ? 1 : n > n_rows - 1 ? n_rows - 1 : n;
 }
 
+dataset_task train_spec_task(const struct train_spec *spec, dataset_task task)
+{
+    return train_model_is_kmeans(&spec->model) ? DATASET_CLUSTERING : task;
+}
+
 /* ---- metrics ---- */
 
-enum { FOR_CLASSES = 1, FOR_NUMBERS = 2, FOR_TOKENS = 4, FOR_ALL = 7 };
+/* FOR_ALL: with a target. */
+enum { FOR_CLASSES = 1, FOR_NUMBERS = 2, FOR_TOKENS = 4, FOR_ALL = 7, FOR_CLUSTERS = 8 };
 
 struct metric {
     const char *name;
@@ -48,6 +54,9 @@ static const struct metric metrics[] = {
     {"val_log_loss", 0, FOR_CLASSES | FOR_TOKENS, false},
     {"val_brier", 0, FOR_CLASSES, false},
     {"val_mape", 0, FOR_NUMBERS, false},
+    {"inertia", FOR_CLUSTERS, 0, false},
+    {"val_inertia", FOR_CLUSTERS, 0, false},
+    {"val_davies_bouldin", FOR_CLUSTERS, 0, false},
 };
 
 #define PINBALL "val_pinball_"
@@ -80,6 +89,7 @@ static const char *const number_metrics[] = {"train_loss", "val_loss",     "val_
                                              "val_mape",   (PINBALL "50"), NULL};
 static const char *const token_metrics[] = {
     "train_loss", "val_loss", "val_error", "val_accuracy", "lr", "val_top5", "val_log_loss", NULL};
+static const char *const cluster_metrics[] = {"inertia", "val_inertia", "val_davies_bouldin", NULL};
 static const char *const all_metrics[] = {"train_loss",
                                           "val_loss",
                                           "val_error",
@@ -104,6 +114,7 @@ static unsigned task_bit(dataset_task task)
     return task == DATASET_CLASSIFICATION      ? FOR_CLASSES
            : task == DATASET_REGRESSION        ? FOR_NUMBERS
            : task == DATASET_LANGUAGE_MODELING ? FOR_TOKENS
+           : task == DATASET_CLUSTERING        ? FOR_CLUSTERS
                                                : FOR_ALL;
 }
 
@@ -128,6 +139,7 @@ const char *const *train_spec_metrics(dataset_task task)
     return task == DATASET_CLASSIFICATION      ? class_metrics
            : task == DATASET_REGRESSION        ? number_metrics
            : task == DATASET_LANGUAGE_MODELING ? token_metrics
+           : task == DATASET_CLUSTERING        ? cluster_metrics
                                                : all_metrics;
 }
 

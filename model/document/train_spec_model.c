@@ -12,7 +12,7 @@
 
 /* "logistic", which is a linear model, comes behind the last kind: -Woverride-init finds a kind
  * with the same place. */
-#define LOGISTIC (TRAIN_EXTRA_TREES + 1)
+#define LOGISTIC (TRAIN_KMEANS + 1)
 static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_LINEAR] = "linear",
                                           [TRAIN_CNN] = "cnn",
@@ -20,6 +20,7 @@ static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_BOOSTED_TREES] = "boosted_trees",
                                           [TRAIN_RANDOM_FOREST] = "random_forest",
                                           [TRAIN_EXTRA_TREES] = "extra_trees",
+                                          [TRAIN_KMEANS] = "kmeans",
                                           [LOGISTIC] = "logistic",
                                           [LOGISTIC + 1] = NULL};
 const char *const train_activation_words[] = {"relu", "tanh", "gelu", NULL};
@@ -35,6 +36,7 @@ bool train_model_is_trees(const struct train_model_spec *m)
     case TRAIN_LINEAR:
     case TRAIN_CNN:
     case TRAIN_TRANSFORMER:
+    case TRAIN_KMEANS:
         break;
     }
     return false;
@@ -151,6 +153,9 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
         return st;
     st = train_spec_numbers(f, &dropout, 1, err);
     m->dropping = json_is_number(json_object_get(f->obj, "dropout"));
+    if (st != AS_OK)
+        return st;
+    st = train_spec_parse_kmeans(f, m, err);
     if (st != AS_OK)
         return st;
     st = train_spec_parse_trees(f, m, err);

@@ -49,6 +49,13 @@ AS_MUST_CHECK as_status train_spec_refuse_clash(const struct train_clash *list, 
                                                 const char *at, const char *name,
                                                 struct as_err *err);
 
+/* train_spec_kmeans.c: the fields of k-means in `model`; and what does not go with it in the whole
+ * document, whose number of epochs is set where it has none. */
+AS_MUST_CHECK as_status train_spec_parse_kmeans(struct json_fields *f, struct train_model_spec *m,
+                                                struct as_err *err);
+AS_MUST_CHECK as_status train_spec_check_kmeans(const struct json_fields *doc, struct train_spec *s,
+                                                struct as_err *err);
+
 /* train_spec_model.c: the field `model` of doc. */
 AS_MUST_CHECK as_status train_spec_parse_model(struct json_fields *doc, struct train_model_spec *m,
                                                struct as_err *err);

@@ -44,9 +44,9 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
     return AS_OK;
 }
 
-/* Trees take rows of a table, or the pixels of an image as such a row. */
-static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
-                             const char *pointer, struct as_err *err)
+/* Trees and k-means take rows of a table, or the pixels of an image as such a row. */
+static as_status check_rows(const struct train_spec *spec, const struct dataset_info *data,
+                            const char *pointer, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     if (data->input != DATASET_TOKEN_TEXT)
@@ -58,11 +58,26 @@ static as_status check_trees(const struct train_spec *spec, const struct dataset
                       train_model_name(&spec->model));
 }
 
+static as_status refuse_supervised(const struct train_spec *spec, const char *pointer,
+                                   struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %s, expected kmeans: data set '%s' is for clustering, without a "
+                      "target",
+                      at, train_model_name(&spec->model), spec->dataset);
+}
+
 as_status train_spec_check_task(const struct train_spec *spec, const struct dataset_info *data,
                                 const char *pointer, struct as_err *err)
 {
-    as_status st = check_loss(spec, data, pointer, err);
-    if (st != AS_OK || !train_model_is_trees(&spec->model))
+    bool kmeans = train_model_is_kmeans(&spec->model);
+    if (data->task == DATASET_CLUSTERING && !kmeans)
+        return refuse_supervised(spec, pointer, err);
+    as_status st = kmeans ? AS_OK : check_loss(spec, data, pointer, err);
+    if (st != AS_OK || train_model_is_network(&spec->model))
         return st;
-    return check_trees(spec, data, pointer, err);
+    return check_rows(spec, data, pointer, err);
 }

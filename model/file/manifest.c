@@ -10,6 +10,19 @@
 #include "data/preprocess/record.h"
 #include "model/file/model_file_priv.h"
 
+/* Only k-means predicts clusters, and nothing else: its outputs are two, whatever a target has. */
+static as_status check_clusters(const struct train_spec *spec, const struct dataset_info *info,
+                                const char *pointer, struct as_err *err)
+{
+    bool kmeans = train_model_is_kmeans(&spec->model);
+    if (kmeans == (info->task == DATASET_CLUSTERING))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/dataset/task",
+                      "/dataset/task: found %s, expected %s: so says %s/model/kind (%s)",
+                      dataset_task_name(info->task), kmeans ? "clustering" : "a task with a target",
+                      pointer, train_model_name(&spec->model));
+}
+
 static as_status read_document(struct json_fields *f, struct train_spec *ret,
                                struct model_member *m, struct as_err *err)
 {
@@ -20,6 +33,9 @@ static as_status read_document(struct json_fields *f, struct train_spec *ret,
         return st;
     json_pointer_child(f->pointer, "train", pointer);
     st = train_spec_parse(train, pointer, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = check_clusters(ret, m->info, pointer, err);
     if (st == AS_OK)
         st = train_spec_check_task(ret, m->info, pointer, err);
     if (st != AS_OK)
@@ -135,6 +151,11 @@ static as_status read_members(const json_t *list, struct model_file *file, struc
     if (n > MODEL_FILE_MAX_MEMBERS)
         return as_fail_at(err, AS_E_TOO_LARGE, "/members", "/members: found %zu, at most %zu", n,
                           MODEL_FILE_MAX_MEMBERS);
+    if (file->info.task == DATASET_CLUSTERING && n != 1)
+        return as_fail_at(err, AS_E_INVAL, "/members",
+                          "/members: found %zu, expected 1: clusters of different models are not "
+                          "the same (/dataset/task)",
+                          n);
     file->members = as_calloc(n, sizeof *file->members);
     file->specs = as_calloc(n, sizeof *file->specs);
     file->fits = as_calloc(n, sizeof *file->fits);

@@ -13,6 +13,7 @@
 #include "model/onnx/encode.h"
 #include "model/onnx/graph.h"
 #include "model/onnx/inputs.h"
+#include "model/onnx/kmeans_nodes.h"
 #include "model/onnx/layers.h"
 #include "model/onnx/predictions.h"
 #include "model/onnx/tree_nodes.h"
@@ -90,6 +91,12 @@ static const char *export_trees(struct exporter *e, size_t i)
                : p;
 }
 
+static const char *export_kmeans(struct exporter *e, size_t i)
+{
+    encode_member(e, i);
+    return onnx_kmeans_add(e->g, e->file, i, &e->encoded[i]);
+}
+
 typedef const char *member_fn(struct exporter *e, size_t i);
 
 /* How a kind of model is exported: its row is at its number. */
@@ -97,7 +104,7 @@ static member_fn *const kinds[] = {
     [TRAIN_MLP] = export_network,         [TRAIN_LINEAR] = export_network,
     [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
     [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
-    [TRAIN_EXTRA_TREES] = export_trees,
+    [TRAIN_EXTRA_TREES] = export_trees,   [TRAIN_KMEANS] = export_kmeans,
 };
 
 static void export_member(struct exporter *e, size_t i)

@@ -153,7 +153,9 @@ void onnx_outputs_add(struct onnx_graph *g, const struct model_file *f, const ch
                                    .dims = (int64_t[]){ONNX_ROWS, (int64_t)info->n_outputs},
                                    .n_dims = 2,
                                    .note = classes ? "a column for each class, as in assay.classes"
-                                                   : "a column for each target"};
+                                           : info->task == DATASET_CLUSTERING
+                                               ? "cluster, distance"
+                                               : "a column for each target"};
     if (check)
         predictions = onnx_graph_binary(g, "Add", predictions, check);
     if (classes) {

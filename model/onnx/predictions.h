@@ -22,7 +22,8 @@ const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, co
  *   classes     `label`, string [rows], the most probable class, the first of equals, or by
  *               the model's threshold; and
  *               `probabilities`, float [rows, classes] in the order of the property assay.classes
- *   regression  `predictions`, float [rows, targets] */
+ *   regression  `predictions`, float [rows, targets]
+ *   clustering  `predictions`, float [rows, 2]: the cluster, and the distance to its centroid */
 void onnx_outputs_add(struct onnx_graph *g, const struct model_file *f, const char *predictions,
                       const char *check);
 

@@ -62,6 +62,22 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
                       spec->dataset, data->n_rows, tokens ? "tokens" : "rows", least);
 }
 
+/* Clusters begin as training rows. How many a column holds out is not known here. */
+static as_status check_clusters(const struct train_spec *spec, const struct dataset_info *data,
+                                const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t held = spec->holdout_column ? 1 : train_spec_validation_rows(spec, data->n_rows);
+    int64_t most = (int64_t)(data->n_rows - held);
+    if (!train_model_is_kmeans(&spec->model) || spec->model.kmeans.clusters <= most)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "clusters", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %lld, expected at most the %lld training rows of '%s'", at,
+                      (long long)spec->model.kmeans.clusters, (long long)most, spec->dataset);
+}
+
 /* An iteration of L-BFGS and a round of CoCoA are of all rows. Which are held out is not known
  * here. */
 static as_status check_whole_batch(const struct train_spec *spec, const struct dataset_info *data,
@@ -137,12 +153,12 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
                                const char *pointer, struct as_err *err)
 {
     for (size_t i = 0; i < spec->n_metrics; i++) {
-        if (train_spec_can_report(data->task, spec->metrics[i]))
+        if (train_spec_can_report(train_spec_task(spec, data->task), spec->metrics[i]))
             continue;
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(pointer, "metrics", at);
         return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, which %s does not have", at,
-                          spec->metrics[i], dataset_task_name(data->task));
+                          spec->metrics[i], dataset_task_name(train_spec_task(spec, data->task)));
     }
     return AS_OK;
 }
@@ -153,8 +169,8 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     const struct net_data seen = net_data_for(data, spec);
-    return train_model_is_trees(&spec->model) ? AS_OK
-                                              : net_plan_create(spec, &seen, pointer, &plan, err);
+    return train_model_is_network(&spec->model) ? net_plan_create(spec, &seen, pointer, &plan, err)
+                                                : AS_OK;
 }
 
 /* ---- columns with a use of their own ---- */
@@ -269,8 +285,8 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     st = check_model(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
-    st = check_partitions(spec, data, pointer, err);
-    if (st != AS_OK)
+    if ((st = check_partitions(spec, data, pointer, err)) != AS_OK ||
+        (st = check_rows(spec, data, pointer, err)) != AS_OK)
         return st;
-    return check_rows(spec, data, pointer, err);
+    return check_clusters(spec, data, pointer, err);
 }

@@ -1,4 +1,4 @@
-/* Parts of a model: networks and trees.
+/* Parts of a model: networks, trees and k-means.
  *
  * Both read rows as preprocessing encodes them. A network gets them as they are; trees get the
  * missing values back (tree_inputs.h). Trees give probabilities or standardised numbers, networks
@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "model/kmeans/kmeans_model.h"
 #include "model/trees/tree_inputs.h"
 
 void predict_part_done(struct predict_part *part)
@@ -21,13 +22,9 @@ void predict_part_done(struct predict_part *part)
     net_plan_free(part->plan);
     tree_model_free(part->trees);
     free(part->inputs);
+    free(part->centroids);
     free(part->member);
     *part = (struct predict_part){0};
-}
-
-bool predict_is_trees(const struct model_file *f, size_t member)
-{
-    return train_model_is_trees(&model_file_member(f, member)->spec->model);
 }
 
 as_status predict_plan(const struct model_file *f, size_t member, struct net_plan **ret,
@@ -37,7 +34,7 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
     const struct model_member *m = model_file_member(f, member);
     struct net_data data = net_data_of(m->info);
     *ret = NULL;
-    if (predict_is_trees(f, member))
+    if (!train_model_is_network(&m->spec->model))
         return AS_OK;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
     return net_plan_create(m->spec, &data, pointer, ret, err);
@@ -124,6 +121,33 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
     return part->inputs ? AS_OK : as_fail_nomem(err);
 }
 
+/* The centroids must be as many as the document says, of as many inputs as the preprocessing
+ * gives. */
+static as_status load_kmeans(struct predict_part *part, const struct model_file *f,
+                             struct as_err *err)
+{
+    size_t member = part->member[0];
+    const struct model_member *m = model_file_member(f, member);
+    part->clusters = (size_t)m->spec->model.kmeans.clusters;
+    part->dims = preprocess_inputs(m->fit, model_file_data(f));
+    part->outputs = DATASET_CLUSTER_OUTPUTS;
+    part->centroids = as_calloc(part->clusters, part->dims * sizeof *part->centroids);
+    if (!part->centroids)
+        return as_fail_nomem(err);
+    as_status st = model_file_tensor(f, member, "centroids", SAFETENSORS_F32,
+                                     part->clusters * part->dims, part->centroids, err);
+    if (st == AS_OK)
+        st = kmeans_model_check(part->centroids, part->clusters, part->dims, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "/members/%zu/train/model", member);
+    if (model_file_n_tensors(f, member) == 1)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "/members/%zu: found %zu tensors, expected 'centroids' alone for "
+                   "/members/%zu/train/model/kind",
+                   member, model_file_n_tensors(f, member), member);
+}
+
 static as_status load_network(struct predict_part *part, struct backend *be,
                               const struct model_file *f, size_t max_rows, struct as_err *err)
 {
@@ -165,6 +189,8 @@ as_status predict_part_check(const struct predict_part *part, const struct model
 as_status predict_part_load(struct predict_part *part, struct backend *be,
                             const struct model_file *f, size_t max_rows, struct as_err *err)
 {
+    if (train_model_is_kmeans(&model_file_member(f, part->member[0])->spec->model))
+        return load_kmeans(part, f, err);
     if (!part->plan)
         return load_trees(part, f, max_rows, err);
     part->outputs = part->plan->outputs;
@@ -188,6 +214,10 @@ as_status predict_part_run(struct predict_part *part, struct backend *be,
                            const struct dataset_info *info, const struct predict_rows *rows,
                            float *const *ret, struct as_err *err)
 {
+    if (part->centroids) {
+        const struct kmeans_rows all = {rows->x, rows->rows, part->dims};
+        return kmeans_predict(&all, part->centroids, part->clusters, 1, ret[0], err);
+    }
     if (part->trees) {
         tree_inputs_of(info, rows->x, rows->codes, NULL, rows->rows, part->inputs);
         return tree_model_predict(part->trees, part->inputs, rows->rows, ret[0], err);

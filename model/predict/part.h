@@ -1,5 +1,5 @@
-/* Members of one shape, in the slots of one network; or one member of trees. For model/predict/
- * alone. */
+/* Members of one shape, in the slots of one network; or one member of trees or of k-means. For
+ * model/predict/ alone. */
 #ifndef ASSAY_MODEL_PREDICT_PART_H
 #define ASSAY_MODEL_PREDICT_PART_H
 
@@ -10,7 +10,7 @@
 #include "model/trees/tree_model.h"
 
 struct predict_part {
-    struct net_plan *plan; /* of each of its members; owned. NULL: trees */
+    struct net_plan *plan; /* of each of its members; owned. NULL: trees or k-means */
     size_t outputs;        /* of each row, as it is computed */
     size_t encoding;       /* which encoding of rows they read */
     size_t input;          /* of a combination by a column: the input of its members; else 0 */
@@ -19,16 +19,15 @@ struct predict_part {
     struct network *network;
     struct buf *x, *codes; /* rows of a pass; NULL when there are none */
     struct tree_model *trees;
-    float *inputs; /* trees: [max_rows, tree_model_inputs()]; owned */
+    float *inputs;    /* trees: [max_rows, tree_model_inputs()]; owned */
+    float *centroids; /* k-means: [clusters, dims]; owned. Else NULL */
+    size_t clusters, dims;
 };
 
 void predict_part_done(struct predict_part *part);
 
-/* Is a member a model of trees? */
-bool predict_is_trees(const struct model_file *f, size_t member);
-
-/* The plan of a member; of trees NULL. AS_E_INVAL: its layers do not fit the data set. Owned by
- * the caller. */
+/* The plan of a member; of others than networks NULL. AS_E_INVAL: its layers do not fit the data
+ * set. Owned by the caller. */
 AS_MUST_CHECK as_status predict_plan(const struct model_file *f, size_t member,
                                      struct net_plan **ret, struct as_err *err);
 
@@ -41,7 +40,7 @@ AS_MUST_CHECK as_status predict_part_check(const struct predict_part *part,
                                            const struct model_file *f, struct as_err *err);
 
 /* Make the network for passes of up to max_rows rows, and set the weights of the members; or load
- * the trees. AS_E_UNSUPPORTED: trees, and XGBoost's library is not there. */
+ * the trees or the centroids. AS_E_UNSUPPORTED: trees, and XGBoost's library is not there. */
 AS_MUST_CHECK as_status predict_part_load(struct predict_part *part, struct backend *be,
                                           const struct model_file *f, size_t max_rows,
                                           struct as_err *err);
@@ -53,8 +52,8 @@ struct predict_rows {
     const int32_t *codes;
 };
 
-/* Put the rows through the network or the trees. ret[i] is for member part->member[i]: the outputs
- * [rows, part->outputs]. */
+/* Put the rows through the network, the trees or k-means. ret[i] is for member part->member[i]: the
+ * outputs [rows, part->outputs]. */
 AS_MUST_CHECK as_status predict_part_run(struct predict_part *part, struct backend *be,
                                          const struct dataset_info *info,
                                          const struct predict_rows *rows, float *const *ret,

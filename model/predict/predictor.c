@@ -71,8 +71,8 @@ static size_t find_encoding(struct predictor *p, size_t member)
     return p->n_encodings++;
 }
 
-/* The part of a member with this plan, which may be a new one. Trees (NULL) have parts of their
- * own. */
+/* The part of a member with this plan, which may be a new one. Others than networks (NULL) have
+ * parts of their own. */
 static struct predict_part *find_part(struct predictor *p, size_t encoding, size_t input,
                                       const struct net_plan *plan)
 {
@@ -217,7 +217,7 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
 {
     const struct predict_encoding *e = &p->encodings[part->encoding];
     const struct predict_rows rows = {.rows = e->set.n_rows,
-                                      .n_x = part->x || part->trees ? e->set.n_features : 0,
+                                      .n_x = part->x || !part->plan ? e->set.n_features : 0,
                                       .n_codes = e->fit->n_codes,
                                       .x = e->set.x,
                                       .codes = e->codes};
@@ -226,8 +226,8 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
     as_status st = predict_part_run(part, p->be, p->info, &rows, p->of_part, err);
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
-        /* trees have made probabilities of their outputs; huber leaves them as they are */
-        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, m->info->task);
+        /* others have made predictions of their outputs; huber leaves them as they are */
+        train_loss loss = part->plan ? train_spec_loss(m->spec, m->info->task) : TRAIN_HUBER;
         outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
     }
     return st;

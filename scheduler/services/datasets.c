@@ -75,6 +75,8 @@ static as_status read_target(struct request *r, struct as_err *err)
         return r->target ? as_fail_at(err, AS_E_INVAL, "/target",
                                       "the targets of this data set are no column: none is named")
                          : AS_OK;
+    if (!r->target && r->task == DATASET_CLUSTERING)
+        return AS_OK;
     if (!r->target)
         return as_fail_at(err, AS_E_INVAL, "/target",
                           "required: the column of the target, its name or its index");

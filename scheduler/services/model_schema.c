@@ -81,5 +81,7 @@ json_t *model_outputs_json(const struct dataset_info *info)
         return json_pack("{s:s*, s:o, s:s*}", "target", info->target, "classes",
                          names_json_new(info->classes, info->n_classes), "positive",
                          info->n_classes == 2 ? info->classes[1] : NULL);
+    if (info->task == DATASET_CLUSTERING)
+        return json_pack("{s:[s, s]}", "targets", "cluster", "distance");
     return json_pack("{s:o}", "targets", targets_json(info));
 }

@@ -209,10 +209,10 @@ static as_status check_kind(const struct train_spec *spec, struct as_err *err)
 /* What a fork of a training cannot do. */
 static as_status check_forked_train(const struct train_spec *spec, struct as_err *err)
 {
-    if (train_model_is_trees(&spec->model))
+    if (!train_model_is_network(&spec->model))
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
                           TRAIN_AT "/model/kind: found %s with pbt, expected a kind of network: "
-                                   "trees do not go on with other parameters",
+                                   "others do not go on with other parameters",
                           train_model_name(&spec->model));
     if (spec->patience > 0)
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/patience",

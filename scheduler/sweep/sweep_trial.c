@@ -212,6 +212,7 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
                                   dataset_task task, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX] = "/metric";
+    task = train_spec_task(spec, task);
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (d->n_objectives > 1)
             json_pointer_index("/metrics", i, at);
@@ -262,6 +263,23 @@ static as_status check_cocoa(const struct sweep_doc *d, const struct train_spec 
                                "resources.ranks: 1 or more");
 }
 
+/* Clusters of different models are not the same, so nothing combines them. */
+static as_status check_kmeans(struct sweep_doc *d, const struct train_spec *spec,
+                              struct as_err *err)
+{
+    const struct ensemble_options *o = &d->ensemble;
+    bool asked = o->method != ENSEMBLE_GREEDY || o->non_negative || o->calibrate ||
+                 (o->size != 0 && o->size != ENSEMBLE_DEFAULT_SIZE);
+    if (!train_model_is_kmeans(&spec->model))
+        return AS_OK;
+    if (asked)
+        return as_fail_at(err, AS_E_INVAL, "/ensemble",
+                          "/ensemble: found one with the kind kmeans, expected none: clusters of "
+                          "different models are not the same");
+    d->ensemble.size = 0;
+    return AS_OK;
+}
+
 /* What the parser of the trainer finds in `train`, a template that was applied. Faults of the
  * parser are noted in found, those of the sweep's metrics in faults. */
 static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
@@ -277,6 +295,8 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
         st = faults_note(found, check_lbfgs(d, &spec, err), err);
     if (st == AS_OK && found->n == 0)
         st = faults_note(found, check_cocoa(d, &spec, err), err);
+    if (st == AS_OK && found->n == 0)
+        st = faults_note(found, check_kmeans(d, &spec, err), err);
     if (st == AS_OK && d->ranks > 1 && found->n == 0)
         st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
                          err);

@@ -73,6 +73,39 @@ START_TEST(text_classes)
 }
 END_TEST
 
+/* All columns are inputs; with a target one of them is left out, whatever it holds. */
+START_TEST(no_target)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info back = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info less = {0};
+    static const char text[] = "len,kind,width\n1,dog,2\n3,cat,4\n5,dog,\n7,cat,8\n";
+    ck_ok(inspect(text, NULL, DATASET_CLUSTERING, &info), err);
+    ck_assert_int_eq(info.task, DATASET_CLUSTERING);
+    ck_assert_uint_eq(info.n_features, 3);
+    ck_assert_uint_eq(info.n_outputs, DATASET_CLUSTER_OUTPUTS);
+    ck_assert_ptr_null(info.target);
+    ck_assert_str_eq(info.columns[0].name, "len");
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert(d.x && !d.labels && !d.targets && d.x[7] == 1 && isnan(d.x[8]));
+    JSON_AUTO j = dataset_info_to_json(&info);
+    ck_ok(dataset_info_from_json(j, "", &back, &err), err);
+    ck_assert(back.task == DATASET_CLUSTERING && !back.target);
+    ck_assert_int_eq(json_object_set_new(j, "outputs", json_integer(3)), 0);
+    ck_fails(dataset_info_from_json(j, "", &back, &err), AS_E_INVAL, err, "/outputs: found 3");
+    ck_ok(inspect(text, "kind", DATASET_CLUSTERING, &less), err);
+    ck_assert(less.n_features == 2 && !less.classes);
+    ck_assert_str_eq(less.target, "kind");
+    AS_AUTO(dataset_done) struct dataset two = load(&less);
+    ck_assert(two.n_features == 2 && two.x[1] == 2 && !two.labels);
+    ck_fails(refused(text, NULL, DATASET_TASK_AUTO), AS_E_INVAL, err, "the columns are");
+    ck_fails(refused(text, "", DATASET_CLUSTERING), AS_E_INVAL, err, "target: found ''");
+    ck_fails(dataset_inspect(&(struct dataset_paths){.table = csv_path}, DATASET_NPY, NULL,
+                             DATASET_CLUSTERING, NULL, &info, &err),
+             AS_E_INVAL, err, "expected csv");
+}
+END_TEST
+
 /* A header need not look like one when the target is named after it. */
 START_TEST(target_makes_the_header)
 {
@@ -483,6 +516,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, text_classes);
     tcase_add_test(t, target_makes_the_header);
+    tcase_add_test(t, no_target);
     tcase_add_test(t, whole_classes_in_numeric_order);
     tcase_add_test(t, whole_classes_past_doubles);
     tcase_add_test(t, numbers_are_regression);

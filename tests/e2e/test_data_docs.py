@@ -13,7 +13,7 @@ from harness import ASSAY, SOURCE, Assay
 def run_docs(assay):
     text = (pathlib.Path(SOURCE) / "docs" / "data.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
-    assert len(blocks) == 5, len(blocks)
+    assert len(blocks) == 6, len(blocks)
     env = {**assay.env, "PATH": os.path.dirname(ASSAY) + ":" + os.environ["PATH"]}
     with tempfile.TemporaryDirectory() as folder:
         for block in blocks:
@@ -32,6 +32,8 @@ def check_described(assay):
     assert shop["columns"][0]["cycles"] == ["week", "month", "hour"] and shop["columns"][1]["buckets"] == 64, shop
     assert shop["features"] == 7 + 64 + 1, shop
     assert shop["options"] == {"separator": ";", "decimal": ",", "comment": "#", "drop": ["receipt"], "buckets": 64}, shop
+    people = assay.call("GET", "/v1/datasets/people")
+    assert (people["task"], people["features"], people.get("target")) == ("clustering", 3, None), people
     pets = assay.call("GET", "/v1/datasets/pets")
     assert pets["image"] == {"height": 8, "width": 8, "channels": 3} and pets["classes"] == ["cat", "dog"], pets
     numbers = assay.call("GET", "/v1/datasets/numbers")

@@ -91,7 +91,9 @@ static void check_distributed(const struct train_spec *s)
         (d->error_feedback && d->codec == DISTRIBUTED_PLAIN) ||
         (d->shard_state && d->strategy != DISTRIBUTED_ALLREDUCE))
         abort();
-    if (distributed_check_ranks(s, s->batch_size / s->micro_batch + 1, "/ranks", "", &err) == AS_OK)
+    if (distributed_check_ranks(s, s->batch_size / s->micro_batch + 1, "/ranks", "", &err) ==
+            AS_OK &&
+        !train_model_is_kmeans(&s->model)) /* whose shards are not those of a batch */
         abort();
 }
 
@@ -105,8 +107,16 @@ static void check_trees(const struct train_model_spec *m)
         abort();
 }
 
+static void check_kmeans(const struct train_kmeans_spec *k)
+{
+    if (k->clusters < 2 || k->clusters > 4096 || !(k->tolerance >= 0))
+        abort();
+}
+
 static void check_spec(const struct train_spec *s)
 {
+    if (train_model_is_kmeans(&s->model))
+        check_kmeans(&s->model.kmeans);
     check_distributed(s);
     if (train_model_is_trees(&s->model))
         check_trees(&s->model);
@@ -137,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (train_spec_parse(doc, "", &spec, &err) == AS_OK) {
         check_spec(&spec);
-        if (!train_model_is_trees(&spec.model))
+        if (train_model_is_network(&spec.model))
             plans(&spec);
         train_spec_done(&spec);
     }

@@ -126,14 +126,14 @@ static as_status open_partitions(struct group *g, const struct member *m, struct
 
 as_status group_load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
 {
-    bool trees = train_model_is_trees(&spec->model); /* they take numbers, not bytes */
+    bool numbers = !train_model_is_network(&spec->model); /* others can take bytes */
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
     struct job of_files = *g->job;
     if (g->job->boost)
         of_files.info = *g->job->boost->info;
-    as_status st = trees ? dataset_load(&paths, &of_files.info, &set, err)
-                         : dataset_load_bytes(&paths, &of_files.info, &set, err);
+    as_status st = numbers ? dataset_load(&paths, &of_files.info, &set, err)
+                           : dataset_load_bytes(&paths, &of_files.info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     st = row_roles_read(&of_files, spec, &set, &g->roles, err);
@@ -394,6 +394,8 @@ static as_status run_group(struct group *g, struct as_err *err)
             return AS_OK;
         if (!g->be && g->n_waiting > 0 && train_model_is_trees(&g->waiting[0]->spec.model))
             return group_run_trees(g, err);
+        if (!g->be && g->n_waiting > 0 && train_model_is_kmeans(&g->waiting[0]->spec.model))
+            return group_run_kmeans(g, err);
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))

@@ -76,6 +76,9 @@ void group_forget_waiting(struct group *g, size_t n);
  * error is one of the whole group. */
 AS_MUST_CHECK as_status group_run_trees(struct group *g, struct as_err *err);
 
+/* The same of k-means; this process may be a rank. */
+AS_MUST_CHECK as_status group_run_kmeans(struct group *g, struct as_err *err);
+
 /* Send the runner what the group needs, and how many members it has room for. */
 void group_send_ready(struct group *g, const struct member *m);
 

@@ -41,12 +41,12 @@ static as_status check_metric(struct member *m, const struct job *job, struct as
 {
     if (!job->metric)
         return AS_OK;
-    if (train_spec_can_report(job->info.task, job->metric) &&
-        train_spec_request(&m->spec, job->metric))
+    dataset_task task = train_spec_task(&m->spec, job->info.task);
+    if (train_spec_can_report(task, job->metric) && train_spec_request(&m->spec, job->metric))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, "/metric/name",
                       "/metric/name: found '%.60s', which the trainer does not report for %s",
-                      job->metric, dataset_task_name(job->info.task));
+                      job->metric, dataset_task_name(task));
 }
 
 /* What `patience` looks at. A sweep by the learning rate has no better report. */
@@ -141,7 +141,7 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
             "/train/model/kind: found %s, which trains in one process and not as ranks",
             train_model_name(&m->spec.model));
     const struct net_data data = net_data_for(&job->info, &m->spec);
-    if (!trees)
+    if (train_model_is_network(&m->spec.model))
         st = net_plan_create(&m->spec, &data, "/train", &m->plan, err);
     if (st != AS_OK)
         return st;
@@ -212,6 +212,7 @@ as_status member_create(const struct job *job, const struct control_member *from
     as_status st = read_spec(m, job, from->train, err);
     if (st != AS_OK)
         return st;
+    m->task = train_spec_task(&m->spec, job->info.task);
     const struct distributed_spec *d = &m->spec.distributed;
     m->divides_moments = (job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state) ||
                          m->spec.optimizer.kind == TRAIN_LBFGS || train_spec_is_cocoa(&m->spec);

@@ -34,7 +34,7 @@ struct member {
     char *id;         /* "" in the single form; owned, like the others */
     char *train_text; /* trial.train as canonical JSON */
     struct train_spec spec;
-    struct net_plan *plan;   /* in the member's own shape; NULL for trees */
+    struct net_plan *plan;   /* in the member's own shape; NULL for trees and k-means */
     struct channel *channel; /* for its log; borrowed; NULL: none */
     char *signature;         /* members with equal signatures may share a group */
     uint64_t seed;
@@ -54,8 +54,8 @@ struct member {
 
     struct epoch_layout layout; /* how an epoch is cut into batches; set with the slot */
 
-    /* The position: what comes next; of trees, epoch counts rounds and at is 0. If epoch ==
-     * spec.epochs, only the artifacts are missing. */
+    /* The position: what comes next; of trees, epoch counts rounds, of k-means iterations, and at
+     * is 0. If epoch == spec.epochs, only the artifacts are missing. */
     int64_t epoch;
     size_t at;              /* micro-step of the epoch */
     int64_t tabled;         /* the epoch whose tables are in the slot; -1: none */

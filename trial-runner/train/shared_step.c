@@ -4,11 +4,7 @@
  *
  * A state on its way is a head, the reports that the receiver has not written, the arrays of the
  * slot, and the parts that the strategy keeps. The receiver changes nothing before all of it has
- * arrived.
- *
- * Each rank's report file has every line, also of steps that it took no part in: whichever rank
- * leads when a checkpoint is kept can send all lines before it, although the runner of the rank
- * that led when they were measured is gone with those that it had not sent. */
+ * arrived. */
 #include "trial-runner/train/shared_step.h"
 
 #include <stdio.h>
@@ -16,6 +12,7 @@
 #include <string.h>
 
 #include "trial-runner/train/learner.h"
+#include "trial-runner/train/rank_lines.h"
 #include "trial-runner/train/report_file.h"
 
 struct shared_step {
@@ -136,21 +133,6 @@ struct state_head {
     float loss_sum;
 };
 
-/* The lines of steps above `after`, which the receiver has reported last, and this rank's last
- * line. */
-static as_status collect_lines(const struct member *m, int64_t after, struct str *lines,
-                               struct as_err *err)
-{
-    const char *last = str_cstr(&m->last_report);
-    as_status st = report_file_lines(&m->report, after, lines, err);
-    if (st < 0)
-        return st;
-    size_t n = m->last_report.len;
-    if (lines->len < n || memcmp(lines->s + lines->len - n, last, n) != 0)
-        str_puts(lines, last);
-    return str_check(lines, err);
-}
-
 /* `after`: the last step that the receiver has reported. */
 static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, int64_t after,
                             struct as_err *err)
@@ -160,7 +142,7 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, i
     AS_AUTO(str_done) struct str lines = {0};
     struct slot place = lockstep_slot(s->ls, 0);
     as_status st = slot_state_get(&place, &state, err);
-    if (st < 0 || (st = collect_lines(m, after, &lines, err)) < 0)
+    if (st < 0 || (st = rank_lines_collect(m, after, &lines, err)) < 0)
         return st;
     struct state_head h = {.epoch = m->epoch,
                            .at = (int64_t)m->at,
@@ -238,19 +220,6 @@ static as_status receive_parts(struct shared_step *s, struct coll *c, int32_t fr
     return str_check(ret_lines, err);
 }
 
-/* Append the lines to this rank's report; the last one is the report that it has now. */
-static as_status take_lines(struct member *m, const struct str *lines, struct as_err *err)
-{
-    const char *last = str_cstr(lines), *end;
-    while ((end = strchr(last, '\n')) && end[1])
-        last = end + 1;
-    bool is_new = !as_streq(str_cstr(lines), str_cstr(&m->last_report));
-    str_clear(&m->last_report);
-    str_puts(&m->last_report, last);
-    as_status st = str_check(&m->last_report, err);
-    return st == AS_OK && is_new ? report_file_append(&m->report, lines, err) : st;
-}
-
 /* Takes the state of rank `from`. Nothing of this rank changes before all of it has arrived. */
 static as_status receive_state(struct shared_step *s, struct coll *c, int32_t from,
                                struct as_err *err)
@@ -284,7 +253,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
             memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
     m->epoch = h.epoch;
     m->at = (size_t)h.at;
-    if ((st = take_lines(m, &lines, err)) < 0)
+    if ((st = rank_lines_take(m, &lines, err)) < 0)
         return st;
     const struct strategy_ops *ops = s->strategy.ops;
     return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;

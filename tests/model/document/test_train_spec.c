@@ -643,6 +643,56 @@ START_TEST(cocoa)
 }
 END_TEST
 
+START_TEST(kmeans)
+{
+    static const char *const refusing[][2] = {
+        {"\"loss\":\"mse\"", "/loss"},
+        {"\"class_weights\":\"balanced\"", "/class_weights"},
+        {"\"weights\":\"w\"", "/weights"},
+        {"\"target\":{\"transform\":\"log\"}", "/target"},
+        {"\"optimizer\":{\"lr\":0.1}", "/optimizer"},
+        {"\"schedule\":{\"kind\":\"cosine\"}", "/schedule"},
+        {"\"augment\":{\"flip\":0.5}", "/augment"},
+        {"\"batch_size\":64", "/batch_size"},
+        {"\"resample\":1", "/resample"},
+        {"\"buckets\":\"w\"", "/buckets"},
+        {"\"boost\":{\"stage\":0}", "/boost"},
+        {"\"patience\":3", "/patience"},
+        {"\"precision\":\"bfloat16\"", "/precision"},
+        {"\"validation\":{\"folds\":3}", "/validation/folds"},
+        {"\"distributed\":{\"gossip\":{}}", "/distributed/gossip"},
+        {"\"distributed\":{\"compress\":\"fp16\"}", "/distributed/compress"},
+    };
+    struct train_spec s;
+    char text[300], at[80];
+#define KMEANS "{\"dataset\":\"d\",\"model\":{\"kind\":\"kmeans\""
+    for (size_t i = 0; i < AS_ARRAY_LEN(refusing); i++) {
+        (void)snprintf(text, sizeof text, KMEANS "},%s}", refusing[i][0]);
+        (void)snprintf(at, sizeof at, "/trial/train%s", refusing[i][1]);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, "no such field with the kind kmeans");
+        ck_assert_str_eq(err.pointer, at);
+    }
+    ck_fails(parse(KMEANS ",\"dropout\":0.1}}", &s), AS_E_INVAL, err, "it is no network");
+    ck_fails(parse(KMEANS ",\"clusters\":1}}", &s), AS_E_INVAL, err, "from 2 to 4096");
+    ck_fails(parse(KMEANS ",\"init\":\"k\"}}", &s), AS_E_INVAL, err, "k-means++");
+    ck_fails(parse(KMEANS ",\"tolerance\":-1}}", &s), AS_E_INVAL, err, "tolerance");
+    ck_ok(parse(KMEANS "}}", &s), err);
+    ck_assert(s.model.kmeans.clusters == 8 && !s.model.kmeans.random && s.epochs == 300);
+    ck_assert(train_model_is_kmeans(&s.model) && !train_model_is_network(&s.model));
+    ck_assert_int_eq(train_spec_task(&s, DATASET_REGRESSION), DATASET_CLUSTERING);
+    ck_assert(train_spec_can_report(DATASET_CLUSTERING, "val_davies_bouldin") &&
+              !train_spec_can_report(DATASET_CLUSTERING, "val_loss") &&
+              !train_spec_can_report(DATASET_CLASSIFICATION, "val_inertia"));
+    train_spec_done(&s);
+    ck_ok(parse(KMEANS ",\"clusters\":3,\"init\":\"random\",\"tolerance\":0},\"epochs\":7,"
+                       "\"distributed\":{\"encrypt\":true}}",
+                &s),
+          err);
+    ck_assert(s.model.kmeans.clusters == 3 && s.model.kmeans.random && s.epochs == 7);
+    train_spec_done(&s);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_spec");
@@ -662,6 +712,7 @@ Suite *test_suite(void)
     tcase_add_test(t, privacy);
     tcase_add_test(t, lbfgs);
     tcase_add_test(t, cocoa);
+    tcase_add_test(t, kmeans);
     suite_add_tcase(s, t);
     return s;
 }

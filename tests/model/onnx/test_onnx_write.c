@@ -335,6 +335,15 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+/* Cluster and distance: a cluster that differs is a difference of 1 or more. */
+START_TEST(kmeans)
+{
+    table_case(3, "\"model\":{\"kind\":\"kmeans\",\"clusters\":5}");
+    table_case(0, "\"standardize\":false,\"model\":{\"kind\":\"kmeans\",\"clusters\":3}");
+    picture_case(2, false, "\"model\":{\"kind\":\"kmeans\",\"clusters\":4}");
+}
+END_TEST
+
 START_TEST(trees_of_pictures)
 {
     picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
@@ -541,6 +550,7 @@ Suite *test_suite(void)
     add_test_if(t, forests, trees, why);
     add_test_if(t, trees_of_pictures, trees, why);
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, kmeans);
     tcase_add_test(t, boosted_pictures);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -281,6 +281,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
     static const char *const words[] = {"classification",
                                         "regression",
                                         "language_modeling",
+                                        "clustering",
                                         "table",
                                         "image",
                                         "tokens",
@@ -295,6 +296,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "boosted_trees",
                                         "random_forest",
                                         "extra_trees",
+                                        "kmeans",
                                         "relu",
                                         "tanh",
                                         "gelu",
@@ -475,6 +477,13 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+START_TEST(kmeans)
+{
+    train_table(0, 3, "\"model\":{\"kind\":\"kmeans\",\"clusters\":3}");
+    of_trial("kmeans");
+}
+END_TEST
+
 START_TEST(dates_and_texts)
 {
     static const struct dataset_options options = {.comment = '#'};
@@ -555,6 +564,7 @@ Suite *test_suite(void)
     tcase_add_test(t, networks_of_tables);
     add_test_if(t, trees, has_trees, lacks);
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, kmeans);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "data/formats/safetensors.h"
 #include "model/predict/predictor.h"
 #include "model/trees/xgboost.h"
 #include "tests/model/predict/predicted.h"
@@ -223,6 +224,69 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+/* What training assigned the held-out rows to; with and without a target, which it leaves out. */
+static void clusters_case(dataset_task task, const char *target, const char *fields)
+{
+    trained_write_table(&predicted_child[0], 211, 3);
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    predicted_train(0, &paths, DATASET_CSV, target, task, fields);
+    AS_AUTO(model_file_freep) struct model_file *f = predicted_read(0);
+    ck_assert(model_file_data(f)->task == DATASET_CLUSTERING && !model_file_data(f)->classes);
+    predicts_as_recorded(&paths, DATASET_CLUSTER_OUTPUTS);
+}
+
+START_TEST(kmeans)
+{
+    clusters_case(DATASET_CLASSIFICATION, "y", "\"model\":{\"kind\":\"kmeans\",\"clusters\":5}");
+    clusters_case(DATASET_CLUSTERING, NULL,
+                  "\"standardize\":false,\"model\":{\"kind\":\"kmeans\",\"init\":\"random\"}");
+    clusters_case(DATASET_CLUSTERING, "y", "\"model\":{\"kind\":\"kmeans\",\"clusters\":2}");
+}
+END_TEST
+
+/* A file whose centroids are not those of its document: numbers that are not finite, too few, and a
+ * tensor beside them. */
+static void hostile_case(const struct safetensors *whole, float *values, size_t clusters,
+                         bool another, const char *words)
+{
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "hostile.safetensors");
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    static const char *const keys[] = {"format", "train", "dataset", "preprocessing",
+                                       "fingerprint"};
+    JSON_AUTO meta = json_object();
+    for (size_t i = 0; i < AS_ARRAY_LEN(keys); i++)
+        json_object_set_new(meta, keys[i], json_string(safetensors_metadata(whole, keys[i])));
+    const struct safetensors_tensor *found = safetensors_get(whole, "centroids");
+    const struct safetensors_tensor list[] = {
+        {.name = "centroids", .n_dims = 2, .shape = {clusters, found->shape[1]}, .data = values},
+        {.name = "more", .n_dims = 1, .shape = {1}, .data = values}};
+    ck_ok(safetensors_write(path, meta, list, another ? 2 : 1, &err), err);
+    as_status st = model_file_read(path, 1 << 26, &f, &err);
+    if (st == AS_OK)
+        st = predictor_create(f, 0, &p, &err);
+    ck_assert_int_eq(st, words ? AS_E_INVAL : AS_OK);
+    ck_assert_msg(!words || strstr(err.msg, words), "%s", err.msg);
+}
+
+START_TEST(hostile_centroids)
+{
+    clusters_case(DATASET_CLUSTERING, NULL, "\"model\":{\"kind\":\"kmeans\",\"clusters\":4}");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "artifacts/model.safetensors");
+    AS_AUTO(safetensors_freep) struct safetensors *whole = NULL;
+    ck_ok(safetensors_read(path, 1 << 26, &whole, &err), err);
+    const struct safetensors_tensor *found = safetensors_get(whole, "centroids");
+    AS_AUTO(as_freep) float *values = as_calloc(found->size_bytes, 1);
+    memcpy(values, found->data, found->size_bytes);
+    hostile_case(whole, values, 4, false, NULL);
+    hostile_case(whole, values, 3, false, "centroids");
+    hostile_case(whole, values, 4, true, "'centroids' alone");
+    values[5] = INFINITY;
+    hostile_case(whole, values, 4, false, "expected a finite one");
+}
+END_TEST
+
 START_TEST(forest_of_numbers)
 {
     table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
@@ -320,6 +384,8 @@ Suite *test_suite(void)
     const struct xgboost *xgboost = NULL;
     bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, kmeans);
+    tcase_add_test(t, hostile_centroids);
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);
