@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-
 enum { TAG_FORWARD = 0, TAG_BACKWARD, TAG_BOTH };
 
 struct block_pass {
@@ -20,7 +18,6 @@ struct block_pass {
     float *d_in, *d_out; /* the same: gradients by them */
     float *statistics;   /* [sets, n_state] */
     float *loss;         /* [sets] */
-    int64_t busy_ns;
     /* Of a run: */
     struct coll *c;
     struct backend *lane;
@@ -170,11 +167,8 @@ static as_status forward(struct block_pass *p, uint32_t shard, struct as_err *er
 {
     const struct replica_blocks *b = p->replica->blocks;
     size_t set = shard % p->sets;
-    int64_t start = clock_mono_ns();
-    as_status st = b->ops->forward(b->self, p->lane, shard, set, p->in, p->out,
-                                   p->statistics + set * p->n_state, &p->loss[set], err);
-    p->busy_ns += clock_mono_ns() - start;
-    return st;
+    return b->ops->forward(b->self, p->lane, shard, set, p->in, p->out,
+                           p->statistics + set * p->n_state, &p->loss[set], err);
 }
 
 static as_status backward(struct block_pass *p, uint32_t shard, struct as_err *err)
@@ -182,13 +176,11 @@ static as_status backward(struct block_pass *p, uint32_t shard, struct as_err *e
     const struct replica_blocks *b = p->replica->blocks;
     size_t set = shard % p->sets;
     const float *gradient = NULL;
-    int64_t start = clock_mono_ns();
     as_status st =
         b->ops->backward(b->self, p->lane, shard, set, p->d_out, p->d_in, &gradient, err);
     if (st == AS_OK)
         st = p->sink->take(p->sink->arg, shard, gradient, p->statistics + set * p->n_state,
                            is_last(p) ? p->loss[set] : 0, err);
-    p->busy_ns += clock_mono_ns() - start;
     return st;
 }
 
@@ -222,7 +214,6 @@ as_status block_pass_run(struct block_pass *p, struct coll *c, struct backend *l
     p->c = c;
     p->lane = lane;
     p->sink = sink;
-    p->busy_ns = 0;
     as_status st = fill(p, waiting, err);
     if (st == AS_OK && left > 0)
         st = receive_forward(p, waiting, err);
@@ -233,9 +224,4 @@ as_status block_pass_run(struct block_pass *p, struct coll *c, struct backend *l
         st = i + 1 < left ? exchange_before(p, waiting + i + 1, i, err) : send_backward(p, i, err);
     }
     return st < 0 ? st : drain(p, shards, waiting, err);
-}
-
-int64_t block_pass_busy_ns(const struct block_pass *p)
-{
-    return p->busy_ns;
 }

@@ -38,7 +38,4 @@ AS_DEFINE_FREEP(struct block_pass, block_pass_free)
 AS_MUST_CHECK as_status block_pass_run(struct block_pass *p, struct coll *c, struct backend *lane,
                                        const struct block_sink *sink, struct as_err *err);
 
-/* Nanoseconds of the last run in which this stage computed. */
-int64_t block_pass_busy_ns(const struct block_pass *p);
-
 #endif

@@ -5,14 +5,11 @@
 #include <stddef.h>
 
 /* Divides n blocks among 1 to n stages, each of which gets one or more that follow one another, so
- * that the longest time of a stage is least.
+ * that the largest sum of costs of a stage is least.
  *   cost    [n], of each block: >= 0
- *   pace    [stages], time of a stage for one unit of cost: > 0
  *   bounds  [stages + 1]: stage s gets blocks bounds[s] to bounds[s + 1] - 1 */
-void block_placement(const double *cost, size_t n, const double *pace, size_t stages,
-                     size_t *bounds);
-/* The longest time of a stage. */
-double block_placement_time(const double *cost, const double *pace, size_t stages,
-                            const size_t *bounds);
+void block_placement(const double *cost, size_t n, size_t stages, size_t *bounds);
+/* The largest sum of a stage. */
+double block_placement_most(const double *cost, size_t stages, const size_t *bounds);
 
 #endif

@@ -264,14 +264,11 @@ static as_status place(struct model_parallel *m, int32_t ranks, struct as_err *e
 {
     size_t n = m->blocks->n, stages = (size_t)ranks < n ? (size_t)ranks : n;
     AS_AUTO(as_freep) double *cost = as_calloc(n, sizeof *cost);
-    AS_AUTO(as_freep) double *pace = as_calloc(stages, sizeof *pace);
-    if (!cost || !pace)
+    if (!cost)
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         cost[i] = m->blocks->of[i].flops;
-    for (size_t s = 0; s < stages; s++)
-        pace[s] = 1;
-    block_placement(cost, n, pace, stages, m->bounds);
+    block_placement(cost, n, stages, m->bounds);
     m->places = (struct block_places){
         .stages = stages, .bounds = m->bounds, .copied = m->copies && stages > 1};
     return AS_OK;
