@@ -1,5 +1,5 @@
-/* `model_parallel` of `trial.train.distributed`: which layers of the network are one block, and what
- * does not go with blocks. Whether the layers are the model's is checked when it is planned
+/* `model_parallel` of `trial.train.distributed`: which layers of the network are one block, and
+ * what does not go with blocks. Whether the layers are the model's is checked when it is planned
  * (model/plan/plan_blocks.h). */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* The order of a stage: first it fills the pipeline behind it (forward passes whose backward waits),
- * then each forward is followed by the backward of an earlier shard, then what waits is drained.
- * Between them stand the messages, each paired with one of the neighbour: in the middle part a
- * stage sends forward and receives backward in one exchange, while the stage behind it does the
- * reverse. */
+/* The order of a stage: first it fills the pipeline behind it (forward passes whose backward
+ * waits), then each forward is followed by the backward of an earlier shard, then what waits is
+ * drained. Between them stand the messages, each paired with one of the neighbour: in the middle
+ * part a stage sends forward and receives backward in one exchange, while the stage behind it does
+ * the reverse. */
 #include "trial-runner/distributed/block_pass.h"
 
 #include <stdlib.h>

@@ -358,7 +358,8 @@ struct step {
     size_t at;                       /* the same: for privacy, whose rows are drawn on the host */
 };
 
-/* Gathers rows [at x micro, at x micro + s->rows) of each member's order; *ret: a pass over them. */
+/* Gathers rows [at x micro, at x micro + s->rows) of each member's order; *ret: a pass over
+ * them. */
 static as_status gather_rows(const struct step *s, const struct micro_step *now, size_t micro,
                              struct batch *b, struct network_pass *ret, struct as_err *err)
 {

@@ -65,9 +65,9 @@ struct lockstep {
     int64_t used_ns;                   /* time that it has run: the least goes first in a round */
     struct graph_cache graphs;         /* steps that the back end has recorded */
     const struct strategy *strategy; /* of the member, if it is a rank of a large trial; borrowed */
-    /* With member->divides_layers the network has a part of the layers, or none that counts; what it
-     * has belongs to the strategy. Then the member's state is here when it is needed as a whole: as
-     * a checkpoint gave it, or gathered for one. Owned; NULL: it is not here. */
+    /* With member->divides_layers the network has a part of the layers, or none that counts; what
+     * it has belongs to the strategy. Then the member's state is here when it is needed as a whole:
+     * as a checkpoint gave it, or gathered for one. Owned; NULL: it is not here. */
     struct slot_state *whole;
     bool has_all; /* with divides_layers: the network has all layers, to predict */
 };

@@ -46,8 +46,9 @@ AS_MUST_CHECK as_status shared_step_gather(struct shared_step *s, struct backend
                                            bool *ret_whole, struct as_err *err);
 
 /* Of a member whose ranks hold parts of the network, at the end of an epoch: the metrics of the
- * held-out rows, for which all ranks work together. With gathers_too the whole state is in ls->whole
- * of the rank that leads. *ret_moved: instead, this rank got the state of one that was through. */
+ * held-out rows, for which all ranks work together. With gathers_too the whole state is in
+ * ls->whole of the rank that leads. *ret_moved: instead, this rank got the state of one that was
+ * through. */
 AS_MUST_CHECK as_status shared_step_evaluate(struct shared_step *s, struct backend *lane,
                                              bool gathers_too, struct evaluation *ret,
                                              bool *ret_moved, struct as_err *err);

@@ -11,7 +11,7 @@
 
 static struct rig rig;
 
-#define REST "\"batch_size\":256,\"micro_batch\":32,\"epochs\":%d,\"optimizer\":%s%s%s%s"
+#define REST "\"batch_size\":256,\"micro_batch\":32,\"epochs\":%d,\"optimizer\":%s%s%s%s%s"
 
 static const char *const models[] = {
     "\"model\":{\"layers\":[24,12,20],\"dropout\":0.1},",
@@ -38,9 +38,8 @@ static void compose(char ret[700], int model, int epochs, int optimizer, const c
 {
     size_t n = (size_t)snprintf(ret, 700, "%s", models[model]);
     (void)snprintf(ret + n, 700 - n, REST, epochs, optimizers[optimizer],
-                   blocks ? ",\"distributed\":{" : "", blocks ? blocks : "", blocks ? copies : "");
-    if (blocks)
-        strcat(ret, "}");
+                   blocks ? ",\"distributed\":{" : "", blocks ? blocks : "", blocks ? copies : "",
+                   blocks ? "}" : "");
 }
 
 START_TEST(blocks_give_the_bits_of_one_rank)
