@@ -319,7 +319,21 @@ static as_status learn_last(struct model_parallel *m, struct meeting *meeting, s
     if (m->summed < 0 || m->summed != m->last.step)
         return AS_OK;
     meeting->moved = true; /* the trainer looks anew where it is */
+    (void)printf("step %lld, which others had completed, is completed here\n",
+                 (long long)m->last.step);
     return complete(m, &m->last, err);
+}
+
+/* For people, and for tests. */
+static void tell_place(const struct model_parallel *m, const struct coll *c)
+{
+    int32_t rank = coll_rank(c), n = coll_size(c);
+    if (!m->pass)
+        (void)printf("rank %d of %d: none of %zu blocks\n", (int)rank, (int)n, m->blocks->n);
+    else
+        (void)printf("rank %d of %d: blocks %zu to %zu of %zu, %zu bytes of weights and moments\n",
+                     (int)rank, (int)n, m->sums.first + 1, m->sums.end, m->blocks->n,
+                     block_states_bytes(m->states));
 }
 
 static as_status model_parallel_meet(void *self, struct meeting *meeting, struct as_err *err)
@@ -332,9 +346,7 @@ static as_status model_parallel_meet(void *self, struct meeting *meeting, struct
         (st = block_states_move(m->states, c, &m->places, err)) < 0 ||
         (st = take_place(m, coll_rank(c), err)) < 0)
         return st;
-    (void)printf("rank %d of %d: blocks %zu to %zu of %zu, %zu bytes of weights and moments\n",
-                 (int)coll_rank(c), (int)coll_size(c), m->sums.first, m->sums.end, m->blocks->n,
-                 block_states_bytes(m->states));
+    tell_place(m, c);
     return AS_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Layers on different ranks in real processes: the weights, predictions and reports of one rank
- * alone, whoever dies or joins; less memory; bytes by a formula; checkpoints that any number of
+/* Layers on different ranks in real processes: the weights and reports of all-reduce, whoever dies
+ * or joins; less memory; bytes by a formula; checkpoints that any number of
  * ranks go on from. */
 #include <math.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ static void compose(char ret[700], int model, int epochs, int optimizer, const c
                    blocks ? "}" : "");
 }
 
-START_TEST(blocks_give_the_bits_of_one_rank)
+START_TEST(blocks_give_the_bits_of_all_reduce)
 {
     char train[700], tag[8];
     compose(train, _i, 4, _i, NULL, "");
@@ -184,7 +184,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("model_parallel");
     TCase *t = tcase_create("model_parallel");
     rig_fixture(t, &rig);
-    tcase_add_loop_test(t, blocks_give_the_bits_of_one_rank, 0, MODELS);
+    tcase_add_loop_test(t, blocks_give_the_bits_of_all_reduce, 0, MODELS);
     tcase_add_test(t, clipped_gradients_are_equal_to_rounding);
     tcase_add_test(t, each_rank_holds_its_blocks_alone);
     tcase_add_test(t, bytes_are_those_of_the_formula);
