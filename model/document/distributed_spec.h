@@ -1,7 +1,7 @@
 /* `trial.train.distributed`: how the ranks of one large trial work together.
  *
- *   strategy: allreduce            allreduce, local_sgd, server, groups, gossip; default: that of
- *                                  the section below that is given, else allreduce
+ *   strategy: allreduce            allreduce, local_sgd, server, groups, gossip, model_parallel;
+ *                                  default: that of the section below that is given, else allreduce
  *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
  *   sufficient_factors: never      never, auto, always: gradients of layers travel as factors
  *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
@@ -15,6 +15,7 @@
  *           significance: 0, rows: dense}
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1, staleness: 4}
+ *   model_parallel: auto           or a list of blocks, each a list of layers: ranks hold blocks
  *   shard_state: false             the optimizer's moments are divided among the ranks
  *   partitions: none               none, lineage: ranks hold all training rows, or some alone
  *   encrypt: false                 what ranks send to other hosts is encrypted
@@ -30,6 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/status.h"
 
 #define DISTRIBUTED_MAX_STEPS 1000000 /* of local SGD, between two exchanges */
@@ -37,12 +39,14 @@
 #define DISTRIBUTED_MAX_STALENESS 63 /* each step ahead needs room for a gradient */
 #define DISTRIBUTED_MAX_RANKS 4096   /* also of groups, slices of a server, peers */
 #define DISTRIBUTED_MAX_POWERSGD_RANK 64
+#define DISTRIBUTED_MAX_BLOCKS 1024 /* of model_parallel; also layers of a block */
 
 typedef enum distributed_strategy {
     DISTRIBUTED_ALLREDUCE,
     DISTRIBUTED_LOCAL_SGD,
     DISTRIBUTED_SERVER,
-    DISTRIBUTED_GOSSIP
+    DISTRIBUTED_GOSSIP,
+    DISTRIBUTED_MODEL_PARALLEL
 } distributed_strategy;
 
 typedef enum distributed_sum {
@@ -115,11 +119,13 @@ struct distributed_spec {
     int64_t peers;            /* gossip: partners of a rank in each step; default 1 */
     int64_t gossip_staleness; /* by how many steps a rank may lead a peer to whom it gives; 1 to
                                * 1,000,000; default 4 */
+    json_t *blocks;           /* owned; model_parallel: lists of names of layers; NULL: auto */
     bool shard_state;         /* allreduce: the moments are divided */
-    bool lineage;         /* allreduce, sync: a rank holds the rows of its shards alone, and reads
-                               * those of others when it must; default false */
-    bool encrypt;         /* between hosts; default false */
-    int64_t state_copies; /* 1 or 2: on how many ranks each moment is; default 2 */
+    bool lineage;             /* allreduce, sync: a rank holds the rows of its shards alone, and
+                               * reads those of others when it must; default false */
+    bool encrypt;             /* between hosts; default false */
+    int64_t state_copies;     /* 1 or 2: on how many ranks each moment is, or each block; default
+                               * 2 */
 };
 
 /* "allreduce", "local_sgd", … for messages and logs. */
@@ -131,7 +137,8 @@ struct train_spec;
 /* Can a trial with `spec` run on so many ranks? Not with `patience`. Pure; the server calls it for
  * each document that it checks (resources.ranks), `at_ranks` is that field's pointer, `pointer`
  * that of the train document. AS_E_INVAL with the pointer of the field: more ranks than the batch
- * has shards (batch_size / micro_batch), more groups than ranks, no rank left beside `backup`. */
+ * has shards (batch_size / micro_batch), or the model blocks; more groups than ranks, no rank left
+ * beside `backup`. */
 AS_MUST_CHECK as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
                                                 const char *at_ranks, const char *pointer,
                                                 struct as_err *err);

@@ -41,6 +41,8 @@ void train_spec_done(struct train_spec *spec)
     free(spec->holdout_column);
     free(spec->weights);
     free(spec->buckets);
+    json_decref(spec->distributed.blocks);
+    spec->distributed.blocks = NULL;
     spec->class_weights = NULL;
     spec->holdout_column = spec->weights = spec->buckets = NULL;
     spec->n_class_weights = 0;
@@ -561,6 +563,8 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
         st = json_fields_note(f, train_spec_check_partitions(f, spec, err), err);
     if (st == AS_OK && (!f->faults || f->faults->n == 0))
         st = json_fields_note(f, train_spec_check_kmeans(f, spec, err), err);
+    if (st == AS_OK && (!f->faults || f->faults->n == 0))
+        st = json_fields_note(f, train_spec_check_model_parallel(f, spec, err), err);
     if (st != AS_OK)
         return st;
     settle_rounds(f, spec);

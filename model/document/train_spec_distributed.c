@@ -15,9 +15,9 @@
 #define LARGEST_SIGNIFICANCE 1000
 
 /* In the order of distributed_strategy; the last one is a form of `server`. */
-static const char *const strategy_words[] = {"allreduce", "local_sgd", "server",
-                                             "gossip",    "groups",    NULL};
-#define GROUPS_WORD (DISTRIBUTED_GOSSIP + 1)
+static const char *const strategy_words[] = {"allreduce",      "local_sgd", "server", "gossip",
+                                             "model_parallel", "groups",    NULL};
+#define GROUPS_WORD (DISTRIBUTED_MODEL_PARALLEL + 1)
 static const char *const sum_words[] = {"tree", "ring", "halving_doubling", "auto", NULL};
 static const char *const factors_words[] = {"never", "auto", "always", NULL};
 static const char *const codec_words[] = {"none", "fp16", "one_bit", "top_k", "powersgd", NULL};
@@ -230,7 +230,8 @@ static as_status choose_strategy(const struct json_fields *f, int word, struct d
     } of[] = {{"local_sgd", DISTRIBUTED_LOCAL_SGD},
               {"server", DISTRIBUTED_SERVER},
               {"groups", DISTRIBUTED_SERVER},
-              {"gossip", DISTRIBUTED_GOSSIP}};
+              {"gossip", DISTRIBUTED_GOSSIP},
+              {"model_parallel", DISTRIBUTED_MODEL_PARALLEL}};
     if (word == GROUPS_WORD && d->groups == 0)
         return refuse(f, "groups", "missing, expected the number of groups: the strategy is groups",
                       err);
@@ -462,6 +463,7 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
         (st = json_fields_note(f, parse_local_sgd(f, d, err), err)) != AS_OK ||
         (st = json_fields_note(f, parse_server(f, d, err), err)) != AS_OK ||
         (st = json_fields_note(f, parse_gossip(f, d, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_model_parallel(f, d, err), err)) != AS_OK ||
         (st = train_spec_integers(f, &groups, 1, err)) != AS_OK)
         return st;
     d->error_feedback = feedback; /* check_together(): of something that is lost */
@@ -493,8 +495,9 @@ as_status train_spec_parse_distributed(struct json_fields *doc, struct train_spe
     if (st < 0 || !there)
         return st;
     d.given = true;
-    if ((st = parse_fields(&f, &d, &word, err)) != AS_OK ||
-        (st = json_fields_end(&f, err)) != AS_OK)
+    st = parse_fields(&f, &d, &word, err);
+    spec->distributed.blocks = d.blocks; /* now it is the document's, whatever else is wrong */
+    if (st != AS_OK || (st = json_fields_end(&f, err)) != AS_OK)
         return st;
     if (f.faults && f.faults->n > 0)
         return AS_OK; /* a field that the rules below read may be at fault */
@@ -538,6 +541,8 @@ as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
     }
     if (train_model_is_kmeans(&spec->model)) /* its shards follow from the rows */
         return AS_OK;
+    if (d->strategy == DISTRIBUTED_MODEL_PARALLEL)
+        return train_spec_check_block_ranks(spec, ranks, at_ranks, err);
     if (ranks > shards)
         return as_fail_at(err, AS_E_INVAL, at_ranks,
                           "%s: found %" PRId64 ", expected at most the %" PRId64

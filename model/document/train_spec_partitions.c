@@ -13,6 +13,8 @@ as_status train_spec_check_partitions(const struct json_fields *doc, const struc
         {train_spec_is_cocoa(s), "the solver cocoa", "its workers hold their rows by themselves"},
         {d->strategy == DISTRIBUTED_LOCAL_SGD, "local_sgd", "expected allreduce or server"},
         {d->strategy == DISTRIBUTED_GOSSIP, "gossip", "expected allreduce or server"},
+        {d->strategy == DISTRIBUTED_MODEL_PARALLEL, "model_parallel",
+         "the ranks of the first and the last block read all rows"},
         {server && d->groups > 0, "groups",
          "any group may get any batch; expected allreduce or server with mode sync"},
         {server && d->mode != DISTRIBUTED_SYNC, "another mode of the server than sync",

@@ -71,6 +71,17 @@ AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *
 AS_MUST_CHECK as_status train_spec_parse_distributed(struct json_fields *doc,
                                                      struct train_spec *spec, struct as_err *err);
 
+/* train_spec_model_parallel.c: the field `model_parallel` of `distributed`; d->blocks is owned by
+ * the caller. What goes with that strategy, when all fields are set. More ranks than blocks. */
+AS_MUST_CHECK as_status train_spec_parse_model_parallel(struct json_fields *f,
+                                                        struct distributed_spec *d,
+                                                        struct as_err *err);
+AS_MUST_CHECK as_status train_spec_check_model_parallel(const struct json_fields *doc,
+                                                        const struct train_spec *spec,
+                                                        struct as_err *err);
+AS_MUST_CHECK as_status train_spec_check_block_ranks(const struct train_spec *spec, int64_t ranks,
+                                                     const char *at_ranks, struct as_err *err);
+
 /* train_spec_privacy.c: the field `privacy` of doc. All other fields are already set. */
 AS_MUST_CHECK as_status train_spec_parse_privacy(struct json_fields *doc, struct train_spec *spec,
                                                  struct as_err *err);

@@ -10,6 +10,7 @@
  * therefore do not depend on the members beside it. */
 #include "model/network/network.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/plan/pad.h"
@@ -20,18 +21,25 @@
 
 /* ---- buffers ---- */
 
+static void free_values(const struct network *net, struct network_value *values)
+{
+    for (size_t i = 0; values && i < net->plan->n_nodes; i++) {
+        buf_free(values[i].y);
+        buf_free(values[i].z);
+        buf_free(values[i].kept);
+    }
+    free(values);
+}
+
 void network_free(struct network *net)
 {
     if (!net)
         return;
-    for (size_t i = 0; net->values && i < net->plan->n_nodes; i++) {
-        buf_free(net->values[i].y);
-        buf_free(net->values[i].z);
-        buf_free(net->values[i].kept);
-    }
+    for (size_t i = 0; i < net->n_sets; i++)
+        free_values(net, net->sets[i]);
     for (size_t i = 0; net->gradients && i < net->plan->n_slots; i++)
         buf_free(net->gradients[i]);
-    free(net->values);
+    free(net->sets);
     free(net->gradients);
     buf_free(net->params);
     buf_free(net->grads);
@@ -120,9 +128,17 @@ static as_status create_buffer(struct network *net, buf_kind kind, size_t per_me
     return buf_create(net->be, kind, n, ret, err);
 }
 
+/* Another set of values, which is in use from now on. */
 static as_status create_values(struct network *net, struct as_err *err)
 {
+    struct network_value **sets = realloc(net->sets, (net->n_sets + 1) * sizeof *sets);
     as_status st = AS_OK;
+    if (!sets)
+        return as_fail_nomem(err);
+    net->sets = sets;
+    net->values = sets[net->n_sets++] = as_calloc(net->plan->n_nodes, sizeof *net->values);
+    if (!net->values)
+        return as_fail_nomem(err);
     for (size_t i = 0; i < net->plan->n_nodes; i++) {
         const struct net_node *n = network_node(net, i);
         struct sizes s = sizes_of(n, net->max_rows);
@@ -157,10 +173,9 @@ as_status network_create_forward(struct backend *be, const struct net_plan *plan
     if (!net)
         return as_fail_nomem(err);
     *net = (struct network){.be = be, .plan = plan, .slots = slots, .max_rows = max_rows};
-    net->values = as_calloc(plan->n_nodes, sizeof *net->values);
     net->gradients = as_calloc(plan->n_slots, sizeof(struct buf *));
     net->work_len = work_len(be, plan, max_rows);
-    if (!net->values || !net->gradients)
+    if (!net->gradients)
         return as_fail_nomem(err);
     as_status st = create_buffer(net, BUF_F32, plan->n_params, &net->params, err);
     if (st != AS_OK)
@@ -192,6 +207,40 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
     return AS_OK;
 }
 
+/* ---- several passes at once ---- */
+
+as_status network_keep(struct network *net, size_t sets, struct as_err *err)
+{
+    as_status st = AS_OK;
+    while (st == AS_OK && net->n_sets < sets)
+        st = create_values(net, err);
+    network_use(net, 0);
+    return st;
+}
+
+void network_use(struct network *net, size_t set)
+{
+    net->values = net->sets[set];
+}
+
+struct tensor network_result(struct network *net, const struct network_pass *pass)
+{
+    const struct network_run r = {.net = net, .first = 0, .n = 1, .pass = pass};
+    return network_value_at(&r, net->plan->n_nodes - 1);
+}
+
+struct tensor network_output_gradient(struct network *net)
+{
+    const struct network_run r = {.net = net, .first = 0, .n = 1};
+    return network_slot_at(&r, net->plan->nodes[net->plan->n_nodes - 1].grad.dy);
+}
+
+struct tensor network_input_gradient(struct network *net)
+{
+    const struct network_run r = {.net = net, .first = 0, .n = 1};
+    return network_slot_at(&r, net->plan->input_slot);
+}
+
 /* ---- members ---- */
 
 struct buf *network_params(const struct network *net)
@@ -209,7 +258,7 @@ struct buf *network_state(const struct network *net)
     return net->plan->n_state > 0 ? net->state : NULL;
 }
 
-static void draw_start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
+void network_draw(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
     for (size_t i = 0; i < n; i++) {
         const struct net_tensor *t = &tensors[i];
@@ -232,8 +281,8 @@ as_status network_init(struct network *net, size_t slot, const struct net_plan *
     AS_AUTO(as_freep) float *state = as_calloc(own->n_state, sizeof *state);
     if (!values || !state)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", own->n_params);
-    draw_start_values(own->tensors, own->n_tensors, seed, values);
-    draw_start_values(own->states, own->n_states, seed, state);
+    network_draw(own->tensors, own->n_tensors, seed, values);
+    network_draw(own->states, own->n_states, seed, state);
     as_status st = network_write(net, net->params, slot, own, values, err);
     return st < 0 ? st : network_write_state(net, slot, state, err);
 }

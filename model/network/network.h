@@ -28,6 +28,7 @@
 #include "kernels/ops.h"
 
 struct network;
+struct network_pass;
 
 /* Buffers on `be` for `slots` >= 1 members and passes of up to max_rows >= 1 rows. `be` and `plan`
  * are borrowed until network_free(). Parameters are not set: network_init() or network_write() does
@@ -48,6 +49,20 @@ AS_DEFINE_FREEP(struct network, network_free)
 size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slots,
                      size_t max_rows);
 
+/* ---- several passes at once, of parts of networks ---- */
+
+/* Room for the values of `sets` passes, of which each may wait for its backward pass while others
+ * run; at first one. Passes use the set that was chosen last. AS_E_NOMEM. */
+AS_MUST_CHECK as_status network_keep(struct network *net, size_t sets, struct as_err *err);
+void network_use(struct network *net, size_t set);
+
+/* Of slot 0, after a pass in the chosen set: the value of the last node; where the gradient by it
+ * is expected, if no loss has written it to network_outputs(); and, where plan->wants_dx, the
+ * gradient by the input. */
+struct tensor network_result(struct network *net, const struct network_pass *pass);
+struct tensor network_output_gradient(struct network *net);
+struct tensor network_input_gradient(struct network *net);
+
 /* ---- members ---- */
 
 /* The arenas [slots, N] F32 of parameters and gradients, and the state [slots, n_state]; views of
@@ -61,6 +76,9 @@ struct buf *network_state(const struct network *net);
  * padding; running means 0, running variances 1. AS_E_NOMEM, AS_E_INTERNAL. */
 AS_MUST_CHECK as_status network_init(struct network *net, size_t slot, const struct net_plan *own,
                                      uint64_t seed, struct as_err *err);
+
+/* The same draws without a network: ret = the start values of tensors, at their offsets. */
+void network_draw(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret);
 
 /* Read or write a member's numbers [own->n_params], which have the order and offsets of
  * own->tensors. The arena [slots, N] is network_params(), network_gradients() or another buffer of

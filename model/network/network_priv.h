@@ -10,9 +10,11 @@ struct network {
     size_t slots, max_rows;
     struct buf *params, *grads;   /* [slots, N] */
     struct buf *state;            /* [slots, n_state]; NULL when the plan has none */
-    struct network_value *values; /* [n_nodes] */
-    struct buf **gradients;       /* [n_slots of the plan]: [slots, max_rows, …] */
-    struct buf *work;             /* [slots, work_len]: of convolutions and attention; or NULL */
+    struct network_value *values; /* [n_nodes]: the set in use */
+    struct network_value **sets;  /* [n_sets], of which `values` is one */
+    size_t n_sets;
+    struct buf **gradients; /* [n_slots of the plan]: [slots, max_rows, …] */
+    struct buf *work;       /* [slots, work_len]: of convolutions and attention; or NULL */
     size_t work_len;
 };
 

@@ -101,6 +101,8 @@ struct net_plan {
     size_t n_states;
     struct net_tensor *states;
     size_t n_params, n_state; /* numbers of one member */
+    bool wants_dx;            /* a part of a network: its input gets a gradient, too */
+    int input_slot;           /* the slot with it, after the backward pass; NET_NO_SLOT: none */
     size_t n_slots;
     size_t *slots;                  /* [n_slots]: elements per row of each gradient slot */
     size_t outputs;                 /* of each row, or of each token of a row */

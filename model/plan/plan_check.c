@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "data/dataset_view.h"
 #include "model/plan/plan.h"
+#include "model/plan/plan_blocks.h"
 
 static as_status check_class_weights(const struct train_spec *spec, const struct dataset_info *data,
                                      const char *pointer, struct as_err *err)
@@ -163,14 +164,18 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
-/* The plan of a network is made and forgotten: it says whether the model fits the data. */
+/* The plan of a network is made and forgotten: it says whether the model fits the data, and its
+ * blocks the model. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
                              const char *pointer, struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    AS_AUTO(net_parts_done) struct net_parts blocks = {0};
     const struct net_data seen = net_data_for(data, spec);
-    return train_model_is_network(&spec->model) ? net_plan_create(spec, &seen, pointer, &plan, err)
-                                                : AS_OK;
+    if (!train_model_is_network(&spec->model))
+        return AS_OK;
+    as_status st = net_plan_create(spec, &seen, pointer, &plan, err);
+    return st != AS_OK ? st : net_plan_blocks(spec, plan, pointer, &blocks, err);
 }
 
 /* ---- columns with a use of their own ---- */

@@ -154,6 +154,13 @@ static void plan_node(struct slots *s, size_t i)
     n->grad = g;
 }
 
+/* Then the gradient by it cannot take its place. It is the last node of parts of networks alone: a
+ * whole one ends with a linear layer. */
+static bool reads_own_value(const struct net_node *n)
+{
+    return n->act != NET_ACT_NONE || n->op == NET_ATTENTION;
+}
+
 static as_status plan_gradients(struct net_plan *p, struct as_err *err)
 {
     AS_AUTO(slots_done)
@@ -171,10 +178,13 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
         bool trains = n->op == NET_LINEAR || n->op == NET_CONV || n->op == NET_BATCH_NORM ||
                       n->op == NET_LAYER_NORM || n->op == NET_EMBEDDING || n->op == NET_CATEGORIES;
         s.holder[i] = NET_NO_SLOT;
-        s.needed[i] = n->op != NET_INPUT &&
-                      (trains || s.needed[n->from] || (n->with != NET_NONE && s.needed[n->with]));
+        s.needed[i] = n->op == NET_INPUT ? p->wants_dx
+                                         : trains || s.needed[n->from] ||
+                                               (n->with != NET_NONE && s.needed[n->with]);
     }
-    s.holder[p->n_nodes - 1] = NET_OUTPUT_SLOT;
+    const struct net_node *last = &p->nodes[p->n_nodes - 1];
+    s.holder[p->n_nodes - 1] =
+        reads_own_value(last) ? take_slot(&s, net_shape_elements(last->out)) : NET_OUTPUT_SLOT;
     for (size_t i = p->n_nodes - 1; i > 0; i--) {
         if (s.needed[i])
             plan_node(&s, i);
@@ -182,12 +192,14 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
             p->nodes[i].grad = (struct net_grad){NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT,
                                                  NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT};
     }
+    p->input_slot = s.holder[0]; /* no later node has taken it */
     return AS_OK;
 }
 
 /* Dropout may overwrite its input if no other node reads it and the backward pass does not need it
  * unchanged. With relu it does not: the gradient is 0 where the dropped output is 0. With tanh it
- * does, and attention reads its own output again. */
+ * does, and attention reads its own output again. The last node of a part of a network keeps a
+ * buffer: its gradient comes from elsewhere. */
 static void plan_in_place(struct net_plan *p)
 {
     for (size_t i = 1; i < p->n_nodes; i++) {
@@ -197,8 +209,9 @@ static void plan_in_place(struct net_plan *p)
         for (size_t j = 1; j < p->n_nodes; j++)
             readers +=
                 (size_t)(p->nodes[j].from == n->from) + (size_t)(p->nodes[j].with == n->from);
-        n->in_place = n->op == NET_DROPOUT && readers == 1 && source->op != NET_INPUT &&
-                      source->op != NET_ATTENTION && source->act != NET_ACT_TANH;
+        n->in_place = n->op == NET_DROPOUT && i + 1 < p->n_nodes && readers == 1 &&
+                      source->op != NET_INPUT && source->op != NET_ATTENTION &&
+                      source->act != NET_ACT_TANH;
     }
 }
 
@@ -226,6 +239,12 @@ static double node_flops(const struct net_node *n, double *ret_back)
         flops = *ret_back;
     }
     return flops;
+}
+
+double net_node_flops_train(const struct net_node *n)
+{
+    double back = 0, forward = node_flops(n, &back);
+    return forward + back;
 }
 
 as_status net_plan_finish(struct net_plan *p, struct as_err *err)

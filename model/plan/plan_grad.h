@@ -9,4 +9,7 @@
  * Call it again after shapes changed. AS_E_NOMEM. */
 AS_MUST_CHECK as_status net_plan_finish(struct net_plan *p, struct as_err *err);
 
+/* Of one row, forward and backward; the plan is finished. */
+double net_node_flops_train(const struct net_node *n);
+
 #endif

@@ -137,6 +137,60 @@ struct replica_ops {
                              struct as_err *err);
 };
 
+/* ---- blocks: consecutive layers, which ranks hold by themselves (model_parallel) ---- */
+
+struct replica_block {
+    size_t first, n;             /* its parameters */
+    size_t first_state, n_state; /* its running statistics */
+    size_t in, out; /* numbers of a row that come from the block before, and go to the next one */
+    double flops;   /* of a row, forward and backward */
+};
+
+/* How many steps the optimizer has done, and whether the model is not frozen. */
+struct replica_numbers {
+    int32_t steps, active;
+};
+
+/* The replica computes some consecutive blocks alone, and has memory for these; what it knows of
+ * them is put there. A shard is one of the batch at the position. */
+struct replica_block_ops {
+    /* It computes blocks [first, end) from now on, with room for `sets` shards between their
+     * forward and their backward pass. Nothing of them is known then. */
+    as_status (*hold)(void *self, size_t first, size_t end, size_t sets, struct as_err *err);
+    /* params [n], statistics [n_state] = the start values of a block. */
+    void (*draw)(const void *self, size_t block, float *params, float *statistics);
+    /* Of a block that it computes. */
+    as_status (*put)(void *self, size_t block, const float *params, const float *statistics,
+                     struct as_err *err);
+    /* The value of the last of its blocks, out [rows, out], from that of the block before, in
+     * [rows, in]; NULL: of the model's last block, or of its first. `statistics`: those after the
+     * pass, of its blocks, one behind the other; *ret_loss: the loss of the shard summed over rows,
+     * of the model's last block. Nothing else of the replica changes. */
+    as_status (*forward)(void *self, struct backend *lane, uint32_t shard, size_t set,
+                         const float *in, float *out, float *statistics, float *ret_loss,
+                         struct as_err *err);
+    /* After it, in the same set: from the gradient by its value (d_out; NULL: of the loss), that by
+     * `in` (d_in; NULL: not wanted), and *ret [n]: by its parameters, a view until the next
+     * call. */
+    as_status (*backward)(void *self, struct backend *lane, uint32_t shard, size_t set,
+                          const float *d_out, float *d_in, const float **ret, struct as_err *err);
+    as_status (*numbers)(const void *self, struct replica_numbers *ret, struct as_err *err);
+    /* The batch at the position is done, with its loss; the position moves behind it. */
+    as_status (*done)(void *self, float loss, bool active, struct as_err *err);
+    /* *ret: the whole state, if it is here (of a checkpoint that was read), else NULL; with `make`
+     * an empty one, for a checkpoint. Borrowed until whole_drop(). */
+    as_status (*whole)(void *self, bool make, struct slot_state **ret, struct as_err *err);
+    void (*whole_drop)(void *self);
+};
+
+struct replica_blocks {
+    const struct replica_block_ops *ops;
+    void *self;
+    size_t n;
+    const struct replica_block *of; /* [n] */
+    size_t rows;                    /* most of a shard */
+};
+
 struct replica {
     const struct replica_ops *ops;
     void *self;
@@ -146,6 +200,7 @@ struct replica {
     bool has_moment2;
     const struct replica_tensor *tensors; /* borrowed from the trainer; they cover the parameters */
     size_t n_tensors;
+    const struct replica_blocks *blocks; /* NULL: it is not computed in blocks */
 };
 
 #endif

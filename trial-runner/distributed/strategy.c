@@ -6,6 +6,7 @@ static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_LOCAL_SGD] = &strategy_local_sgd,
     [DISTRIBUTED_SERVER] = &strategy_server,
     [DISTRIBUTED_GOSSIP] = &strategy_gossip,
+    [DISTRIBUTED_MODEL_PARALLEL] = &strategy_model_parallel,
 };
 
 as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup,

@@ -80,6 +80,22 @@ struct strategy_progress {
     size_t summed;      /* of this step, by now */
 };
 
+/* The held-out rows, in batches, for a strategy whose ranks hold parts of the network. */
+struct held_pass {
+    size_t n; /* batches */
+    size_t (*rows)(const void *arg, size_t batch);
+    /* A batch through what this rank has of the network: out [rows, out] from in [rows, in]; NULL:
+     * of the last part, whose results stay at the caller; of the first. */
+    as_status (*forward)(void *arg, struct backend *lane, size_t batch, const float *in, float *out,
+                         struct as_err *err);
+    void *arg;
+    const struct held_result {
+        void *values;
+        size_t bytes;
+    } * results; /* afterwards those of the rank with the last part, on every rank */
+    size_t n_results;
+};
+
 struct strategy_ops {
     const char *name;
 
@@ -121,6 +137,12 @@ struct strategy_ops {
     /* Is `gather` needed with this document? NULL: yes, if there is one. */
     bool (*gathers)(const void *self);
 
+    /* All ranks together, between two steps. NULL: each rank has the whole network, and needs
+     * none of the others. Else the trainer counts it as a position of its own: meeting.steps are
+     * twice the positions, and one more when the epoch before is evaluated. */
+    as_status (*evaluate)(void *self, struct coll *c, struct backend *lane,
+                          const struct held_pass *pass, struct as_err *err);
+
     /* All ranks of a new world, before the first step in it. NULL: meeting_catch_up().
      * AS_E_UNAVAILABLE: another world follows. */
     as_status (*meet)(void *self, struct meeting *m, struct as_err *err);
@@ -142,6 +164,7 @@ size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEG
 /* ---- the strategies, each in a file of its name ---- */
 
 extern const struct strategy_ops strategy_allreduce, strategy_local_sgd, strategy_server,
-    strategy_server_async, strategy_server_copies, strategy_gossip, strategy_lbfgs, strategy_cocoa;
+    strategy_server_async, strategy_server_copies, strategy_gossip, strategy_model_parallel,
+    strategy_lbfgs, strategy_cocoa;
 
 #endif

@@ -139,7 +139,8 @@ static as_status restore_snapshots(struct member *m, const struct safetensors *f
 static as_status write_to(struct lockstep *ls, size_t slot, const char *path, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
-    AS_AUTO(slot_state_done) struct slot_state s = {0};
+    AS_AUTO(slot_state_done) struct slot_state own = {0};
+    const struct slot_state *s = ls->whole ? ls->whole : &own;
     struct slot_part parts[SLOT_PARTS];
     struct safetensors_tensor tensors[MAX_TENSORS];
     struct strategy_part kept[STRATEGY_MAX_PARTS];
@@ -154,10 +155,10 @@ static as_status write_to(struct lockstep *ls, size_t slot, const char *path, st
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
     struct slot place = lockstep_slot(ls, slot);
-    as_status st = slot_state_get(&place, &s, err);
+    as_status st = ls->whole ? AS_OK : slot_state_get(&place, &own, err);
     if (st != AS_OK)
         return st;
-    slot_state_parts(&place, &s, parts);
+    slot_state_parts(&place, s, parts);
     for (size_t i = 0; i < SLOT_PARTS; i++)
         if (parts[i].values)
             tensors[n++] =
@@ -166,9 +167,9 @@ static as_status write_to(struct lockstep *ls, size_t slot, const char *path, st
     for (size_t i = 0; i < n_kept; i++)
         tensors[n++] = vector_tensor(part_name(&kept[i], names[i]), SAFETENSORS_F32, kept[i].n,
                                      kept[i].values);
-    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s.steps);
-    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s.active);
-    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
+    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s->steps);
+    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s->active);
+    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s->loss_sum);
     tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     n = add_best(m, best, tensors, n);
     n = add_snapshots(m, snapshot_names, tensors, n);
@@ -273,8 +274,23 @@ static as_status restore_kept(const struct strategy *strategy, const struct safe
         if (st != AS_OK)
             return st;
     }
-    return n > 0 && strategy->ops->restored ? strategy->ops->restored(strategy->self, true, err)
-                                            : AS_OK;
+    return strategy && strategy->ops->restored ? strategy->ops->restored(strategy->self, true, err)
+                                               : AS_OK;
+}
+
+/* Of a member whose ranks hold parts of the network the arrays stay whole until they have met. */
+static as_status keep_whole(struct lockstep *ls, struct slot_state *s, struct as_err *err)
+{
+    struct slot place = lockstep_slot(ls, 0);
+    const struct slot_state numbers = {
+        .steps = s->steps, .active = s->active, .loss_sum = s->loss_sum};
+    as_status st = lockstep_make_whole(ls, err);
+    if (st != AS_OK)
+        return st;
+    slot_state_done(ls->whole);
+    *ls->whole = *s;
+    *s = (struct slot_state){0};
+    return slot_state_put(&place, &numbers, err);
 }
 
 static as_status restore_member(struct lockstep *ls, size_t slot, const struct safetensors *file,
@@ -288,6 +304,7 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     as_status st = check_identity(m, file, &is_fork, err);
     if (st != AS_OK)
         return st;
+    place.needs.divided = m->divides_moments; /* with divides_layers all of it comes back */
     st = slot_state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
@@ -325,7 +342,7 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
         str_clear(&m->last_report);
         s.loss_sum = 0;
     }
-    return slot_state_put(&place, &s, err);
+    return m->divides_layers ? keep_whole(ls, &s, err) : slot_state_put(&place, &s, err);
 }
 
 as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, struct as_err *err)

@@ -104,19 +104,26 @@ static as_status held_create(const struct lockstep *ls, size_t first, size_t n, 
     return AS_OK;
 }
 
-static as_status forward_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                               size_t at, bool average, struct batch *ret, struct as_err *err)
+static as_status gather_held(struct lockstep *ls, struct backend *lane, size_t first, size_t at,
+                             bool average, struct batch *b, struct network_pass *ret,
+                             struct as_err *err)
 {
     size_t left = ls->setup->data->n_val - at;
     as_status st = batches_held(ls->batches, lane, first, at,
-                                left < ls->max_rows ? left : ls->max_rows, ret, err);
-    if (st != AS_OK)
-        return st;
-    struct network_pass pass = {.rows = ret->rows,
-                                .x = ret->x,
-                                .codes = ret->codes,
-                                .params = average ? ls->optimizer->average : NULL};
-    return network_forward(ls->network, lane, first, n, &pass, err);
+                                left < ls->max_rows ? left : ls->max_rows, b, err);
+    *ret = (struct network_pass){.rows = b->rows,
+                                 .x = b->x,
+                                 .codes = b->codes,
+                                 .params = average ? ls->optimizer->average : NULL};
+    return st;
+}
+
+static as_status forward_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                               size_t at, bool average, struct batch *ret, struct as_err *err)
+{
+    struct network_pass pass;
+    as_status st = gather_held(ls, lane, first, at, average, ret, &pass, err);
+    return st != AS_OK ? st : network_forward(ls->network, lane, first, n, &pass, err);
 }
 
 /* Download what a pass over rows [at, at + rows) left on the device, as far as it is wanted. */
@@ -358,6 +365,140 @@ as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t fir
             return st;
     }
     return AS_OK;
+}
+
+/* ---- held-out rows through parts of a network, each at another rank ---- */
+
+struct together {
+    struct lockstep *ls;
+    struct held *held;
+    struct buf *x; /* [max_rows, …]: what comes from the part before; NULL: the rows themselves */
+};
+
+static size_t rows_of_batch(const void *arg, size_t batch)
+{
+    const struct lockstep *ls = ((const struct together *)arg)->ls;
+    size_t left = ls->setup->data->n_val - batch * ls->max_rows;
+    return left < ls->max_rows ? left : ls->max_rows;
+}
+
+/* The last part has the outputs: their loss and what metrics need stay here. */
+static as_status finish_batch(const struct together *t, struct backend *lane, const struct batch *b,
+                              size_t at, struct as_err *err)
+{
+    struct lockstep *ls = t->ls;
+    as_status st = losses_held(ls->losses, lane, 0, 1, b->y, b->rows, t->held->use, err);
+    return st != AS_OK ? st : download_batch(ls, 0, 1, at, b->rows, t->held, err);
+}
+
+static as_status forward_part(void *arg, struct backend *lane, size_t batch, const float *in,
+                              float *out, struct as_err *err)
+{
+    const struct together *t = arg;
+    struct lockstep *ls = t->ls;
+    struct network_pass pass;
+    struct batch b;
+    size_t at = batch * ls->max_rows;
+    as_status st = gather_held(ls, lane, 0, at, false, &b, &pass, err);
+    size_t n = b.rows * net_shape_elements(ls->plan->nodes[0].out);
+    if (st == AS_OK && in)
+        st = buf_upload(t->x, 0, in, n, err);
+    if (in)
+        pass.x = tensor_at(t->x, 0, n);
+    if (st != AS_OK || (st = network_forward(ls->network, lane, 0, 1, &pass, err)) != AS_OK ||
+        (st = backend_sync(lane, err)) != AS_OK)
+        return st;
+    if (!out)
+        return finish_batch(t, lane, &b, at, err);
+    struct tensor y = network_result(ls->network, &pass);
+    const struct net_node *last = &ls->plan->nodes[ls->plan->n_nodes - 1];
+    return buf_download(y.buf, y.offset, out, b.rows * net_shape_elements(last->out), err);
+}
+
+/* The sums that the last part has made, on their way to all ranks. */
+struct held_sums {
+    float loss;
+    int32_t correct, top5;
+};
+
+static as_status read_sums(const struct lockstep *ls, struct held_sums *ret, struct as_err *err)
+{
+    const struct loss_sums *s = &ls->losses->held;
+    as_status st = buf_download(s->loss, 0, &ret->loss, 1, err);
+    if (st == AS_OK)
+        st = buf_download(s->correct, 0, &ret->correct, 1, err);
+    return st != AS_OK ? st : buf_download(s->top5, 0, &ret->top5, 1, err);
+}
+
+static as_status write_sums(const struct lockstep *ls, const struct held_sums *sums,
+                            struct as_err *err)
+{
+    const struct loss_sums *s = &ls->losses->held;
+    as_status st = buf_upload(s->loss, 0, &sums->loss, 1, err);
+    if (st == AS_OK)
+        st = buf_upload(s->correct, 0, &sums->correct, 1, err);
+    return st != AS_OK ? st : buf_upload(s->top5, 0, &sums->top5, 1, err);
+}
+
+/* Reads the sums of the last part behind its last batch, before they are sent. */
+struct last_part {
+    struct together together; /* first */
+    struct held_sums sums;
+    size_t n;
+};
+
+static as_status forward_and_read(void *arg, struct backend *lane, size_t batch, const float *in,
+                                  float *out, struct as_err *err)
+{
+    struct last_part *p = arg;
+    as_status st = forward_part(&p->together, lane, batch, in, out, err);
+    if (st != AS_OK || out || batch + 1 < p->n)
+        return st;
+    st = backend_sync(lane, err);
+    return st != AS_OK ? st : read_sums(p->together.ls, &p->sums, err);
+}
+
+/* Lists what the last part has for the metrics. ret: [4]. */
+static size_t list_results(const struct lockstep *ls, const struct held *h, struct held_sums *sums,
+                           struct held_result *ret)
+{
+    size_t n_val = ls->setup->data->n_val, n = 0;
+    ret[n++] = (struct held_result){sums, sizeof *sums};
+    if (h->predicted)
+        ret[n++] = (struct held_result){h->predicted, n_val * sizeof *h->predicted};
+    if (h->outputs)
+        ret[n++] = (struct held_result){h->outputs, n_val * ls->plan->outputs * sizeof *h->outputs};
+    if (h->row_loss)
+        ret[n++] = (struct held_result){h->row_loss, n_val * sizeof *h->row_loss};
+    return n;
+}
+
+as_status evaluate_together(struct lockstep *ls, struct backend *lane, struct coll *c,
+                            struct evaluation *ret, struct as_err *err)
+{
+    AS_AUTO(held_done) struct held h = {0};
+    AS_AUTO(buf_freep) struct buf *x = NULL;
+    size_t n_val = ls->setup->data->n_val;
+    struct last_part p = {.n = (n_val + ls->max_rows - 1) / ls->max_rows};
+    struct held_result results[4];
+    as_status st = held_create(ls, 0, 1, &h, err);
+    if (st == AS_OK && ls->plan->wants_dx)
+        st = buf_create(ls->setup->be, BUF_F32,
+                        ls->max_rows * net_shape_elements(ls->plan->nodes[0].out), &x, err);
+    if (st != AS_OK || (st = loss_sums_clear(&ls->losses->held, 0, 1, err)) != AS_OK)
+        return st;
+    p.together = (struct together){ls, &h, x};
+    struct held_pass pass = {.n = p.n,
+                             .rows = rows_of_batch,
+                             .forward = forward_and_read,
+                             .arg = &p,
+                             .results = results};
+    pass.n_results = list_results(ls, &h, &p.sums, results);
+    network_use(ls->network, 0);
+    st = ls->strategy->ops->evaluate(ls->strategy->self, c, lane, &pass, err);
+    if (st != AS_OK || (st = write_sums(ls, &p.sums, err)) != AS_OK)
+        return st;
+    return member_metrics(ls, 0, 0, &h, ret, err);
 }
 
 /* ---- held-out rows without a class ---- */

@@ -36,6 +36,11 @@ double loss_unit(const struct lockstep_setup *s);
 AS_MUST_CHECK as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first,
                                          size_t n, struct evaluation *ret, struct as_err *err);
 
+/* The same for the only member of ls, whose ranks hold parts of the network: all of them call it
+ * (strategy_ops.evaluate), and all get the same numbers. */
+AS_MUST_CHECK as_status evaluate_together(struct lockstep *ls, struct backend *lane, struct coll *c,
+                                          struct evaluation *ret, struct as_err *err);
+
 /* Check that the held-out rows give every metric that the member reports a value. AS_E_INVAL: it
  * reports val_auc, and the held-out rows lack a class; the message names the class. AS_E_NOMEM. */
 AS_MUST_CHECK as_status evaluate_check(const struct lockstep_setup *s, const struct member *m,

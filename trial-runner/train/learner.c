@@ -8,6 +8,7 @@
 
 #include "model/network/schedule.h"
 #include "model/network/slice_update.h"
+#include "trial-runner/train/learner_blocks.h"
 #include "trial-runner/train/learner_device.h"
 #include "trial-runner/train/learner_product.h"
 
@@ -22,6 +23,7 @@ struct learner {
     struct buf *number;          /* [1] */
     struct learner_product product;
     struct learner_device *device; /* NULL: on the host, or padded */
+    struct learner_blocks *blocks; /* NULL: the whole network is here */
 };
 
 static struct member *member_of(const struct learner *l)
@@ -518,6 +520,7 @@ void learner_free(struct learner *l)
     if (!l)
         return;
     learner_device_free(l->device);
+    learner_blocks_free(l->blocks);
     learner_product_done(&l->product);
     free(l->tensors);
     free(l->statistics);
@@ -575,9 +578,11 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
                                   .has_moment2 = ls->traits[0].needs.second,
                                   .tensors = l->tensors,
                                   .n_tensors = plan->n_tensors};
-    as_status st = learner_device_create(ls, &l->device, err);
+    as_status st = m->divides_layers ? learner_blocks_create(ls, &l->blocks, err)
+                                     : learner_device_create(ls, &l->device, err);
     if (st < 0)
         return st;
+    l->replica.blocks = l->blocks ? learner_blocks_replica(l->blocks) : NULL;
     *ret = as_steal(l);
     return AS_OK;
 }

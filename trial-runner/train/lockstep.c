@@ -12,6 +12,7 @@
 #include "trial-runner/train/lockstep.h"
 
 #include "model/plan/pad.h"
+#include "model/plan/plan_cut.h"
 
 void lockstep_free(struct lockstep *ls)
 {
@@ -30,6 +31,7 @@ void lockstep_free(struct lockstep *ls)
     buf_free(ls->pad);
     buf_free(ls->flip);
     buf_free(ls->cutout);
+    lockstep_drop_whole(ls);
     free(ls->member);
     free(ls->traits);
     free(ls);
@@ -45,7 +47,9 @@ static bool member_augments(const struct member *m)
 static struct optimizer_needs member_needs(const struct member *m)
 {
     struct optimizer_needs needs = optimizer_needs_of(&m->spec);
-    needs.divided = m->divides_moments;
+    needs.divided = m->divides_moments || m->divides_layers;
+    if (m->divides_layers) /* the strategy sums and clips */
+        needs.accumulate = needs.clip = false;
     return needs;
 }
 
@@ -110,6 +114,19 @@ static as_status create_numbers(struct lockstep *ls, struct as_err *err)
     return buf_create(be, BUF_I32, ls->slots, &ls->cutout, err);
 }
 
+/* Before the ranks have met none knows its layers: the least of them keeps the place. */
+static as_status plan_least(const struct net_plan *plan, struct net_plan **ret, struct as_err *err)
+{
+    AS_AUTO(net_parts_done) struct net_parts layers = {0};
+    size_t least = 0;
+    as_status st = net_plan_layers(plan, &layers, err);
+    for (size_t i = 1; st == AS_OK && i < layers.n; i++)
+        if (layers.of[i].end_param - layers.of[i].first_param <
+            layers.of[least].end_param - layers.of[least].first_param)
+            least = i;
+    return st < 0 ? st : net_plan_cut(plan, &layers.of[least], ret, err);
+}
+
 as_status lockstep_create(const struct lockstep_setup *setup, const struct member *m, size_t slots,
                           struct lockstep **ret, struct as_err *err)
 {
@@ -121,8 +138,9 @@ as_status lockstep_create(const struct lockstep_setup *setup, const struct membe
     ls->traits = as_calloc(slots, sizeof *ls->traits);
     if (!ls->member || !ls->traits)
         return as_fail_nomem(err);
-    as_status st = slots == 1 ? net_plan_merge(m->plan, m->plan, &ls->plan, err)
-                              : net_plan_widest(m->plan, &ls->plan, err);
+    as_status st = m->divides_layers ? plan_least(m->plan, &ls->plan, err)
+                   : slots == 1      ? net_plan_merge(m->plan, m->plan, &ls->plan, err)
+                                     : net_plan_widest(m->plan, &ls->plan, err);
     if (st != AS_OK)
         return st;
     ls->max_rows = ls->plan->buffer_rows;
@@ -212,7 +230,8 @@ as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *er
 {
     size_t slot = ls->n;
     m->layout = layout_of(ls->setup->data, &m->spec, m->plan->max_rows);
-    as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
+    as_status st =
+        m->divides_layers ? AS_OK : network_init(ls->network, slot, m->plan, m->seed, err);
     if (st != AS_OK)
         return st;
     st = place_member(ls, slot, m, err);
@@ -354,7 +373,35 @@ struct step {
     size_t at;                       /* the same: for privacy, whose rows are drawn on the host */
 };
 
-/* The gradients of rows [at x micro, at x micro + s->rows) of each member's order. */
+/* Gathers rows [at x micro, at x micro + s->rows) of each member's order; *ret: a pass over
+ * them. */
+static as_status gather_rows(const struct step *s, const struct micro_step *now, size_t micro,
+                             struct batch *b, struct network_pass *ret, struct as_err *err)
+{
+    struct lockstep *ls = s->ls;
+    as_status st =
+        batches_train(ls->batches, s->lane, s->first, s->n, now->at, micro, s->rows, b, err);
+    if (st == AS_OK && ls->batches->augmented && !ls->plan->wants_dx)
+        st = augment_batch(ls, s->lane, s->first, s->n, now, b, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct network_pass){.rows = b->rows,
+                                 .x = b->x,
+                                 .codes = b->codes,
+                                 .train = true,
+                                 .seed = tensor_at(ls->seed, 0, 2),
+                                 .step = now->count};
+    if (s->watch) {
+        ret->on_grads = s->watch->on_grads;
+        ret->on_factors = s->watch->on_factors;
+        ret->watch_arg = s->watch->arg;
+    }
+    if (s->r.dropout)
+        ret->rate = tensor_at(ls->rate, 0, 1);
+    return AS_OK;
+}
+
+/* The gradients of these rows. */
 static as_status issue_pass(const struct step *s, const struct micro_step *now, size_t micro,
                             struct as_err *err)
 {
@@ -362,26 +409,10 @@ static as_status issue_pass(const struct step *s, const struct micro_step *now, 
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
     struct batch b;
-    as_status st = batches_train(ls->batches, lane, first, n, now->at, micro, s->rows, &b, err);
+    struct network_pass pass;
+    as_status st = gather_rows(s, now, micro, &b, &pass, err);
     if (st != AS_OK)
         return st;
-    if (ls->batches->augmented)
-        st = augment_batch(ls, lane, first, n, now, &b, err);
-    if (st != AS_OK)
-        return st;
-    struct network_pass pass = {.rows = b.rows,
-                                .x = b.x,
-                                .codes = b.codes,
-                                .train = true,
-                                .seed = tensor_at(ls->seed, 0, 2),
-                                .step = now->count};
-    if (s->watch) {
-        pass.on_grads = s->watch->on_grads;
-        pass.on_factors = s->watch->on_factors;
-        pass.watch_arg = s->watch->arg;
-    }
-    if (s->r.dropout)
-        pass.rate = tensor_at(ls->rate, 0, 1);
     st = network_forward(ls->network, lane, first, n, &pass, err);
     if (st != AS_OK)
         return st;
@@ -451,12 +482,18 @@ static unsigned flags_of(const struct range *r)
     return bits;
 }
 
+static struct step step_of(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                           size_t at, enum step_part part, const struct grads_watch *watch)
+{
+    size_t rows = epoch_layout_rows(&ls->member[first]->layout, at);
+    return (struct step){ls, lane, first, n, rows, range_of(ls, first, n, at), part, watch, at};
+}
+
 static as_status run_part(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                           size_t at, enum step_part part, const struct grads_watch *watch,
                           struct as_err *err)
 {
-    size_t rows = epoch_layout_rows(&ls->member[first]->layout, at);
-    struct step s = {ls, lane, first, n, rows, range_of(ls, first, n, at), part, watch, at};
+    struct step s = step_of(ls, lane, first, n, at, part, watch);
     if (watch || (ls->private_rows && part != STEP_UPDATE))
         return issue_step(&s, err);
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};
@@ -481,4 +518,120 @@ as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot
 {
     as_status st = step_table_seek(ls->step_table, slot, at, err);
     return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_UPDATE, NULL, err);
+}
+
+/* ---- parts of a network ---- */
+
+void lockstep_drop_whole(struct lockstep *ls)
+{
+    if (ls->whole)
+        slot_state_done(ls->whole);
+    free(ls->whole);
+    ls->whole = NULL;
+}
+
+as_status lockstep_hold(struct lockstep *ls, const struct net_part *part, size_t sets,
+                        struct as_err *err)
+{
+    const struct net_plan *all = ls->member[0]->plan;
+    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    AS_AUTO(network_freep) struct network *net = NULL;
+    struct backend *be = ls->setup->be;
+    as_status st =
+        part ? net_plan_cut(all, part, &plan, err) : net_plan_merge(all, all, &plan, err);
+    if (st < 0)
+        return st;
+    st = part ? network_create(be, plan, 1, ls->max_rows, &net, err)
+              : network_create_forward(be, plan, 1, ls->max_rows, &net, err);
+    if (st < 0 || (st = network_keep(net, sets, err)) < 0)
+        return st;
+    network_free(ls->network);
+    net_plan_free(ls->plan);
+    ls->network = ls->optimizer->network = ls->losses->network = as_steal(net);
+    ls->plan = as_steal(plan);
+    ls->optimizer->n_params = ls->plan->n_params;
+    ls->has_all = !part;
+    return AS_OK;
+}
+
+as_status lockstep_state_new(const struct lockstep *ls, struct slot_state *ret, struct as_err *err)
+{
+    struct slot place = lockstep_slot(ls, 0);
+    if (!ls->member[0]->divides_layers)
+        return slot_state_create(&place, ret, err);
+    *ret = (struct slot_state){0};
+    return AS_OK;
+}
+
+as_status lockstep_state_get(const struct lockstep *ls, struct slot_state *ret, struct as_err *err)
+{
+    struct slot place = lockstep_slot(ls, 0);
+    as_status st = lockstep_state_new(ls, ret, err);
+    if (st == AS_OK && (st = slot_state_read(&place, ret, err)) < 0)
+        slot_state_done(ret);
+    return st;
+}
+
+static bool alloc_values(float **ret, size_t n)
+{
+    return n == 0 || (*ret = as_calloc(n, sizeof **ret));
+}
+
+as_status lockstep_make_whole(struct lockstep *ls, struct as_err *err)
+{
+    const struct net_plan *p = ls->member[0]->plan;
+    size_t second = ls->traits[0].needs.second ? p->n_params : 0;
+    struct slot_state *s = as_calloc(1, sizeof *s);
+    if (!s)
+        return as_fail_nomem(err);
+    lockstep_drop_whole(ls);
+    ls->whole = s;
+    as_status st = lockstep_state_get(ls, s, err);
+    if (st == AS_OK && alloc_values(&s->params, p->n_params) &&
+        alloc_values(&s->moment1, p->n_params) && alloc_values(&s->moment2, second) &&
+        alloc_values(&s->statistics, p->n_state))
+        return AS_OK;
+    lockstep_drop_whole(ls);
+    return st < 0 ? st : as_fail_nomem(err);
+}
+
+/* A pass over micro-step `at` through the layers that are here. */
+static as_status begin_pass(const struct step *s, struct buf *x, struct batch *b,
+                            struct network_pass *pass, struct as_err *err)
+{
+    struct lockstep *ls = s->ls;
+    struct micro_step now = step_table_now(ls->step_table);
+    as_status st;
+    if ((st = step_table_seek(ls->step_table, 0, s->at, err)) < 0 ||
+        (st = step_table_take(ls->step_table, s->lane, 0, 1, err)) < 0 ||
+        (st = gather_rows(s, &now, ls->plan->max_rows, b, pass, err)) < 0)
+        return st;
+    if (x)
+        pass->x = tensor_at(x, 0, b->rows * net_shape_elements(ls->plan->nodes[0].out));
+    return AS_OK;
+}
+
+as_status lockstep_forward(struct lockstep *ls, struct backend *lane, size_t at, struct buf *x,
+                           bool is_last, struct tensor *ret, struct as_err *err)
+{
+    struct step s = step_of(ls, lane, 0, 1, at, STEP_GRADIENTS, NULL);
+    struct batch b;
+    struct network_pass pass;
+    as_status st;
+    if ((st = begin_pass(&s, x, &b, &pass, err)) < 0 ||
+        (st = network_forward(ls->network, lane, 0, 1, &pass, err)) < 0)
+        return st;
+    *ret = network_result(ls->network, &pass);
+    return is_last ? losses_train(ls->losses, lane, 0, 1, b.y, b.weights, b.rows, s.r.use, err)
+                   : AS_OK;
+}
+
+as_status lockstep_backward(struct lockstep *ls, struct backend *lane, size_t at, struct buf *x,
+                            struct as_err *err)
+{
+    struct step s = step_of(ls, lane, 0, 1, at, STEP_GRADIENTS, NULL);
+    struct batch b;
+    struct network_pass pass;
+    as_status st = begin_pass(&s, x, &b, &pass, err);
+    return st < 0 ? st : network_backward(ls->network, lane, 0, 1, &pass, err);
 }

@@ -19,6 +19,7 @@
 #include "model/network/batches.h"
 #include "model/network/loss.h"
 #include "trial-runner/train/member.h"
+#include "model/plan/plan_cut.h"
 #include "model/network/network.h"
 #include "model/network/optimizer.h"
 #include "model/network/graph_cache.h"
@@ -66,7 +67,18 @@ struct lockstep {
     int64_t used_ns;                   /* time that it has run: the least goes first in a round */
     struct graph_cache graphs;         /* steps that the back end has recorded */
     const struct strategy *strategy; /* of the member, if it is a rank of a large trial; borrowed */
+    /* With member->divides_layers the network has a part of the layers, or none that counts; what
+     * it has belongs to the strategy. Then the member's state is here when it is needed as a whole:
+     * as a checkpoint gave it, or gathered for one. Owned; NULL: it is not here. */
+    struct slot_state *whole;
+    bool has_all; /* with divides_layers: the network has all layers, to predict */
 };
+
+/* Has the slot's network no more than a part of the layers? */
+static inline bool lockstep_is_cut(const struct lockstep *ls)
+{
+    return ls->n > 0 && ls->member[0]->divides_layers && !ls->has_all;
+}
 
 /* Create a lockstep of `slots` slots for members of m's signature. With one slot it holds just what
  * m needs; with more, what any member of that signature may need. AS_E_NOMEM (also device memory),
@@ -126,6 +138,33 @@ AS_MUST_CHECK as_status lockstep_gradients(struct lockstep *ls, struct backend *
                                            struct as_err *err);
 AS_MUST_CHECK as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot,
                                         size_t at, struct as_err *err);
+
+/* ---- parts of a network: the only member of a lockstep, with divides_layers ---- */
+
+/* The network has the layers of `part` from now on, with room for the values of `sets` passes; its
+ * parameters are not set. NULL: all layers, to predict. AS_E_NOMEM, AS_E_TOO_LARGE. */
+AS_MUST_CHECK as_status lockstep_hold(struct lockstep *ls, const struct net_part *part, size_t sets,
+                                      struct as_err *err);
+/* ls->whole = arrays for all layers, and the numbers of the slot. AS_E_NOMEM. */
+AS_MUST_CHECK as_status lockstep_make_whole(struct lockstep *ls, struct as_err *err);
+void lockstep_drop_whole(struct lockstep *ls);
+
+/* The member's state; with divides_layers the numbers alone, without arrays. */
+AS_MUST_CHECK as_status lockstep_state_new(const struct lockstep *ls, struct slot_state *ret,
+                                           struct as_err *err);
+AS_MUST_CHECK as_status lockstep_state_get(const struct lockstep *ls, struct slot_state *ret,
+                                           struct as_err *err);
+
+/* The passes of micro-step `at` through what the network has, in the set of values in use.
+ *   x        what comes from the layers before; NULL: the batch's rows
+ *   is_last  the loss follows: it is added to losses->train, and its gradient is where the backward
+ *            pass begins (network_outputs())
+ *   ret      the value of the last layer */
+AS_MUST_CHECK as_status lockstep_forward(struct lockstep *ls, struct backend *lane, size_t at,
+                                         struct buf *x, bool is_last, struct tensor *ret,
+                                         struct as_err *err);
+AS_MUST_CHECK as_status lockstep_backward(struct lockstep *ls, struct backend *lane, size_t at,
+                                          struct buf *x, struct as_err *err);
 
 /* Freeze a member: further steps do not change its weights. */
 AS_MUST_CHECK as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err);

@@ -216,6 +216,7 @@ as_status member_create(const struct job *job, const struct control_member *from
     const struct distributed_spec *d = &m->spec.distributed;
     m->divides_moments = (job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state) ||
                          m->spec.optimizer.kind == TRAIN_LBFGS || train_spec_is_cocoa(&m->spec);
+    m->divides_layers = job->listen && d->strategy == DISTRIBUTED_MODEL_PARALLEL;
     st = set_fingerprint(m, job, from, err);
     if (st != AS_OK)
         return st;

@@ -68,6 +68,7 @@ struct member {
 
     double duality_gap;   /* of the last step, with the solver cocoa */
     bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
+    bool divides_layers;  /* they divide the layers of the network (model_parallel) */
     member_ask ask;
     bool started; /* the first step in this process is done */
     bool ended;   /* then `exit` is one of the above, and `error` is set for EXIT_FAILED */

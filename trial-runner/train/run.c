@@ -346,15 +346,20 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
     return run_report(m, m->epoch + 1, mean_loss, lr, e, 0, err);
 }
 
+static bool keeps_now(const struct member *m)
+{
+    int64_t done = m->epoch + 1;
+    return m->checkpoint && m->keep_every > 0 && done % m->keep_every == 0 && done < m->keep_until;
+}
+
 /* At the epochs of rungs the state is kept for forks, before the report that reaches the rung: what
  * the server decides by that report may begin from it. Without room for it the member goes on. */
 static as_status keep_for_forks(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
-    int64_t done = m->epoch + 1;
     char text[AS_ERR_MSG_MAX + 60];
     struct as_err own;
-    if (!m->checkpoint || m->keep_every == 0 || done % m->keep_every != 0 || done >= m->keep_until)
+    if (!keeps_now(m) || (lockstep_is_cut(ls) && !ls->whole)) /* the leader has it as a whole */
         return AS_OK;
     as_status st = checkpoint_keep(ls, slot, &own);
     if (st == AS_E_IO || st == AS_E_NOMEM) {
@@ -484,6 +489,15 @@ static as_status mean_losses(const struct lockstep *ls, double *ret, struct as_e
     return AS_OK;
 }
 
+/* *ret_moved: this rank is at the place of another one, which has evaluated before. */
+static as_status evaluate_all(struct lockstep *ls, struct backend *lane, struct watch *w,
+                              struct evaluation *e, bool *ret_moved, struct as_err *err)
+{
+    return lockstep_is_cut(ls)
+               ? shared_step_evaluate(w->shared, lane, keeps_now(ls->member[0]), e, ret_moved, err)
+               : evaluate_members(ls, lane, 0, ls->n, e, err);
+}
+
 static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct watch *w,
                            struct as_err *err)
 {
@@ -491,16 +505,21 @@ static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct wat
     AS_AUTO(as_freep) double *loss = as_calloc(ls->n, sizeof *loss);
     if (!e || !loss)
         return as_fail_nomem(err);
-    bool any = false;
+    bool any = false, moved = false;
+    struct as_err why;
     as_status st = mean_losses(ls, loss, err);
     if (st != AS_OK)
         return st;
     for (size_t k = 0; k < ls->n; k++)
         any = any || reports_now(ls->member[k], loss[k]);
     if (any)
-        st = evaluate_members(ls, lane, 0, ls->n, e, err);
+        st = evaluate_all(ls, lane, w, e, &moved, &why);
+    if (ends_rank(w, st))
+        return end_member(ls, 0, w, EXIT_TRY_AGAIN, &why, err);
     if (st != AS_OK)
-        return st;
+        return as_fail(err, st, "%s", why.msg);
+    if (moved)
+        return AS_OK;
     for (size_t k = 0; k < ls->n; k++) {
         if (reports_now(ls->member[k], loss[k]))
             st = report_member(ls, k, w, loss[k], &e[k], err);

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/learner.h"
+#include "trial-runner/train/learner_blocks.h"
 #include "trial-runner/train/rank_lines.h"
 #include "trial-runner/train/report_file.h"
 
@@ -141,7 +143,7 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, i
     AS_AUTO(slot_state_done) struct slot_state state = {0};
     AS_AUTO(str_done) struct str lines = {0};
     struct slot place = lockstep_slot(s->ls, 0);
-    as_status st = slot_state_get(&place, &state, err);
+    as_status st = lockstep_state_get(s->ls, &state, err);
     if (st < 0 || (st = rank_lines_collect(m, after, &lines, err)) < 0)
         return st;
     struct state_head h = {.epoch = m->epoch,
@@ -233,7 +235,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
     as_status st;
     if ((st = coll_receive(c, (struct coll_id){.tag = TAG_HEAD, .what = "state"}, from, &h,
                            sizeof h, err)) < 0 ||
-        (st = slot_state_create(&place, &state, err)) < 0)
+        (st = lockstep_state_new(s->ls, &state, err)) < 0)
         return st;
     if (h.epoch < 0 || h.epoch > m->spec.epochs || h.at < 0 ||
         (size_t)h.at > m->layout.micro_steps || h.report_bytes < 0 ||
@@ -261,12 +263,19 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
 
 /* What ranks compare when they meet. */
 struct standing {
-    int64_t position;
+    int64_t position;  /* or its order (order_of) */
     int64_t reported;  /* the step of its last report; -1: none */
     uint64_t job;      /* of the member's fingerprint */
     uint64_t stopping; /* 1: it has done its last step before a stop */
     struct device_card card;
 };
+
+/* Where ranks must evaluate together, those that have are ahead of those that have not. */
+static int64_t order_of(const struct shared_step *s)
+{
+    bool together = s->strategy.ops->evaluate != NULL;
+    return together ? 2 * position_of(s) + (member_of(s)->at == 0) : position_of(s);
+}
 
 static uint64_t job_of(const struct member *m)
 {
@@ -339,7 +348,7 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     if (!all || !steps)
         return as_fail_nomem(err);
     const struct member *m = member_of(s);
-    all[rank] = (struct standing){.position = position_of(s),
+    all[rank] = (struct standing){.position = order_of(s),
                                   .reported = report_step(str_cstr(&m->last_report)),
                                   .job = job_of(m),
                                   .stopping = s->finishing && m->epoch < m->spec.epochs,
@@ -496,6 +505,23 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     return AS_OK;
 }
 
+as_status shared_step_evaluate(struct shared_step *s, struct backend *lane, bool gathers_too,
+                               struct evaluation *ret, bool *ret_moved, struct as_err *err)
+{
+    *ret_moved = false;
+    for (;;) {
+        as_status st = meet(s, ret_moved, err);
+        if (st < 0 || *ret_moved)
+            return st;
+        st = evaluate_together(s->ls, lane, team_coll(s->team), ret, err);
+        if (st == AS_OK && gathers_too)
+            st = gather(s, lane, err);
+        if (st != AS_E_UNAVAILABLE)
+            return st;
+        part(s);
+    }
+}
+
 /* Who is through the first barrier knows that the files are complete, and waits for the others at
  * the second one. So nobody ends while another is at the first one, where it would be taken for
  * lost; and a loss at the second one changes nothing. */
@@ -515,12 +541,15 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
 {
+    const bool divides = member_of(s)->divides_layers;
     bool moved = false;
     s->finishing = true;
     for (;;) {
         as_status st = meet(s, &moved, err);
-        if (st == AS_OK && is_saved)
+        if (st == AS_OK && (is_saved || divides))
             st = gather(s, lane, err);
+        if (st == AS_OK && shared_step_leads(s) && divides && !is_saved)
+            st = learner_blocks_predict(s->ls, err);
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);
         if (st == AS_OK)

@@ -12,6 +12,7 @@
 #include "trial-runner/train/team.h"
 
 struct shared_step;
+struct evaluation;
 
 /* For the only member of `ls`, before its checkpoint is read. team and ls are borrowed; owned by
  * the caller. AS_E_NOMEM; AS_E_UNSUPPORTED naming the field of the document. */
@@ -43,6 +44,14 @@ bool shared_step_ask_save(struct shared_step *s);
  * *ret_whole is false if a rank was lost meanwhile; then nothing is to be written. */
 AS_MUST_CHECK as_status shared_step_gather(struct shared_step *s, struct backend *lane,
                                            bool *ret_whole, struct as_err *err);
+
+/* Of a member whose ranks hold parts of the network, at the end of an epoch: the metrics of the
+ * held-out rows, for which all ranks work together. With gathers_too the whole state is in
+ * ls->whole of the rank that leads. *ret_moved: instead, this rank got the state of one that was
+ * through. */
+AS_MUST_CHECK as_status shared_step_evaluate(struct shared_step *s, struct backend *lane,
+                                             bool gathers_too, struct evaluation *ret,
+                                             bool *ret_moved, struct as_err *err);
 
 /* Returns when every rank has called it at the same position; if a rank is lost meanwhile, calls
  * `finish` anew on the next first rank: what the first rank must finish (its files) is finished by

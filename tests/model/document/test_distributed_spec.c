@@ -7,6 +7,8 @@
 #include "model/document/train_spec.h"
 #include "tests/support/check_main.h"
 
+#define AUTO_BLOCKS "{\"model_parallel\":\"auto\"}"
+
 static struct as_err err;
 
 #define SGD ",\"optimizer\":{\"kind\":\"sgd\"}"
@@ -81,6 +83,9 @@ START_TEST(strategies)
     ck_assert_int_eq(d.gossip_staleness, 4);
     ck_assert_int_eq(good("{\"gossip\":{\"staleness\":9}}").gossip_staleness, 9);
     ck_assert(good("{\"shard_state\":true}").shard_state);
+    ck_assert_int_eq(good(AUTO_BLOCKS).strategy, DISTRIBUTED_MODEL_PARALLEL);
+    ck_assert_int_eq(good("{\"strategy\":\"model_parallel\"}").strategy,
+                     DISTRIBUTED_MODEL_PARALLEL);
     ck_assert_int_eq(good("{\"groups\":0}").strategy, DISTRIBUTED_ALLREDUCE);
 }
 END_TEST
@@ -268,6 +273,7 @@ static const struct {
     {"", "{\"partitions\":\"lineage\",\"local_sgd\":{\"steps\":2}}", "/partitions"},
     {"", "{\"partitions\":\"lineage\",\"gossip\":{}}", "/partitions"},
     {"", "{\"partitions\":\"lineage\",\"groups\":2}", "/partitions"},
+    {"", "{\"partitions\":\"lineage\",\"model_parallel\":\"auto\"}", "/partitions"},
     {"", "{\"partitions\":\"lineage\",\"server\":{\"mode\":\"async\"}}", "/partitions"},
     {"", "{\"partitions\":\"lineage\",\"server\":{\"mode\":\"ssp\"}}", "/partitions"},
     {"", "{\"partitions\":\"lineage\",\"server\":{\"backup\":1}}", "/partitions"},
@@ -281,6 +287,25 @@ static const struct {
     {",\"validation\":{\"column\":\"c\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
     {",\"weights\":\"c\"", "{\"partitions\":\"lineage\"}", "/partitions"},
     {",\"boost\":{\"stage\":0}", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {"", "{\"model_parallel\":\"some\"}", "/model_parallel"},
+    {"", "{\"model_parallel\":[[\"layers.0\"]]}", "/model_parallel"},
+    {"", "{\"model_parallel\":[[\"layers.0\"],\"layers.1\"]}", "/model_parallel/1"},
+    {"", "{\"model_parallel\":[[\"layers.0\"],[]]}", "/model_parallel/1"},
+    {"", "{\"model_parallel\":[[\"layers.0\"],[\"layers.1\",2]]}", "/model_parallel/1/1"},
+    {"", "{\"model_parallel\":\"auto\",\"gossip\":{}}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"server\":{}}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"local_sgd\":{\"steps\":2}}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"groups\":2}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"compress\":\"fp16\"}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"allreduce\":\"ring\"}", "/model_parallel"},
+    {"", "{\"model_parallel\":\"auto\",\"shard_state\":true}", "/shard_state"},
+    {"", "{\"model_parallel\":\"auto\",\"sufficient_factors\":\"auto\"}", "/sufficient_factors"},
+    {",\"optimizer\":{\"kind\":\"lamb\"}", AUTO_BLOCKS, "/model_parallel"},
+    {",\"optimizer\":{\"ema\":0.9}", AUTO_BLOCKS, "/model_parallel"},
+    {",\"patience\":3", AUTO_BLOCKS, "/model_parallel"},
+    {",\"privacy\":{\"clip\":1,\"noise\":1}", AUTO_BLOCKS, "/model_parallel"},
+    {",\"model\":{\"kind\":\"boosted_trees\"}", AUTO_BLOCKS, "/model_parallel"},
+    {",\"validation\":{\"folds\":3}", AUTO_BLOCKS, "/model_parallel"},
 };
 
 START_TEST(refused)
@@ -308,6 +333,9 @@ static const struct {
     {"{\"gossip\":{\"peers\":2}}", 3, NULL},
     {"{\"gossip\":{\"peers\":3}}", 3, "/trial/train/distributed/gossip/peers"},
     {"{\"gossip\":{\"peers\":3}}", 1, NULL},
+    {"{\"model_parallel\":[[\"a\"],[\"b\"],[\"c\"]]}", 3, NULL},
+    {"{\"model_parallel\":[[\"a\"],[\"b\"],[\"c\"]]}", 4, "/resources/ranks"},
+    {AUTO_BLOCKS, 5, NULL}, /* more than shards: layers are divided */
     {"{\"strategy\":\"allreduce\",\"gossip\":{\"peers\":3}}", 3, NULL}, /* not the chosen one */
 };
 
@@ -320,6 +348,7 @@ START_TEST(ranks)
     ck_assert_int_eq(st, counts[_i].pointer ? AS_E_INVAL : AS_OK);
     if (counts[_i].pointer)
         ck_assert_str_eq(err.pointer, counts[_i].pointer);
+    train_spec_done(&s);
 }
 END_TEST
 

@@ -72,6 +72,60 @@ START_TEST(iterations_of_lbfgs_are_of_all_rows)
 }
 END_TEST
 
+/* 4 columns, and 2 hidden layers: the layers are layers.0, layers.1, layers.2. */
+static const struct {
+    const char *blocks, *expected; /* NULL: it is well */
+} placed[] = {
+    {"\"auto\"", NULL},
+    {"[[\"layers.0\"],[\"layers.1\",\"layers.2\"]]", NULL},
+    {"[[\"layers.0\"],[\"layers.2\"]]",
+     "/distributed/model_parallel/1/0: found 'layers.2', which is out of its place; expected "
+     "'layers.1', the next of its 3 layers"},
+    {"[[\"layers.0\"],[\"layers.0\"]]",
+     "/distributed/model_parallel/1/0: found 'layers.0', which is there already"},
+    {"[[\"layers.0\",\"head\"],[\"layers.1\"]]",
+     "/distributed/model_parallel/0/1: found 'head', which is no layer of this model"},
+    {"[[\"layers.0\"],[\"layers.1\"]]",
+     "/distributed/model_parallel: 'layers.2' is in no block, expected all 3 layers"},
+    {"[[\"layers.0\"],[\"layers.1\"],[\"layers.2\"],[\"layers.3\"]]",
+     "/distributed/model_parallel/3/0: found 'layers.3', which is no layer of this model; expected "
+     "no more layers after 'layers.2'"},
+};
+
+START_TEST(blocks_are_the_layers_in_their_order)
+{
+    struct train_spec s;
+    char doc[400];
+    struct dataset_info d = {
+        .task = DATASET_CLASSIFICATION, .n_rows = 100, .n_features = 4, .n_outputs = 3};
+    (void)snprintf(doc, sizeof doc,
+                   "{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"layers\":[8,6]},"
+                   "\"distributed\":{\"model_parallel\":%s}}",
+                   placed[_i].blocks);
+    ck_ok(parse(doc, &s), err);
+    if (placed[_i].expected)
+        ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+                 placed[_i].expected);
+    else
+        ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    train_spec_done(&s);
+}
+END_TEST
+
+START_TEST(one_layer_is_no_pipeline)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_CLASSIFICATION, .n_rows = 100, .n_features = 4, .n_outputs = 3};
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"kind\":\"linear\"},"
+                "\"distributed\":{\"model_parallel\":\"auto\"}}",
+                &s),
+          err);
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/distributed/model_parallel: found with a model of one layer, expected 2 or more");
+}
+END_TEST
+
 START_TEST(against_numbers)
 {
     struct train_spec s;
@@ -248,6 +302,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("check");
     tcase_add_test(t, against_classes);
     tcase_add_test(t, iterations_of_lbfgs_are_of_all_rows);
+    tcase_add_loop_test(t, blocks_are_the_layers_in_their_order, 0, (int)AS_ARRAY_LEN(placed));
+    tcase_add_test(t, one_layer_is_no_pipeline);
     tcase_add_test(t, against_numbers);
     tcase_add_test(t, against_sizes);
     tcase_add_test(t, against_tokens);

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "tests/support/check_main.h"
+#include "trial-runner/distributed/block_placement.h"
 #include "trial-runner/distributed/staleness.h"
 #include "trial-runner/distributed/push_sum.h"
 #include "trial-runner/distributed/shard_tree.h"
@@ -181,6 +182,46 @@ START_TEST(peers_are_never_oneself_and_all_are_met)
 }
 END_TEST
 
+/* --- blocks on ranks --- */
+
+enum { BLOCKS = 7 };
+
+/* The least of all ways to cut, tried one after another. */
+static double least_most(const double *cost, size_t stages, size_t stage, size_t *bounds)
+{
+    double least = INFINITY;
+    bounds[stages] = BLOCKS;
+    if (stage == stages)
+        return block_placement_most(cost, stages, bounds);
+    for (size_t at = stage == 0 ? 0 : bounds[stage - 1] + 1;
+         at <= (stage == 0 ? 0 : BLOCKS - (stages - stage)); at++) {
+        bounds[stage] = at;
+        double t = least_most(cost, stages, stage + 1, bounds);
+        least = t < least ? t : least;
+    }
+    return least;
+}
+
+START_TEST(blocks_are_placed_so_that_the_most_is_least)
+{
+    struct rng g;
+    rng_init(&g, 3, 0);
+    for (int turn = 0; turn < 300; turn++) {
+        size_t stages = 1 + rng_below(&g, BLOCKS), bounds[BLOCKS + 1], tried[BLOCKS + 1];
+        double cost[BLOCKS];
+        for (size_t i = 0; i < BLOCKS; i++)
+            cost[i] = (double)rng_below(&g, 20);
+        block_placement(cost, BLOCKS, stages, bounds);
+        ck_assert_uint_eq(bounds[0], 0);
+        ck_assert_uint_eq(bounds[stages], BLOCKS);
+        for (size_t s = 0; s < stages; s++)
+            ck_assert_uint_lt(bounds[s], bounds[s + 1]);
+        double found = block_placement_most(cost, stages, bounds);
+        ck_assert_double_le(found, least_most(cost, stages, 0, tried) * (1 + 1e-9));
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("distributed");
@@ -190,6 +231,7 @@ Suite *test_suite(void)
     tcase_add_test(t, missing_shards_are_left_out);
     tcase_add_test(t, gossip_keeps_the_mass_and_agrees_geometrically);
     tcase_add_test(t, peers_are_never_oneself_and_all_are_met);
+    tcase_add_test(t, blocks_are_placed_so_that_the_most_is_least);
     suite_add_tcase(s, t);
     return s;
 }
