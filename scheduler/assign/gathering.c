@@ -39,7 +39,9 @@ struct seating {
     /* results of the latest transaction */
     int64_t n, gpus;
     bool has_kept;
-    int64_t full_key; /* the sweep whose gang has all its seats; 0: none */
+    int64_t full_key; /* the sweep whose gang has all its seats, or whose next trial is to be made,
+                         because it says how many they are; 0: none */
+    bool has_chosen;  /* that trial was made */
 };
 
 static as_status hold_runner(struct tx *t, const struct seating *s, struct as_err *err)
@@ -321,7 +323,20 @@ static as_status make_gang(struct tx *t, const struct sweep_head *s, struct as_e
     return st == AS_OK ? store_gathering_set(t, 0, err) : st;
 }
 
-/* One look: begin the trial of the sweep, if its gang still has all its seats. */
+/* The next trial is in the queue and says how many ranks it has. If the runners could not hold
+ * them, the sweep waits for runners, and others may gather. */
+static as_status note_chosen(struct tx *t, struct seating *s, struct as_err *err)
+{
+    struct gathering g;
+    as_status st = store_gathering_get(t, &g, err);
+    if (st != AS_OK)
+        return st;
+    s->has_chosen = g.could_hold >= g.ranks;
+    return s->has_chosen ? AS_OK : store_gathering_set(t, 0, err);
+}
+
+/* One look: begin the trial of the sweep, if its gang still has all its seats. Where each trial has
+ * its own number of ranks and none is queued, make one and leave it in the queue. */
 static as_status begin_gang(struct tx *t, struct seating *s, struct assignment *asg, int64_t key,
                             struct as_err *err)
 {
@@ -330,17 +345,23 @@ static as_status begin_gang(struct tx *t, struct seating *s, struct assignment *
     asg->got = asg->slots = asg->n_taken = 0;
     asg->lacking = 0;
     as_status st = open_gathering(t, s, 0, &g, err);
+    s->has_chosen = false;
     if (st != AS_OK || g.sweep_key != key || g.seats < g.ranks)
         return st;
     st = store_sweep_lock(t, s->a, key, &sweep, err);
-    if (st != AS_OK)
+    if (st == AS_OK)
+        st = store_gathering_get(t, &g, err); /* its next trial stands still from here on */
+    if (st != AS_OK || g.seats < g.ranks)
         return st == AS_E_NOT_FOUND ? AS_OK : st;
+    asg->queues = g.ranks == 0;
     bool may =
         sweep.state == SWEEP_RUNNING &&
         (sweep.max_concurrent == 0 || sweep.counts.by_state[TRIAL_RUNNING] < sweep.max_concurrent);
     st = assignment_take(t, asg, &sweep, may, may, err);
     if (st != AS_OK)
         return st;
+    if (asg->got > 0 && asg->queues)
+        return note_chosen(t, s, err);
     if (asg->got > 0)
         return make_gang(t, &sweep, err);
     return asg->lacking > 0 ? AS_OK : store_gathering_set(t, 0, err); /* it has no trial left */
@@ -372,7 +393,7 @@ static as_status run_begin(struct seating *s, int64_t key, struct as_err *err)
             run.status = begin_gang(run.tx, s, &asg, key, &why);
         st = run.status;
         again = st == AS_OK && assignment_done(&asg);
-        s->taken->has_begun |= st == AS_OK && asg.got > 0;
+        s->taken->has_begun |= st == AS_OK && asg.got > 0 && !asg.queues;
     }
     s->taken->is_preparing = st == AS_OK && asg.lacking > 0;
     bool search_failed = st != AS_OK && asg.search_failed;
@@ -388,8 +409,9 @@ static as_status run_begin(struct seating *s, int64_t key, struct as_err *err)
     return run.status;
 }
 
-/* Keep slots, and begin the gang if that were the last ones. */
-static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
+/* Keep slots, and begin the gang if that were the last ones, or make the trial that says how many
+ * they are. */
+static as_status gather_once(struct seating *s, int64_t turn, struct as_err *err)
 {
     struct tx_run run = tx_run_start(s->db, TX_WRITE, err);
     while (tx_run_again(&run))
@@ -397,6 +419,7 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
     as_status st = run.status;
     if (st != AS_OK)
         return st;
+    s->has_chosen = false;
     s->taken->kept += s->n;
     s->taken->kept_gpus = s->gpus;
     s->taken->has_kept |= s->has_kept && !s->full_key;
@@ -407,6 +430,12 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
     s->taken->kept = s->taken->kept_gpus = 0;
     atomic_fetch_add(&store_counters(s->db)->trials_claimed, 1);
     return run_deliver(s, err);
+}
+
+static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
+{
+    as_status st = gather_once(s, turn, err);
+    return st == AS_OK && s->has_chosen ? gather_once(s, turn, err) : st;
 }
 
 as_status seats_take(struct store *db, struct suggester *sg, struct arena *a,

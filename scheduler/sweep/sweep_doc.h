@@ -30,6 +30,10 @@
 #define SWEEP_MAX_MEMORY (INT64_C(1) << 52)     /* resources.memory, bytes */
 #define SWEEP_MAX_PRIORITY 100
 
+/* The cost that the server records of a trial of trial.train with ranks: the mean seconds of a step
+ * of the rank that led at the end, in the attempt that completed. */
+#define SWEEP_STEP_SECONDS "step_seconds"
+
 /* When what is left to gain is little enough to end a sweep (search/regret_bound.h). */
 struct sweep_stop_when {
     double regret;      /* in the metric's unit; NAN: not given */
@@ -121,9 +125,13 @@ struct sweep_doc {
     bool exclusive;       /* nothing else runs on its machine */
     bool is_gang;         /* its trials are gangs: several ranks, or one that has the same bits as
                              several (resources.ranks: 1 with micro-batches) */
-    int64_t ranks;        /* processes that run one trial together */
-    int64_t min_ranks;    /* fewer wait for others; 1..ranks */
-    int64_t group;        /* trials of one shape that share a process; 0: not given */
+    int64_t ranks;        /* processes that run one trial together; the most of any trial */
+    int64_t
+        least_ranks; /* the fewest that a trial begins with; `ranks`, unless the search has it */
+    bool searches_ranks; /* resources.ranks is a parameter: space->params[ranks_param] */
+    size_t ranks_param;
+    int64_t min_ranks; /* fewer wait for others; 1..least_ranks */
+    int64_t group;     /* trials of one shape that share a process; 0: not given */
     struct ensemble_options ensemble;
     char **datasets; /* the distinct data sets that trial.train can name; empty for a
                              command */

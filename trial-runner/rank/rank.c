@@ -147,10 +147,14 @@ static void rank_ended_locked(struct rank *r)
     (void)rank_step(&r->state, RANK_ENDS);
 }
 
-static bool rank_add_progress_locked(const struct rank *r, json_t *ref)
+/* The time of a step is told once, with the end of the attempt. */
+static bool rank_add_progress_locked(const struct rank *r, bool is_last, json_t *ref)
 {
     if (r->step == 0 && r->sent_bytes == 0)
         return true;
+    if (is_last && r->step_ns > 0 &&
+        json_object_set_new(ref, "step_seconds", json_real((double)r->step_ns / NS_PER_S)) != 0)
+        return false;
     return json_object_set_new(ref, "step", json_integer((json_int_t)r->step)) == 0 &&
            json_object_set_new(ref, "sent_bytes", json_integer((json_int_t)r->sent_bytes)) == 0;
 }
@@ -240,7 +244,7 @@ static json_t *end_body_locked(const struct rank *r)
                                  json_integer(llabs(end->exit_code))) == 0;
     if (ok && end->has_ran)
         ok = json_object_set_new(j, "ran_ms", json_integer(end->ran_ms)) == 0;
-    ok = ok && rank_add_progress_locked(r, j);
+    ok = ok && rank_add_progress_locked(r, false, j);
     if (ok && r->last_joined > 0)
         ok = json_object_set_new(j, "epoch", json_integer((json_int_t)r->last_joined)) == 0;
     if (ok)

@@ -43,7 +43,7 @@ struct rank {
     struct accusation accusation;
     int64_t joined_epoch, joined_step; /* not told yet; 0: nothing to tell */
     int64_t last_joined;               /* epoch, told or not; 0: none */
-    int64_t step, sent_bytes;          /* progress */
+    int64_t step, sent_bytes, step_ns; /* progress */
     bool ended; /* its process has ended, and `way` says what the server hears of it */
     rank_way way;
     bool end_told;   /* nothing more has to be told */

@@ -203,6 +203,8 @@ START_TEST(ranks_have_defaults)
         {program_yaml, "trial: {command: [a], launch: first}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}",
          "first"},
         {program_yaml, "trial: {command: [a]}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}", NULL},
+        {program_yaml, "trial: {command: [a]}\nresources: {ranks: '${x}'}\n", 3, 1,
+         "{\"gpus\":0,\"min_ranks\":1,\"ranks\":\"${x}\"}", "all"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         char text[2000];
