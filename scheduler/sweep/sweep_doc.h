@@ -80,6 +80,10 @@ struct sweep_outcome {
     double min, max; /* -INFINITY, INFINITY: no bound; one of the two is finite */
 };
 
+/* Where a command runs: in trial.directory with all others; in a folder of its trial, or if none
+ * can be made, with all others; in a folder of its trial. */
+typedef enum trial_folder { FOLDER_SHARED, FOLDER_AUTO, FOLDER_OWN } trial_folder;
+
 struct sweep_trial {
     trial_kind kind;
     json_t *train;   /* TRIAL_TRAIN: the template document */
@@ -92,8 +96,10 @@ struct sweep_trial {
                         sweep_trial_priv.h); NULL: $ASSAY_REPORT alone */
     json_t *environment; /* its fields environment, venv, env_file, modules, container; NULL: none
                            */
-    trial_launch launch; /* TRIAL_COMMAND */
-    bool checkpoints;    /* TRIAL_COMMAND: the program goes on from its checkpoint */
+    trial_launch launch; /* TRIAL_COMMAND, as the next two */
+    trial_folder folder;
+    bool has_folder;  /* it was given */
+    bool checkpoints; /* TRIAL_COMMAND: the program goes on from its checkpoint */
 };
 
 struct sweep_doc {

@@ -57,6 +57,21 @@ static bool is_lone_rank(const struct json_fields *doc, const struct sweep_doc *
                                   json_object_get(d->trial.train, "micro_batch")));
 }
 
+/* Programs for several processes keep their checkpoints in the folder where they run, and trials of
+ * a sweep would take each other's. Documents that were stored without the field mean the shared
+ * one. A launcher starts processes on other hosts, where there may be no such folder, and a
+ * container has what is mounted. */
+static void settle_folder(const struct json_fields *doc, struct sweep_doc *d)
+{
+    struct sweep_trial *t = &d->trial;
+    bool is_sent = doc->faults != NULL;
+    if (t->has_folder || !is_sent || !d->is_gang || t->kind != TRIAL_COMMAND ||
+        t->launch != LAUNCH_ALL || json_object_get(t->environment, "container"))
+        return;
+    t->has_folder = true;
+    t->folder = FOLDER_AUTO;
+}
+
 /* What follows from the number of ranks, once it is known to be right. */
 static void settle_ranks(const struct json_fields *doc, struct sweep_doc *d)
 {
@@ -67,6 +82,7 @@ static void settle_ranks(const struct json_fields *doc, struct sweep_doc *d)
         d->min_ranks = d->trial.kind == TRIAL_COMMAND ? d->least_ranks : 1;
     if (d->is_gang && d->trial.kind == TRIAL_COMMAND && d->trial.launch == LAUNCH_DEFAULT)
         d->trial.launch = LAUNCH_ALL;
+    settle_folder(doc, d);
 }
 
 static as_status check_group(const struct json_fields *doc, const struct sweep_doc *d,

@@ -79,6 +79,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
                         : p->directory   ? TRIAL_AT "/directory"
                         : p->report      ? TRIAL_AT "/report"
                         : p->launch >= 0 ? TRIAL_AT "/launch"
+                        : p->folder >= 0 ? TRIAL_AT "/folder"
                         : p->checkpoints ? TRIAL_AT "/checkpoints"
                         : first          ? place
                                          : NULL;
@@ -113,7 +114,7 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     struct json_fields f;
     const struct trial_reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    struct trial_parts p = {.fields = &f, .launch = -1};
+    struct trial_parts p = {.fields = &f, .launch = -1, .folder = -1};
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
@@ -132,6 +133,9 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     if ((st = json_fields_bool(&f, "checkpoints", JSON_OPTIONAL, &p.checkpoints, err)) != AS_OK)
         return st;
     if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_word(&f, "folder", JSON_OPTIONAL, sweep_folder_words, &p.folder, err)) !=
         AS_OK)
         return st;
     JSON_AUTO environment = NULL;
@@ -162,6 +166,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_update(j, t->environment);
         if (t->checkpoints)
             bad |= json_object_set_new(j, "checkpoints", json_true());
+        if (t->has_folder)
+            bad |= json_object_set_new(j, "folder", json_string(sweep_folder_words[t->folder]));
         if (t->launch != LAUNCH_DEFAULT)
             bad |= json_object_set_new(j, "launch",
                                        json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));
