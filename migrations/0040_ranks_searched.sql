@@ -1,4 +1,4 @@
--- The number of ranks may be a parameter of the search.
+-- The number of ranks may be a parameter of the search, and the world of a program may begin again with fewer.
 -- Why: then each trial of a sweep has its own number; what gathers, and what waits, follows from the trial that is next.
 -- Locks: sweep_base exclusively and briefly; no rows are written. A server of the version before would give all trials of such a
 -- sweep the most ranks of any: stop it before the first one is created.
@@ -6,6 +6,8 @@
 alter table sweep_base
     add column ranks_by    text,        -- the parameter that says how many; `ranks` is then the most of any trial
     add column least_ranks integer,     -- and this the fewest
+    -- A gang that is not elastic begins with min_ranks or more when no others come.
+    add column shrinks     boolean not null default false,
     add constraint sweep_ranks_by check (ranks_by is null or (gang and least_ranks between min_ranks and ranks));
 
 drop view sweep;

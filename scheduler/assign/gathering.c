@@ -27,6 +27,11 @@
 #include "scheduler/store/turn_store.h"
 
 #define GANG_SECRET_BYTES 32
+/* For how long a program's gang that may begin with fewer ranks waits for another seat: as long as
+ * torchrun (last_call_timeout), and where processes were lost, for those of their runners that are
+ * ending. */
+#define LAST_CALL_MS 30000
+#define LAST_CALL_AGAIN_MS 2000
 
 /* A claim that takes seats. */
 struct seating {
@@ -218,10 +223,17 @@ static as_status fill_gangs(struct seating *s, struct as_err *err)
 
 /* ---- keep slots for the gang that gathers ---- */
 
+/* May the gang begin with the seats that it has? */
+static bool has_enough(const struct gathering *g)
+{
+    int64_t wait_ms = g->has_run ? LAST_CALL_AGAIN_MS : LAST_CALL_MS;
+    return g->seats >= g->ranks || (g->seats >= g->least_ranks && g->unprogress_ms >= wait_ms);
+}
+
 /* Should the gathering gang give up? */
 static bool has_lapsed(const struct seating *s, const struct gathering *g)
 {
-    bool fits = g->could_hold >= g->ranks;
+    bool fits = g->could_hold >= g->least_ranks;
     return !g->has_work || (!fits && g->unprogress_ms > store_config(s->db)->lease_ms);
 }
 
@@ -239,7 +251,7 @@ static as_status open_gathering(struct tx *t, struct seating *s, int64_t turn,
         return st;
     if ((st = store_gathering_set(t, turn, err)) == AS_OK)
         st = store_gathering_get(t, ret, err);
-    if (st != AS_OK || (ret->has_work && ret->could_hold >= ret->ranks))
+    if (st != AS_OK || (ret->has_work && ret->could_hold >= ret->least_ranks))
         return st;
     ret->sweep_key = 0; /* it lost its work, or its runners, since the claim looked */
     return store_gathering_set(t, 0, err);
@@ -288,7 +300,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
     s->n += n;
     s->has_kept = n > 0;
     s->gpus = (mine + n) * g.gpus;
-    s->full_key = g.seats + n >= g.ranks ? g.sweep_key : 0;
+    s->full_key = g.seats + n >= g.ranks || has_enough(&g) ? g.sweep_key : 0;
     return st;
 }
 
@@ -331,7 +343,7 @@ static as_status note_chosen(struct tx *t, struct seating *s, struct as_err *err
     as_status st = store_gathering_get(t, &g, err);
     if (st != AS_OK)
         return st;
-    s->has_chosen = g.could_hold >= g.ranks;
+    s->has_chosen = g.could_hold >= g.least_ranks;
     return s->has_chosen ? AS_OK : store_gathering_set(t, 0, err);
 }
 
@@ -346,12 +358,12 @@ static as_status begin_gang(struct tx *t, struct seating *s, struct assignment *
     asg->lacking = 0;
     as_status st = open_gathering(t, s, 0, &g, err);
     s->has_chosen = false;
-    if (st != AS_OK || g.sweep_key != key || g.seats < g.ranks)
+    if (st != AS_OK || g.sweep_key != key || !has_enough(&g))
         return st;
     st = store_sweep_lock(t, s->a, key, &sweep, err);
     if (st == AS_OK)
         st = store_gathering_get(t, &g, err); /* its next trial stands still from here on */
-    if (st != AS_OK || g.seats < g.ranks)
+    if (st != AS_OK || !has_enough(&g))
         return st == AS_E_NOT_FOUND ? AS_OK : st;
     asg->queues = g.ranks == 0;
     bool may =

@@ -560,13 +560,15 @@ static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_wr
         st = gang_world_check_timeout(&w, err);
     if (st != AS_OK || w.gang.elastic)
         return st;
-    bool again = false;
-    if (c->outcome == OUTCOME_FAILED && (st = gang_world_may_echo(&w, &again, err)) != AS_OK)
+    bool is_echo = false;
+    if (c->outcome == OUTCOME_FAILED && (st = gang_world_may_echo(&w, &is_echo, err)) != AS_OK)
         return st;
-    if (again) {
+    if (is_echo || (c->outcome == OUTCOME_FAILED && w.sweep.shrinks)) {
         ch->event = TRIAL_EV_LOSE;
         ch->outcome = "retry";
     }
+    if (is_echo || (c->outcome == OUTCOME_RETRY && c->has_exit_code && c->exit_code < 0))
+        gang_world_spare(&w, ch);
     if (ch->event != TRIAL_EV_COMPLETE)
         return AS_OK;
     if (as_streq(w.gang.launch, "first"))

@@ -95,6 +95,12 @@ static const char *ranks_by(const struct sweep_doc *d)
     return d->searches_ranks ? d->space->params[d->ranks_param].name : NULL;
 }
 
+/* May a program go on with fewer processes? */
+static bool shrinks(const struct sweep_doc *d)
+{
+    return d->trial.kind == TRIAL_COMMAND && d->is_gang && d->min_ranks < d->least_ranks;
+}
+
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
 {
     return (struct sweep_new){.id = id,
@@ -123,6 +129,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .min_ranks = d->min_ranks,
                               .ranks_by = ranks_by(d),
                               .least_ranks = d->least_ranks,
+                              .shrinks = shrinks(d),
                               .elastic = d->trial.kind == TRIAL_TRAIN,
                               .launch = d->trial.launch == LAUNCH_FIRST ? "first" : "all",
                               .ensemble_size = (int64_t)d->ensemble.size,

@@ -206,10 +206,11 @@ static const struct stmt stmts[] = {
         {"gang_add",
          "with g as (insert into gang (sweep_key, number, attempt, ranks, min_ranks, elastic, "
          "launch, secret, next_seat) select t.sweep_key, t.number, t.attempt, own.ranks, "
-         "case when s.elastic then s.min_ranks else own.ranks end, s.elastic, s.launch, $2, "
-         "own.ranks from trial t join sweep_base s on s.key = t.sweep_key cross join lateral "
-         "(select coalesce((t.params ->> s.ranks_by)::int, s.ranks) as ranks) own where "
-         "t.sweep_key = $1 and t.state = 'running' and t.gang and not exists "
+         "case when s.elastic or s.shrinks then least(s.min_ranks, own.ranks) else own.ranks end, "
+         "s.elastic, s.launch, $2, own.ranks from trial t join sweep_base s on s.key = "
+         "t.sweep_key cross join lateral (select least(coalesce((t.params ->> s.ranks_by)::int, "
+         "s.ranks), (select count(*) from gathering_seat)) as ranks) own where t.sweep_key = $1 "
+         "and t.state = 'running' and t.gang and not exists "
          "(select from gang o where " SAME(
              "o",
              "t") ") returning sweep_key, number, attempt, ranks), "

@@ -30,6 +30,10 @@ enum {
     FIRST(i64, sweep_key, "g.sweep_key")                                                           \
     NEXT(bool, has_work, "coalesce(" HAS_GANGS ", false)")                                         \
     NEXT(i64, ranks, RANKS_NEXT_OF("s."))                                                          \
+    NEXT(i64, least_ranks, RANKS_LEAST_OF("s."))                                                   \
+    NEXT(bool, has_run,                                                                            \
+         "coalesce((select q.attempt > 0 from trial q where q.sweep_key = s.key and q.state = "    \
+         "'queued' order by q.number limit 1), false)")                                            \
     NEXT(i64, gpus, "s.gpus")                                                                      \
     NEXT(i64, cpus, "s.cpus")                                                                      \
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \

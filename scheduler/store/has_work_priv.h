@@ -22,7 +22,12 @@
     "ranks_by)::int from trial next_trial where next_trial.sweep_key = " s                         \
     "key and next_trial.state = 'queued' order by next_trial.number limit 1), 0) end"
 
+/* The fewest with which it may begin. */
+#define RANKS_LEAST_OF(s)                                                                          \
+    "case when " s "shrinks then least(" s                                                         \
+    "min_ranks, " RANKS_NEXT_OF(s) ") else " RANKS_NEXT_OF(s) " end"
+
 /* Could the live runners hold the ranks of the next trial of the sweep s, if nothing else ran? */
-#define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= " RANKS_NEXT_OF("s.")
+#define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= " RANKS_LEAST_OF("s.")
 
 #endif

@@ -17,9 +17,7 @@
 #define RESOURCES_AT "/resources"
 #define RANKS_AT "/resources/ranks"
 
-/* The ranks of a command are fixed, because it cannot be notified that their number has changed. */
-static as_status check_ranks(const struct json_fields *doc, const struct sweep_doc *d,
-                             struct as_err *err)
+static as_status check_ranks(const struct sweep_doc *d, struct as_err *err)
 {
     if (d->ranks > 0 && d->min_ranks > d->least_ranks)
         return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
@@ -36,13 +34,7 @@ static as_status check_ranks(const struct json_fields *doc, const struct sweep_d
         return as_fail_at(err, AS_E_INVAL, "/trial/container",
                           "/trial/container: not with resources.ranks above 1; let the command "
                           "start the containers");
-    if (d->ranks == 0 || d->min_ranks == 0 || d->min_ranks == d->least_ranks ||
-        d->trial.kind != TRIAL_COMMAND || sweep_trial_is_unclear(doc, d))
-        return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
-                      "/resources/min_ranks: found %" PRId64 ", expected %" PRId64
-                      ", as resources.ranks: the ranks of trial.command cannot change",
-                      d->min_ranks, d->least_ranks);
+    return AS_OK;
 }
 
 /* One rank that was asked for adds up micro-batches in the order in which several ranks do, so that
@@ -255,7 +247,7 @@ as_status sweep_resources_parse(struct json_fields *doc, struct sweep_doc *d, st
         return st;
     if (json_fields_lack(&f, "ranks"))
         d->ranks = d->least_ranks = 1; /* else 0 is a fault of the field itself, which is noted */
-    if ((st = json_fields_note(&f, check_ranks(doc, d, err), err)) != AS_OK)
+    if ((st = json_fields_note(&f, check_ranks(d, err), err)) != AS_OK)
         return st;
     settle_ranks(doc, d);
     if ((st = json_fields_note(&f, check_group(doc, d, err), err)) != AS_OK)

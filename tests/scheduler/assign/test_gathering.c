@@ -393,6 +393,75 @@ START_TEST(a_learning_search_chooses_ranks)
 }
 END_TEST
 
+/* ---- programs whose world begins again with who is left ---- */
+
+START_TEST(a_program_begins_with_fewer)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 3, 'min_ranks': 2}");
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0); /* two could hold it; a third may come */
+    ck_assert_int_eq(kept("a"), 2);
+    int64_t b = make_runner(&s, "b", 1);
+    ck_assert_uint_eq(claim_ranks("b", b, 1).n, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(ranks_of(0), 3);
+    for (int64_t i = 0; i < 3; i++)
+        ck_ok(listens(seat(i), NULL), err);
+    ck_ok(ends(seat(2), OUTCOME_RETRY, -9), err); /* of b, which is gone then */
+    ck_ok(runner_leave(s.db, &(struct runner_id){"b", b, NULL}, &err), err);
+    ck_assert_int_eq(count("state = 'queued' and restarts = 0 and attempt = 1"), 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_int_eq(kept("a"), 2);
+    pg_fixture_exec(s.url, "update gathering set progress_at = progress_at - interval '2 s'");
+    struct claim_list list = claim_ranks("a", a, 2);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(list.rows[0].ranks, 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select next_seat from gang where attempt = 2"), 2);
+    struct seat_ref again = seat_of("g", 0, 2, 1);
+    for (int64_t i = 0; i < 2; i++)
+        ck_ok(listens(seat_of("g", 0, 2, i), NULL), err);
+    ck_ok(ends(again, OUTCOME_RETRY, 75), err); /* it asks to be tried again */
+    ck_assert_int_eq(count("state = 'queued' and restarts = 1 and attempt = 2"), 1);
+}
+END_TEST
+
+/* A failure uses a restart, as torchrun's max_restarts, and the last one is final. */
+START_TEST(failures_use_restarts)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 2, 'min_ranks': 1}");
+    int64_t a = make_runner(&s, "a", 2);
+    for (int64_t attempt = 1; attempt <= 2; attempt++) {
+        ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+        for (int64_t i = 0; i < 2; i++)
+            ck_ok(listens(seat_of("g", 0, attempt, i), NULL), err);
+        ck_assert_int_eq(count("restarts = 0"), attempt == 1);
+        ck_ok(ends(seat_of("g", 0, attempt, 1), OUTCOME_FAILED, 1), err);
+    }
+    ck_assert_int_eq(count("state = 'failed' and restarts = 1"), 1);
+}
+END_TEST
+
+/* Deaths are spared 3 times the ranks and the restarts; then each uses a restart. */
+START_TEST(deaths_are_spared_up_to_a_limit)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 2, 'min_ranks': 1}");
+    int64_t a = make_runner(&s, "a", 2);
+    int deaths = 0;
+    while (count("state = 'failed'") == 0 && deaths < 20) {
+        ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+        deaths++;
+        for (int64_t i = 0; i < 2; i++)
+            ck_ok(listens(seat_of("g", 0, deaths, i), NULL), err);
+        ck_ok(ends(seat_of("g", 0, deaths, 1), OUTCOME_RETRY, -9), err);
+    }
+    ck_assert_int_eq(deaths, 3 * 2 + 1 + 2);
+    ck_assert_int_eq(count("state = 'failed' and restarts = 1"), 1);
+}
+END_TEST
+
 /* ---- at work: three gangs and a stream of small trials on four slots, two servers ---- */
 
 #define WORKERS 4
@@ -559,6 +628,9 @@ Suite *test_suite(void)
     tcase_add_test(t, ranks_that_never_fit_keep_nothing);
     tcase_add_test(t, the_next_trial_may_need_fewer);
     tcase_add_test(t, a_learning_search_chooses_ranks);
+    tcase_add_test(t, a_program_begins_with_fewer);
+    tcase_add_test(t, failures_use_restarts);
+    tcase_add_test(t, deaths_are_spared_up_to_a_limit);
     tcase_add_test(t, gangs_and_small_trials_share_slots);
     suite_add_tcase(suite, t);
     return suite;
