@@ -17,6 +17,11 @@
 #define RESOURCES_AT "/resources"
 #define RANKS_AT "/resources/ranks"
 
+static bool has_ranks(const struct sweep_doc *d)
+{
+    return d->ranks > 1 || d->searches_ranks;
+}
+
 static as_status check_ranks(const struct sweep_doc *d, struct as_err *err)
 {
     if (d->ranks > 0 && d->min_ranks > d->least_ranks)
@@ -24,13 +29,13 @@ static as_status check_ranks(const struct sweep_doc *d, struct as_err *err)
                           "/resources/min_ranks: found %" PRId64
                           ", expected at most resources.ranks, which is %" PRId64 "%s",
                           d->min_ranks, d->least_ranks, d->searches_ranks ? " in some trials" : "");
-    if (d->ranks > 1 && d->stopping.method == STOP_PBT)
+    if (has_ranks(d) && d->stopping.method == STOP_PBT)
         return as_fail_at(err, AS_E_INVAL, "/resources/ranks",
                           "/resources/ranks: found %" PRId64
                           " with early_stopping.method pbt, whose trials have one process; leave "
                           "out one of them",
                           d->ranks);
-    if (d->ranks > 1 && json_object_get(d->trial.environment, "container"))
+    if (has_ranks(d) && json_object_get(d->trial.environment, "container"))
         return as_fail_at(err, AS_E_INVAL, "/trial/container",
                           "/trial/container: not with resources.ranks above 1; let the command "
                           "start the containers");
@@ -80,7 +85,7 @@ static void settle_ranks(const struct json_fields *doc, struct sweep_doc *d)
 static as_status check_group(const struct json_fields *doc, const struct sweep_doc *d,
                              struct as_err *err)
 {
-    if (d->group > 1 && (d->ranks > 1 || d->searches_ranks))
+    if (d->group > 1 && has_ranks(d))
         return as_fail_at(err, AS_E_INVAL, "/resources/group",
                           "/resources/group: %" PRId64 ": a trial of %" PRId64
                           " ranks shares no process with others; leave it "

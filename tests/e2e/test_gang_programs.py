@@ -186,11 +186,63 @@ def folders(assay):
         sorted(os.listdir(project)) == [".assay", "beside.py", "data", "train.py"], os.listdir(project)
 
 
+# What Horovod's processes do when they begin (horovod/common/gloo/http_store.cc, gloo_context.cc): in three scopes each puts
+# its own address under its rank, waits for those of the others, and says that it is done. One waits before it asks.
+MEETING = """import json, os, time, urllib.error, urllib.request
+env = {n[8:]: v for n, v in os.environ.items() if n.startswith("HOROVOD_")}
+assert env["CONTROLLER"] == env["CPU_OPERATIONS"] == "gloo"
+def call(method, scope, key, body=None):
+    url = "http://%s:%s/%s/%s" % (env["GLOO_RENDEZVOUS_ADDR"], env["GLOO_RENDEZVOUS_PORT"], scope, key)
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data=body, method=method)) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as e:
+        assert e.code == 404 and method == "GET", (url, e.code)
+        return None
+met = 0
+for scope, rank, size in (("global_", env["RANK"], env["SIZE"]), ("local_" + env["HOSTNAME"], env["LOCAL_RANK"], env["LOCAL_SIZE"]),
+                          ("cross_" + env["LOCAL_RANK"], env["CROSS_RANK"], env["CROSS_SIZE"])):
+    call("PUT", scope, rank, b"at\\0" + env["RANK"].encode() * 300)
+    if env["RANK"] == "1":
+        time.sleep(0.5)  # the others are done by then, and what they put is still there
+    for other in range(int(size)):
+        while True:
+            value = call("GET", scope, other)
+            if value is not None:
+                break
+            time.sleep(0.01)
+        assert value[:3] == b"at\\0" and len(value) == 303, value
+        met += scope != "global_" or value[3:4] == str(other).encode()
+    call("DELETE", scope, rank)
+for path in ("/", "/a", "/a/b/c"):
+    try:
+        urllib.request.urlopen("http://%s:%s%s" % (env["GLOO_RENDEZVOUS_ADDR"], env["GLOO_RENDEZVOUS_PORT"], path))
+        raise SystemExit("answered " + path)
+    except urllib.error.HTTPError as e:
+        assert e.code == 400, e.code
+call("PUT", "end", env["RANK"], b"")
+if env["RANK"] == "0":  # the store is there while rank 0 runs, and it ends with the others
+    while any(call("GET", "end", r) is None for r in range(int(env["SIZE"]))):
+        time.sleep(0.01)
+    open(os.environ["ASSAY_REPORT"], "a").write(json.dumps({"loss": met}))
+"""
+
+
+def rendezvous(assay):
+    sweep = create(assay, "rendezvous", 3, [sys.executable, "-c", MEETING])
+    trial = only_trial(assay, sweep)
+    assert trial["state"] == "completed" and trial["restarts"] == 0, trial
+    seats = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/attempts/1/gang")["seats"]
+    local = sum(s["runner"] == seats[0]["runner"] for s in seats)
+    assert trial["value"] == 3 + local + 2, (trial["value"], local)
+
+
 def main():
     with Assay(runners=2, slots=2) as assay, contextlib.ExitStack() as after:
         if not os.path.exists(os.path.join(SOURCE, ".assay")):
             after.callback(shutil.rmtree, os.path.join(SOURCE, ".assay"), ignore_errors=True)
         folders(assay)
+        rendezvous(assay)
         hostfile(assay)
         example(assay, "ranks", check_sockets)
         for rank in (0, 2):

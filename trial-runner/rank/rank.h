@@ -17,6 +17,7 @@
 #include "trial-runner/protocol/control.h"
 
 struct attempt;
+struct rendezvous;
 
 /* Whom a rank misses: it asks for a world without them. */
 struct accusation {
@@ -49,6 +50,7 @@ struct rank {
     bool end_told;   /* nothing more has to be told */
     int64_t echo_ns; /* a failure is not told before: the death of another may be its cause */
     bool quitting;
+    struct rendezvous *rendezvous; /* the delivery thread's; of a command's rank 0; else NULL */
     int64_t left_ns; /* when a world began without it, by its own wish; 0: it has not */
 
     /* The main thread's own. */
