@@ -343,7 +343,9 @@ static as_status rank_read(struct json_fields *parent, struct completion *c, str
     if ((st = json_fields_init(&f, rank, "/rank", err)) < 0 ||
         (st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &c->rank_step, err)) < 0 ||
         (st = json_fields_i64(&f, "sent_bytes", JSON_REQUIRED, 0, INT64_MAX, &c->rank_sent_bytes,
-                              err)) < 0)
+                              err)) < 0 ||
+        (st = json_fields_double(&f, "step_seconds", JSON_OPTIONAL, 0, 1e9, &c->rank_step_seconds,
+                                 err)) < 0)
         return st;
     c->has_rank = true;
     return json_fields_end(&f, err);

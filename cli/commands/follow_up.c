@@ -199,8 +199,8 @@ static int search_over(json_t *doc, json_t *holder, const char *field, const cha
 static int set_group(json_t *doc, size_t samples)
 {
     json_t *resources = json_object_get(doc, "resources");
-    json_int_t ranks = json_integer_value(json_object_get(resources, "ranks"));
-    if (ranks > 1 || samples == 1)
+    const json_t *ranks = json_object_get(resources, "ranks"); /* a number, or a parameter */
+    if (json_is_string(ranks) || json_integer_value(ranks) > 1 || samples == 1)
         return 0;
     if (!json_is_object(resources))
         return json_object_set_new(doc, "resources",

@@ -66,9 +66,8 @@ void strategy_note(const json_t *document, struct str *ret)
 {
     const json_t *train = json_object_get(json_object_get(document, "trial"), "train");
     const json_t *distributed = json_object_get(train, "distributed");
-    json_int_t ranks =
-        json_integer_value(json_object_get(json_object_get(document, "resources"), "ranks"));
-    if (ranks < 2 || !distributed)
+    const json_t *ranks = json_object_get(json_object_get(document, "resources"), "ranks");
+    if (!distributed || !ranks || (json_is_integer(ranks) && json_integer_value(ranks) < 2))
         return;
     if (is_chosen(distributed, "gossip"))
         str_puts(ret, "gossip lags behind plain training where the loss still falls at the end: up "

@@ -200,8 +200,8 @@ static as_status make_one(struct assignment *asg, const struct sweep_head *s, st
     if (st != AS_OK || decision == GROUPING_ENOUGH)
         return st;
     x->seed = trial_seed_of(s->seed, x->number);
-    x->runs = decision == GROUPING_RUNS;
-    asg->got += x->runs;
+    x->runs = decision == GROUPING_RUNS && !asg->queues;
+    asg->got += decision == GROUPING_RUNS;
     asg->n_taken += s->learns;
     m->state = p.state;
     m->mark = p.mark;
@@ -334,7 +334,8 @@ as_status assignment_take(struct tx *t, struct assignment *asg, const struct swe
         if (st != AS_OK)
             return st;
     }
-    return asg->got > 0 && !s->has_started ? store_sweep_started(t, s->key, err) : AS_OK;
+    return asg->got > 0 && !asg->queues && !s->has_started ? store_sweep_started(t, s->key, err)
+                                                           : AS_OK;
 }
 
 bool assignment_done(struct assignment *asg)

@@ -57,6 +57,7 @@ struct assignment {
     assign_policy policy;
     const struct group_limits *groups; /* trials may share a slot; NULL: each alone */
     struct open_group fit;             /* fill this group, take no slot; id NULL: none */
+    bool queues;                       /* suggestions are only put into the queue */
 
     /* set by assignment_open */
     bool is_there;         /* false: the sweep was deleted */
@@ -66,7 +67,7 @@ struct assignment {
 
     /* set by assignment_take */
     struct grouping grouping, next; /* as committed; as in the latest transaction */
-    int64_t got;                    /* trials that began */
+    int64_t got;                    /* trials that began, or with `queues` were made */
     int64_t slots;                  /* slots that these trials took */
     size_t lacking;                 /* wanted suggestions that are not ready */
     struct search_place place;      /* of the first lacking suggestion */

@@ -27,6 +27,11 @@
 #include "scheduler/store/turn_store.h"
 
 #define GANG_SECRET_BYTES 32
+/* For how long a program's gang that may begin with fewer ranks waits for another seat: as long as
+ * torchrun (last_call_timeout), and where processes were lost, for those of their runners that are
+ * ending. */
+#define LAST_CALL_MS 30000
+#define LAST_CALL_AGAIN_MS 2000
 
 /* A claim that takes seats. */
 struct seating {
@@ -39,7 +44,9 @@ struct seating {
     /* results of the latest transaction */
     int64_t n, gpus;
     bool has_kept;
-    int64_t full_key; /* the sweep whose gang has all its seats; 0: none */
+    int64_t full_key; /* the sweep whose gang has all its seats, or whose next trial is to be made,
+                         because it says how many they are; 0: none */
+    bool has_chosen;  /* that trial was made */
 };
 
 static as_status hold_runner(struct tx *t, const struct seating *s, struct as_err *err)
@@ -216,10 +223,17 @@ static as_status fill_gangs(struct seating *s, struct as_err *err)
 
 /* ---- keep slots for the gang that gathers ---- */
 
+/* May the gang begin with the seats that it has? */
+static bool has_enough(const struct gathering *g)
+{
+    int64_t wait_ms = g->has_run ? LAST_CALL_AGAIN_MS : LAST_CALL_MS;
+    return g->seats >= g->ranks || (g->seats >= g->least_ranks && g->unprogress_ms >= wait_ms);
+}
+
 /* Should the gathering gang give up? */
 static bool has_lapsed(const struct seating *s, const struct gathering *g)
 {
-    bool fits = g->could_hold >= g->ranks;
+    bool fits = g->could_hold >= g->least_ranks;
     return !g->has_work || (!fits && g->unprogress_ms > store_config(s->db)->lease_ms);
 }
 
@@ -237,7 +251,7 @@ static as_status open_gathering(struct tx *t, struct seating *s, int64_t turn,
         return st;
     if ((st = store_gathering_set(t, turn, err)) == AS_OK)
         st = store_gathering_get(t, ret, err);
-    if (st != AS_OK || (ret->has_work && ret->could_hold >= ret->ranks))
+    if (st != AS_OK || (ret->has_work && ret->could_hold >= ret->least_ranks))
         return st;
     ret->sweep_key = 0; /* it lost its work, or its runners, since the claim looked */
     return store_gathering_set(t, 0, err);
@@ -286,7 +300,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
     s->n += n;
     s->has_kept = n > 0;
     s->gpus = (mine + n) * g.gpus;
-    s->full_key = g.seats + n >= g.ranks ? g.sweep_key : 0;
+    s->full_key = g.seats + n >= g.ranks || has_enough(&g) ? g.sweep_key : 0;
     return st;
 }
 
@@ -321,7 +335,20 @@ static as_status make_gang(struct tx *t, const struct sweep_head *s, struct as_e
     return st == AS_OK ? store_gathering_set(t, 0, err) : st;
 }
 
-/* One look: begin the trial of the sweep, if its gang still has all its seats. */
+/* The next trial is in the queue and says how many ranks it has. If the runners could not hold
+ * them, the sweep waits for runners, and others may gather. */
+static as_status note_chosen(struct tx *t, struct seating *s, struct as_err *err)
+{
+    struct gathering g;
+    as_status st = store_gathering_get(t, &g, err);
+    if (st != AS_OK)
+        return st;
+    s->has_chosen = g.could_hold >= g.least_ranks;
+    return s->has_chosen ? AS_OK : store_gathering_set(t, 0, err);
+}
+
+/* One look: begin the trial of the sweep, if its gang still has all its seats. Where each trial has
+ * its own number of ranks and none is queued, make one and leave it in the queue. */
 static as_status begin_gang(struct tx *t, struct seating *s, struct assignment *asg, int64_t key,
                             struct as_err *err)
 {
@@ -330,17 +357,23 @@ static as_status begin_gang(struct tx *t, struct seating *s, struct assignment *
     asg->got = asg->slots = asg->n_taken = 0;
     asg->lacking = 0;
     as_status st = open_gathering(t, s, 0, &g, err);
-    if (st != AS_OK || g.sweep_key != key || g.seats < g.ranks)
+    s->has_chosen = false;
+    if (st != AS_OK || g.sweep_key != key || !has_enough(&g))
         return st;
     st = store_sweep_lock(t, s->a, key, &sweep, err);
-    if (st != AS_OK)
+    if (st == AS_OK)
+        st = store_gathering_get(t, &g, err); /* its next trial stands still from here on */
+    if (st != AS_OK || !has_enough(&g))
         return st == AS_E_NOT_FOUND ? AS_OK : st;
+    asg->queues = g.ranks == 0;
     bool may =
         sweep.state == SWEEP_RUNNING &&
         (sweep.max_concurrent == 0 || sweep.counts.by_state[TRIAL_RUNNING] < sweep.max_concurrent);
     st = assignment_take(t, asg, &sweep, may, may, err);
     if (st != AS_OK)
         return st;
+    if (asg->got > 0 && asg->queues)
+        return note_chosen(t, s, err);
     if (asg->got > 0)
         return make_gang(t, &sweep, err);
     return asg->lacking > 0 ? AS_OK : store_gathering_set(t, 0, err); /* it has no trial left */
@@ -372,7 +405,7 @@ static as_status run_begin(struct seating *s, int64_t key, struct as_err *err)
             run.status = begin_gang(run.tx, s, &asg, key, &why);
         st = run.status;
         again = st == AS_OK && assignment_done(&asg);
-        s->taken->has_begun |= st == AS_OK && asg.got > 0;
+        s->taken->has_begun |= st == AS_OK && asg.got > 0 && !asg.queues;
     }
     s->taken->is_preparing = st == AS_OK && asg.lacking > 0;
     bool search_failed = st != AS_OK && asg.search_failed;
@@ -388,8 +421,9 @@ static as_status run_begin(struct seating *s, int64_t key, struct as_err *err)
     return run.status;
 }
 
-/* Keep slots, and begin the gang if that were the last ones. */
-static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
+/* Keep slots, and begin the gang if that were the last ones, or make the trial that says how many
+ * they are. */
+static as_status gather_once(struct seating *s, int64_t turn, struct as_err *err)
 {
     struct tx_run run = tx_run_start(s->db, TX_WRITE, err);
     while (tx_run_again(&run))
@@ -397,6 +431,7 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
     as_status st = run.status;
     if (st != AS_OK)
         return st;
+    s->has_chosen = false;
     s->taken->kept += s->n;
     s->taken->kept_gpus = s->gpus;
     s->taken->has_kept |= s->has_kept && !s->full_key;
@@ -407,6 +442,12 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
     s->taken->kept = s->taken->kept_gpus = 0;
     atomic_fetch_add(&store_counters(s->db)->trials_claimed, 1);
     return run_deliver(s, err);
+}
+
+static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
+{
+    as_status st = gather_once(s, turn, err);
+    return st == AS_OK && s->has_chosen ? gather_once(s, turn, err) : st;
 }
 
 as_status seats_take(struct store *db, struct suggester *sg, struct arena *a,

@@ -60,7 +60,8 @@ struct completion {
     int64_t ran_ms; /* how long the process ran, by the runner's monotonic clock */
     bool has_rank;  /* a rank of a gang says how far it came: */
     int64_t rank_step, rank_sent_bytes;
-    const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
+    double rank_step_seconds; /* the mean time of its steps; 0: it does not say */
+    const char *reason;       /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
     const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
                                           negative step: the one after the trial's latest */
     size_t n_metrics;

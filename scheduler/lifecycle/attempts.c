@@ -32,6 +32,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/usage_store.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/lifecycle/transition.h"
 
 static as_status fail_stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
@@ -495,6 +496,38 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
 }
 
+/* The final values, and with them the time of a step, if the sweep asks for it. *ret: what is
+ * recorded; views of c and the arena. */
+static as_status with_step_seconds(struct arena *a, const struct completion *c,
+                                   const struct sweep_head *s, const struct trial_head *x,
+                                   struct completion *ret, struct as_err *err)
+{
+    struct required_metrics w;
+    bool asked = false;
+    *ret = *c;
+    if (!x->gang || c->rank_step_seconds <= 0 || c->outcome != OUTCOME_COMPLETED)
+        return AS_OK;
+    as_status st = required_metrics_of(a, s, &w, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < w.n; i++)
+        asked = asked || as_streq(w.names[i], SWEEP_STEP_SECONDS);
+    for (size_t i = 0; i < c->n_metrics; i++)
+        asked = asked && !as_streq(c->metrics[i].metric, SWEEP_STEP_SECONDS);
+    if (!asked)
+        return AS_OK;
+    struct measurement *all = arena_alloc(a, c->n_metrics + 1, sizeof *all);
+    if (!all)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < c->n_metrics; i++)
+        all[i] = c->metrics[i];
+    all[c->n_metrics] = (struct measurement){
+        .step = -1, .metric = SWEEP_STEP_SECONDS, .value = c->rank_step_seconds};
+    ret->metrics = all;
+    ret->n_metrics = c->n_metrics + 1;
+    return AS_OK;
+}
+
 /* Is this a repeat of an end that was accepted before? Then there is nothing to do. */
 static as_status said_before(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                              const struct completion *c, const struct trial_head *x, bool *ret,
@@ -527,13 +560,15 @@ static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_wr
         st = gang_world_check_timeout(&w, err);
     if (st != AS_OK || w.gang.elastic)
         return st;
-    bool again = false;
-    if (c->outcome == OUTCOME_FAILED && (st = gang_world_may_echo(&w, &again, err)) != AS_OK)
+    bool is_echo = false;
+    if (c->outcome == OUTCOME_FAILED && (st = gang_world_may_echo(&w, &is_echo, err)) != AS_OK)
         return st;
-    if (again) {
+    if (is_echo || (c->outcome == OUTCOME_FAILED && w.sweep.shrinks)) {
         ch->event = TRIAL_EV_LOSE;
         ch->outcome = "retry";
     }
+    if (is_echo || (c->outcome == OUTCOME_RETRY && c->has_exit_code && c->exit_code < 0))
+        gang_world_spare(&w, ch);
     if (ch->event != TRIAL_EV_COMPLETE)
         return AS_OK;
     if (as_streq(w.gang.launch, "first"))
@@ -576,8 +611,10 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
         return st;
     if ((st = attempt_check_told(c, x, err)) != AS_OK)
         return st;
-    if (c->n_metrics > 0)
-        st = add_final(t, a, c, s, x, err);
+    struct completion final;
+    st = with_step_seconds(a, c, s, x, &final, err);
+    if (st == AS_OK && final.n_metrics > 0)
+        st = add_final(t, a, &final, s, x, err);
     if (st != AS_OK)
         return st;
     st = change_of(t, a, c, s, x, &ch, err);

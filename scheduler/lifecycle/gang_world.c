@@ -186,18 +186,27 @@ static as_status complete_all(struct gang_world *w, struct as_err *err)
     return gang_world_end(w, &c, err);
 }
 
+void gang_world_spare(const struct gang_world *w, struct trial_change *c)
+{
+    int64_t spared = w->trial.attempt - 1 - w->trial.restarts;
+    if (w->sweep.shrinks && c->event == TRIAL_EV_LOSE &&
+        spared < gang_deaths_max(w->sweep.ranks, w->sweep.max_restarts))
+        c->event = TRIAL_EV_RELEASE;
+}
+
 /* No rank is left, or none may be tried any more: the ordinary way of a lost attempt. */
 static as_status lose_all(struct gang_world *w, const char *outcome, const char *what,
                           struct as_err *err)
 {
     bool is_released = w->is_released && w->died == 0;
     const char *reason = w->why ? arena_printf(w->a, "%s; the last one: %s", what, w->why) : what;
-    const struct trial_change c = {.event = is_released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE,
-                                   .outcome = is_released ? "released" : outcome,
-                                   .reason = w->gang.elastic ? reason : w->why};
+    struct trial_change c = {.event = is_released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE,
+                             .outcome = is_released ? "released" : outcome,
+                             .reason = w->gang.elastic ? reason : w->why};
     as_status st = write_seats(w, err);
     if (st != AS_OK)
         return st;
+    gang_world_spare(w, &c);
     if (!is_released)
         atomic_fetch_add(&store_counters(tx_store(w->t))->attempts_lost, 1);
     return gang_world_end(w, &c, err);

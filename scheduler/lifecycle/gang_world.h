@@ -50,6 +50,10 @@ AS_MUST_CHECK as_status gang_world_settle(struct gang_world *w, struct as_err *e
 AS_MUST_CHECK as_status gang_world_complete(struct gang_world *w, int64_t seat,
                                             const struct trial_change *c, struct as_err *err);
 
+/* Where the world of a program may begin again with who is left: what ends the attempt because a
+ * rank was lost uses no restart of the trial, at most gang_deaths_max() times. */
+void gang_world_spare(const struct gang_world *w, struct trial_change *c);
+
 /* A rank of a gang that is not elastic has failed. May that be the echo of a death that has not
  * been heard of yet? When a rank dies, the others lose their connections and fail too. On one
  * runner deaths are told first; where ranks are on several, the first failure of a trial may be an

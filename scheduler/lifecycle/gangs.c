@@ -226,17 +226,20 @@ static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
                              .exit_code = e->exit_code,
                              .has_ran = e->has_ran,
                              .ran_ms = e->ran_ms};
-    bool again = e->outcome == OUTCOME_RETRY;
+    bool again = e->outcome == OUTCOME_RETRY, is_echo = false;
     if (e->outcome == OUTCOME_FAILED && !w->gang.elastic) {
-        as_status st = gang_world_may_echo(w, &again, err);
+        as_status st = gang_world_may_echo(w, &is_echo, err);
         if (st != AS_OK)
             return st;
+        again = is_echo || w->sweep.shrinks;
     }
     c.event = e->outcome == OUTCOME_TIMEOUT    ? TRIAL_EV_TIMEOUT
               : e->outcome == OUTCOME_RELEASED ? TRIAL_EV_RELEASE
               : again                          ? TRIAL_EV_LOSE
                                                : TRIAL_EV_FAIL;
     c.outcome = again ? "retry" : attempt_outcome_words[e->outcome];
+    if (is_echo || (e->outcome == OUTCOME_RETRY && e->has_exit_code && e->exit_code < 0))
+        gang_world_spare(w, &c); /* it was lost; a failure uses a restart */
     return gang_world_end(w, &c, err);
 }
 

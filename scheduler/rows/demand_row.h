@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A sweep that could hand out trials now, or whose elastic gangs lack ranks. */
+/* A sweep that could hand out trials now, or whose elastic gangs lack ranks. One whose trials have
+ * ranks of their own is there once for each number of ranks. */
 struct demand_sweep {
     int64_t key;
     int64_t room;       /* trials that it may hand out now */

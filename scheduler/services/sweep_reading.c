@@ -13,6 +13,7 @@
 #include "scheduler/services/sweep_prior.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/sweep/buckets_rule.h"
+#include "scheduler/sweep/ranks_rule.h"
 #include "scheduler/sweep/split_rule.h"
 
 /* The train document of a trial that the search may suggest. */
@@ -188,12 +189,17 @@ static as_status rewrite(struct store *db, const json_t *doc, struct faults *fau
 {
     JSON_AUTO known = NULL;
     JSON_AUTO moved = NULL;
+    JSON_AUTO ranked = NULL;
     as_status st = take_prior(db, doc, faults, &known, err);
     if (st == AS_OK)
         st = faults_note(faults, buckets_rule_apply(known, &moved, err), err);
     if (st == AS_OK && !moved)
         moved = json_incref(known);
-    return st == AS_OK ? split_rule_choose(moved, ret, err) : st;
+    if (st == AS_OK)
+        st = faults_note(faults, ranks_rule_apply(moved, &ranked, err), err);
+    if (st == AS_OK && !ranked)
+        ranked = json_incref(moved);
+    return st == AS_OK ? split_rule_choose(ranked, ret, err) : st;
 }
 
 as_status sweep_read_new(struct store *db, const json_t *doc, uint64_t seed, struct faults *faults,

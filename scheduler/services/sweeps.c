@@ -90,6 +90,17 @@ static int64_t first_trials(const struct sweep_doc *d)
     return d->stopping.method == STOP_PBT ? d->stopping.pbt.population : d->limits.max_trials;
 }
 
+static const char *ranks_by(const struct sweep_doc *d)
+{
+    return d->searches_ranks ? d->space->params[d->ranks_param].name : NULL;
+}
+
+/* May a program go on with fewer processes? */
+static bool shrinks(const struct sweep_doc *d)
+{
+    return d->trial.kind == TRIAL_COMMAND && d->is_gang && d->min_ranks < d->least_ranks;
+}
+
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
 {
     return (struct sweep_new){.id = id,
@@ -116,6 +127,9 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .gang = d->is_gang,
                               .ranks = d->ranks,
                               .min_ranks = d->min_ranks,
+                              .ranks_by = ranks_by(d),
+                              .least_ranks = d->least_ranks,
+                              .shrinks = shrinks(d),
                               .elastic = d->trial.kind == TRIAL_TRAIN,
                               .launch = d->trial.launch == LAUNCH_FIRST ? "first" : "all",
                               .ensemble_size = (int64_t)d->ensemble.size,

@@ -32,7 +32,7 @@ static const struct stmt stmts[] = {
                       " union all select key, n_queued, " ROOM ", true, false from sweep where "
                       "for_runners and learns and " HAS_WORK " and (not gang or exists (select "
                       "from gathering g where g.sweep_key = sweep.key and (select count(*) from "
-                      "gathering_seat) >= ranks))"},
+                      "gathering_seat) >= " RANKS_NEXT_OF("sweep.") "))"},
     [ROOM_ASKABLE] = {"room_askable",
                       "select " ROOM_COLUMNS " from "
                       "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "

@@ -24,14 +24,28 @@ enum { DEMAND_SWEEPS, DEMAND_RUNNERS, DEMAND_NOW };
     "c.sweep_key = s.key), (select t.claimed_at from trial t where t.sweep_key = s.key order by "  \
     "t.number desc limit 1))"
 
+/* How many trials of the sweep s wait, by the ranks that they run with. Those that are queued have
+ * their number; those that are not made yet count as the smallest ones. */
+#define ROOM_NOW "case when " HAS_WORK_OF("s.") " then " ROOM_OF("s.") " else 0 end"
+#define KINDS                                                                                      \
+    "(select s.ranks as ranks, r.room as n, true as is_next, true as is_rest from "                \
+    "(select " ROOM_NOW                                                                            \
+    " as room) r where s.ranks_by is null union all select w.ranks, count(*), "                    \
+    "bool_or(w.place = 1), false from (select (t.params ->> s.ranks_by)::int as ranks, "           \
+    "row_number() over (order by t.number) as place from trial t where s.ranks_by is not null "    \
+    "and t.sweep_key = s.key and t.state = 'queued' order by t.number limit " ROOM_NOW ") w "      \
+    "group by w.ranks union all select s.least_ranks, greatest(r.room - s.n_queued, 0), false, "   \
+    "true from (select " ROOM_NOW " as room) r where s.ranks_by is not null)"
+
 #define SWEEP_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, key, "s.key")                                                                       \
-    NEXT(i64, room, "case when " HAS_WORK_OF("s.") " then " ROOM_OF("s.") " else 0 end")           \
+    NEXT(i64, room, "k.n")                                                                         \
     NEXT(i64, group, "coalesce(s.max_group, 1)")                                                   \
-    NEXT(i64, ranks, "s.ranks")                                                                    \
+    NEXT(i64, ranks, "k.ranks")                                                                    \
     NEXT(i64, kept,                                                                                \
-         "case when g.sweep_key is null then 0 else (select count(*) from gathering_seat) end")    \
-    NEXT(i64, missing, MISSING)                                                                    \
+         "case when g.sweep_key is null or not k.is_next then 0 else (select count(*) from "       \
+         "gathering_seat) end")                                                                    \
+    NEXT(i64, missing, "case when k.is_rest then " MISSING " else 0 end")                          \
     NEXT(i64, gpus, "s.gpus")                                                                      \
     NEXT(i64, cpus, "s.cpus")                                                                      \
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
@@ -67,10 +81,11 @@ COLUMNS_READER(runner, struct demand_runner, RUNNER_FIELDS)
 static const struct stmt stmts[] = {
     [DEMAND_SWEEPS] = {"demand_sweeps",
                        "select " SWEEP_COLUMNS " from sweep s left join gathering g on "
-                       "g.sweep_key = s.key where s.state = 'running' and s.for_runners and "
+                       "g.sweep_key = s.key cross join lateral " KINDS
+                       " k where s.state = 'running' and s.for_runners and "
                        "((" HAS_WORK_OF("s.") ") or s.elastic and " MISSING " > 0) order by "
-                                              "s.priority desc, s.n_running, s.served, s.key "
-                                              "limit $1"},
+                                              "s.priority desc, s.n_running, s.served, s.key, "
+                                              "k.is_rest, k.ranks limit $1"},
     [DEMAND_RUNNERS] = {"demand_runners",
                         "select " RUNNER_COLUMNS " from runner r cross join lateral " HELD_COUNTS
                         " u where r.state = 'live' and r.expires_at > clock_timestamp() order by "

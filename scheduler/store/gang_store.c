@@ -205,15 +205,19 @@ static const struct stmt stmts[] = {
     [GANG_ADD] =
         {"gang_add",
          "with g as (insert into gang (sweep_key, number, attempt, ranks, min_ranks, elastic, "
-         "launch, secret, next_seat) select t.sweep_key, t.number, t.attempt, s.ranks, "
-         "s.min_ranks, s.elastic, s.launch, $2, s.ranks from trial t join sweep_base s on s.key = "
-         "t.sweep_key where t.sweep_key = $1 and t.state = 'running' and t.gang and not exists "
+         "launch, secret, next_seat) select t.sweep_key, t.number, t.attempt, own.ranks, "
+         "case when s.elastic or s.shrinks then least(s.min_ranks, own.ranks) else own.ranks end, "
+         "s.elastic, s.launch, $2, own.ranks from trial t join sweep_base s on s.key = "
+         "t.sweep_key cross join lateral (select least(coalesce((t.params ->> s.ranks_by)::int, "
+         "s.ranks), (select count(*) from gathering_seat)) as ranks) own where t.sweep_key = $1 "
+         "and t.state = 'running' and t.gang and not exists "
          "(select from gang o where " SAME(
              "o",
-             "t") ") returning sweep_key, number, attempt), "
+             "t") ") returning sweep_key, number, attempt, ranks), "
                   "placed as (select p.place, p.runner, p.epoch, min(p.place) over (partition "
                   "by p.runner) as first from "
-                  "gathering_seat p), seats as (insert into gang_seat (sweep_key, number, "
+                  "(select * from gathering_seat order by place limit (select ranks from g)) p), "
+                  "seats as (insert into gang_seat (sweep_key, number, "
                   "attempt, seat, "
                   "runner, epoch, host, secret) select g.sweep_key, g.number, g.attempt, "
                   "row_number() over "

@@ -29,7 +29,11 @@ enum {
 #define GATHERING_FIELDS(FIRST, NEXT)                                                              \
     FIRST(i64, sweep_key, "g.sweep_key")                                                           \
     NEXT(bool, has_work, "coalesce(" HAS_GANGS ", false)")                                         \
-    NEXT(i64, ranks, "s.ranks")                                                                    \
+    NEXT(i64, ranks, RANKS_NEXT_OF("s."))                                                          \
+    NEXT(i64, least_ranks, RANKS_LEAST_OF("s."))                                                   \
+    NEXT(bool, has_run,                                                                            \
+         "coalesce((select q.attempt > 0 from trial q where q.sweep_key = s.key and q.state = "    \
+         "'queued' order by q.number limit 1), false)")                                            \
     NEXT(i64, gpus, "s.gpus")                                                                      \
     NEXT(i64, cpus, "s.cpus")                                                                      \
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
@@ -102,10 +106,12 @@ static const struct stmt stmts[] = {
          "" SAME("q", "o") " and q.state " LIVE ")), 0) from gang o where o.state <> 'over' and "
                            "o.elastic and not o.is_ending)) + case when g.sweep_key is not null "
                            "then ((select "
-                           "count(*) from gathering_seat) < c.ranks or not c.learns)::int else "
-                           "(exists (select from "
-                           "sweep s where " HAS_GANGS " and " COULD_GATHER "))::int end end from "
-                           "gathering g left join sweep_base c on c.key = g.sweep_key"},
+                           "count(*) from gathering_seat) < " RANKS_NEXT_OF(
+                               "c.") " or not c.learns)::int else "
+                                     "(exists (select from "
+                                     "sweep s where " HAS_GANGS " and " COULD_GATHER
+                                     "))::int end end from "
+                                     "gathering g left join sweep_base c on c.key = g.sweep_key"},
 };
 const struct stmt_set gathering_stmts = {"gathering", stmts, AS_ARRAY_LEN(stmts)};
 

@@ -11,7 +11,10 @@
 struct gathering {
     int64_t sweep_key;   /* 0: none gathers */
     bool has_work;       /* the sweep may begin another trial now */
-    int64_t ranks, gpus; /* of the sweep; gpus: of each rank, as the next two */
+    int64_t ranks;       /* of its next trial; 0: each has its own, and none is made yet */
+    int64_t least_ranks; /* with so many it begins, if no others come */
+    bool has_run;        /* that trial had an attempt before */
+    int64_t gpus;        /* of each rank, as the next two */
     int64_t cpus, memory_bytes;
     int64_t seats;         /* taken so far */
     int64_t could_hold;    /* ranks that the live runners could hold if nothing else ran */

@@ -14,7 +14,20 @@
 
 #define ROOM ROOM_OF("")
 
-/* Could the live runners hold the ranks of a trial of the sweep s, if nothing else ran? */
-#define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= s.ranks"
+/* With how many ranks the sweep's next trial runs: the one that a claim takes first
+ * (ASSIGNMENT_QUEUE). 0: each trial has its own number, and the next one is not made yet. */
+#define RANKS_NEXT_OF(s)                                                                           \
+    "case when " s "ranks_by is null then " s                                                      \
+    "ranks else coalesce((select (next_trial.params ->> " s                                        \
+    "ranks_by)::int from trial next_trial where next_trial.sweep_key = " s                         \
+    "key and next_trial.state = 'queued' order by next_trial.number limit 1), 0) end"
+
+/* The fewest with which it may begin. */
+#define RANKS_LEAST_OF(s)                                                                          \
+    "case when " s "shrinks then least(" s                                                         \
+    "min_ranks, " RANKS_NEXT_OF(s) ") else " RANKS_NEXT_OF(s) " end"
+
+/* Could the live runners hold the ranks of the next trial of the sweep s, if nothing else ran? */
+#define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= " RANKS_LEAST_OF("s.")
 
 #endif

@@ -100,7 +100,7 @@ struct arg arg_bytes(const void *bytes, size_t len); /* bytea */
 
 /* The arguments of one statement, $1 first: ARGS(arg_i64(key), arg_str(name)). The list lives until
  * the enclosing block ends. A list longer than ARGS_MAX does not compile. */
-#define ARGS_MAX 48
+#define ARGS_MAX 56
 struct args {
     const struct arg *v;
     int n;

@@ -15,6 +15,7 @@
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/store/page_fill_priv.h"
+#include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_regret_priv.h"
@@ -108,8 +109,10 @@ enum {
     TOO_LARGE("s.gpus", USABLE_GPUS, "GPUs")                                                       \
     "else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', s.cpus, "       \
     "s.memory_bytes, s.gpus) end "                                                                 \
-    "when s.ranks > 1 and s.n_running = 0 and " COULD_HOLD " < s.ranks "                           \
-    "then format('a trial has %s ranks, and the runners have slots for %s', s.ranks, "             \
+    "when s.gang and s.ranks > 1 and s.n_running = 0 "                                             \
+    "and " COULD_HOLD " < " RANKS_LEAST_OF("s.") " "                                                \
+    "then format('a trial has %s ranks, and the runners have slots for %s', "                      \
+    RANKS_LEAST_OF("s.") ", "                                                                       \
     COULD_HOLD ") end end"
 /* clang-format on */
 
@@ -157,6 +160,7 @@ enum {
     NEXT(i64, max_group, "s.max_group")                                                            \
     NEXT(bool, group_given, "s.group_given")                                                       \
     NEXT(i64, ranks, "s.ranks")                                                                    \
+    NEXT(bool, shrinks, "s.shrinks")                                                               \
     NEXT(i64, priority, "s.priority")                                                              \
     NEXT(i64, cpus, "s.cpus")                                                                      \
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
@@ -257,11 +261,11 @@ static const struct stmt stmts[] = {
          "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
          "ensemble_non_negative, rungs, rungs_late, max_steps, rungs_strict, stop_regret, "
          "stop_relative, stop_min_trials, regret_due, population, most, "
-         "ensemble_calibrate, tags) values "
+         "ensemble_calibrate, ranks_by, least_ranks, shrinks, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
          "coalesce($35, 'greedy'), $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, "
-         "$47, array(select "
+         "$47, $48, $49, $50, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key, state) insert into sweep_count (sweep_key, "
@@ -397,7 +401,9 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_f64_or_null(!isnan(s->stop_when.relative), s->stop_when.relative),
              arg_i64(s->stop_when.min_trials), arg_i64_or_null(s->regret_due > 0, s->regret_due),
              arg_i64_or_null(s->population > 0, s->population),
-             arg_i64_or_null(s->population > 0, s->most), arg_bool(s->ensemble_calibrate)),
+             arg_i64_or_null(s->population > 0, s->most), arg_bool(s->ensemble_calibrate),
+             arg_str(s->ranks_by), arg_i64_or_null(s->ranks_by != NULL, s->least_ranks),
+             arg_bool(s->shrinks)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

@@ -28,7 +28,10 @@ struct sweep_new {
     bool keeps_timed_out;
     bool is_paused;           /* it starts paused */
     bool gang;                /* each trial is a gang's; see sweep_doc.h */
-    int64_t ranks, min_ranks; /* of each trial */
+    int64_t ranks, min_ranks; /* of each trial; where ranks_by is set, the most of any */
+    const char *ranks_by; /* the parameter with the ranks of each trial; NULL: all have `ranks` */
+    int64_t least_ranks;  /* the fewest of any trial */
+    bool shrinks;         /* a program's world begins again with min_ranks or more */
     int64_t priority;
     int64_t cpus, memory_bytes; /* of each trial or rank; 0: not given */
     bool exclusive;             /* nothing else runs on the machine of a trial */
@@ -72,6 +75,7 @@ struct sweep_head {
     int64_t max_group;                      /* as in sweep_new */
     bool group_given;
     int64_t ranks; /* of each trial */
+    bool shrinks;  /* as in sweep_new */
     int64_t priority;
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;

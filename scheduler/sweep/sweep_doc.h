@@ -30,6 +30,10 @@
 #define SWEEP_MAX_MEMORY (INT64_C(1) << 52)     /* resources.memory, bytes */
 #define SWEEP_MAX_PRIORITY 100
 
+/* The cost that the server records of a trial of trial.train with ranks: the mean seconds of a step
+ * of the rank that led at the end, in the attempt that completed. */
+#define SWEEP_STEP_SECONDS "step_seconds"
+
 /* When what is left to gain is little enough to end a sweep (search/regret_bound.h). */
 struct sweep_stop_when {
     double regret;      /* in the metric's unit; NAN: not given */
@@ -76,6 +80,10 @@ struct sweep_outcome {
     double min, max; /* -INFINITY, INFINITY: no bound; one of the two is finite */
 };
 
+/* Where a command runs: in trial.directory with all others; in a folder of its trial, or if none
+ * can be made, with all others; in a folder of its trial. */
+typedef enum trial_folder { FOLDER_SHARED, FOLDER_AUTO, FOLDER_OWN } trial_folder;
+
 struct sweep_trial {
     trial_kind kind;
     json_t *train;   /* TRIAL_TRAIN: the template document */
@@ -88,8 +96,10 @@ struct sweep_trial {
                         sweep_trial_priv.h); NULL: $ASSAY_REPORT alone */
     json_t *environment; /* its fields environment, venv, env_file, modules, container; NULL: none
                            */
-    trial_launch launch; /* TRIAL_COMMAND */
-    bool checkpoints;    /* TRIAL_COMMAND: the program goes on from its checkpoint */
+    trial_launch launch; /* TRIAL_COMMAND, as the next two */
+    trial_folder folder;
+    bool has_folder;  /* it was given */
+    bool checkpoints; /* TRIAL_COMMAND: the program goes on from its checkpoint */
 };
 
 struct sweep_doc {
@@ -121,9 +131,13 @@ struct sweep_doc {
     bool exclusive;       /* nothing else runs on its machine */
     bool is_gang;         /* its trials are gangs: several ranks, or one that has the same bits as
                              several (resources.ranks: 1 with micro-batches) */
-    int64_t ranks;        /* processes that run one trial together */
-    int64_t min_ranks;    /* fewer wait for others; 1..ranks */
-    int64_t group;        /* trials of one shape that share a process; 0: not given */
+    int64_t ranks;        /* processes that run one trial together; the most of any trial */
+    int64_t
+        least_ranks; /* the fewest that a trial begins with; `ranks`, unless the search has it */
+    bool searches_ranks; /* resources.ranks is a parameter: space->params[ranks_param] */
+    size_t ranks_param;
+    int64_t min_ranks; /* fewer wait for others; 1..least_ranks */
+    int64_t group;     /* trials of one shape that share a process; 0: not given */
     struct ensemble_options ensemble;
     char **datasets; /* the distinct data sets that trial.train can name; empty for a
                              command */

@@ -20,6 +20,7 @@
 #define COMMAND_AT TRIAL_AT "/command"
 #define ENV_AT TRIAL_AT "/env"
 #define FILES_AT TRIAL_AT "/files"
+#define FOLDER_AT "/trial/folder"
 #define DIRECTORY_AT TRIAL_AT "/directory"
 #define MAX_ENV 256
 #define MAX_FILES 64
@@ -267,6 +268,7 @@ static as_status parse_directory(const struct trial_reader *r, const char *direc
 }
 
 const char *const sweep_launch_words[] = {"all", "first", NULL};
+const char *const sweep_folder_words[] = {"shared", "auto", "own", NULL};
 
 as_status sweep_program_parse(const struct trial_reader *r, const struct trial_parts *p,
                               struct as_err *err)
@@ -276,6 +278,8 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
     r->d->trial.launch = p->launch < 0    ? LAUNCH_DEFAULT
                          : p->launch == 0 ? LAUNCH_ALL
                                           : LAUNCH_FIRST;
+    r->d->trial.has_folder = p->folder >= 0;
+    r->d->trial.folder = p->folder >= 0 ? (trial_folder)p->folder : FOLDER_SHARED;
     r->d->trial.files = json_clone(p->files); /* first: the others may name them */
     if (p->files && !r->d->trial.files)
         return sweep_doc_no_memory(err);
@@ -287,6 +291,13 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
     if ((st = faults_note(r->faults, parse_env(r, p->env, err), err)) != AS_OK)
         return st;
     if ((st = faults_note(r->faults, parse_directory(r, p->directory, err), err)) != AS_OK)
+        return st;
+    if (p->folder > FOLDER_SHARED && json_object_get(p->environment, "container"))
+        st = as_fail_at(err, AS_E_INVAL, FOLDER_AT,
+                        FOLDER_AT ": found %s with a container, expected shared: a container has "
+                                  "what is mounted; ${trial_dir} is a folder of the trial there",
+                        sweep_folder_words[p->folder]);
+    if ((st = faults_note(r->faults, st, err)) != AS_OK)
         return st;
     if (p->report)
         st = sweep_report_parse(r, p->fields, p->report, &r->d->trial.report, err);

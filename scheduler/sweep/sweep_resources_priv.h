@@ -17,6 +17,9 @@ bool sweep_trial_is_unclear(const struct json_fields *doc, const struct sweep_do
 AS_MUST_CHECK as_status sweep_resources_parse(struct json_fields *doc, struct sweep_doc *d,
                                               struct as_err *err);
 
+/* With how many ranks a configuration runs. The space and the ranks of d are right. */
+int64_t sweep_resources_ranks(const struct sweep_doc *d, const struct config *c);
+
 /* Add the canonical fields to `j`. Returns 0, or -1 when memory is out. */
 int sweep_resources_to_json(const struct sweep_doc *d, json_t *j);
 

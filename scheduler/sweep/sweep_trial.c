@@ -18,6 +18,7 @@
 #include "base/trial_template.h"
 #include "model/document/train_spec.h"
 #include "scheduler/sweep/sweep_environment_priv.h"
+#include "scheduler/sweep/sweep_resources_priv.h"
 #include "scheduler/sweep/sweep_stopping_priv.h"
 
 #define TRIAL_AT "/trial"
@@ -78,6 +79,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
                         : p->directory   ? TRIAL_AT "/directory"
                         : p->report      ? TRIAL_AT "/report"
                         : p->launch >= 0 ? TRIAL_AT "/launch"
+                        : p->folder >= 0 ? TRIAL_AT "/folder"
                         : p->checkpoints ? TRIAL_AT "/checkpoints"
                         : first          ? place
                                          : NULL;
@@ -112,7 +114,7 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     struct json_fields f;
     const struct trial_reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    struct trial_parts p = {.fields = &f, .launch = -1};
+    struct trial_parts p = {.fields = &f, .launch = -1, .folder = -1};
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
@@ -131,6 +133,9 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     if ((st = json_fields_bool(&f, "checkpoints", JSON_OPTIONAL, &p.checkpoints, err)) != AS_OK)
         return st;
     if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_word(&f, "folder", JSON_OPTIONAL, sweep_folder_words, &p.folder, err)) !=
         AS_OK)
         return st;
     JSON_AUTO environment = NULL;
@@ -161,6 +166,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_update(j, t->environment);
         if (t->checkpoints)
             bad |= json_object_set_new(j, "checkpoints", json_true());
+        if (t->has_folder)
+            bad |= json_object_set_new(j, "folder", json_string(sweep_folder_words[t->folder]));
         if (t->launch != LAUNCH_DEFAULT)
             bad |= json_object_set_new(j, "launch",
                                        json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));
@@ -208,21 +215,57 @@ static as_status refuse_metric(const char *name, const char *pointer, const char
                       name, str_cstr(&list));
 }
 
+/* The trainer reports no times, because its reports are the same on every machine. The server
+ * records this one once, when a trial completes, so nothing at a rung can be judged by it. */
+static as_status check_step_seconds(const struct sweep_doc *d, bool is_first, const char *at,
+                                    struct as_err *err)
+{
+    if (!d->is_gang)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: '" SWEEP_STEP_SECONDS "' is measured in trials with ranks; expected "
+                          "resources.ranks",
+                          at);
+    if (is_first)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: '" SWEEP_STEP_SECONDS "' is a cost beside a metric of the model; "
+                          "expected that metric first",
+                          at);
+    if (d->stopping.method != STOP_NONE)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: '" SWEEP_STEP_SECONDS "' is known when a trial completes; expected "
+                          "no early_stopping beside it",
+                          at);
+    return AS_OK;
+}
+
 as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_spec *spec,
                                   dataset_task task, struct as_err *err)
 {
-    char at[AS_ERR_POINTER_MAX] = "/metric";
+    char at[AS_ERR_POINTER_MAX] = "/metric", field[AS_ERR_POINTER_MAX];
+    as_status st = AS_OK;
     task = train_spec_task(spec, task);
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (d->n_objectives > 1)
             json_pointer_index("/metrics", i, at);
         const char *name = d->objectives[i].name;
+        if (as_streq(name, SWEEP_STEP_SECONDS)) {
+            json_pointer_child(at, "name", field);
+            if ((st = check_step_seconds(d, i == 0, field, err)) != AS_OK)
+                return st;
+            continue;
+        }
         bool asked = d->n_objectives == 1; /* a sweep's only metric counts as requested */
         if (!(asked ? train_spec_can_report(task, name) : train_spec_reports(spec, task, name)))
             return refuse_metric(d->objectives[i].name, at, "name", task, err);
     }
     for (size_t i = 0; i < d->n_outcomes; i++) {
         json_pointer_index("/constraints", i, at);
+        if (as_streq(d->outcomes[i].metric, SWEEP_STEP_SECONDS)) {
+            json_pointer_child(at, "metric", field);
+            if ((st = check_step_seconds(d, false, field, err)) != AS_OK)
+                return st;
+            continue;
+        }
         if (!train_spec_reports(spec, task, d->outcomes[i].metric))
             return refuse_metric(d->outcomes[i].metric, at, "metric", task, err);
     }
@@ -282,8 +325,8 @@ static as_status check_kmeans(struct sweep_doc *d, const struct train_spec *spec
 
 /* What the parser of the trainer finds in `train`, a template that was applied. Faults of the
  * parser are noted in found, those of the sweep's metrics in faults. */
-static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
-                               struct faults *faults, struct as_err *err)
+static as_status parse_applied(struct sweep_doc *d, const json_t *train, int64_t ranks,
+                               struct faults *found, struct faults *faults, struct as_err *err)
 {
     AS_AUTO(train_spec_done) struct train_spec spec = {0};
     as_status st = train_spec_parse_noting(train, TRAIN_AT, found, &spec, err);
@@ -297,9 +340,9 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
         st = faults_note(found, check_cocoa(d, &spec, err), err);
     if (st == AS_OK && found->n == 0)
         st = faults_note(found, check_kmeans(d, &spec, err), err);
-    if (st == AS_OK && d->ranks > 1 && found->n == 0)
-        st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
-                         err);
+    if (st == AS_OK && ranks > 1 && found->n == 0)
+        st =
+            faults_note(found, distributed_check_ranks(&spec, ranks, RANKS_AT, TRAIN_AT, err), err);
     if (st != AS_OK || (st = add_dataset(d, spec.dataset, err)) != AS_OK)
         return st;
     st = faults_note(faults, sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err), err);
@@ -335,7 +378,7 @@ static as_status check_sample(struct sweep_doc *d, const struct config *c, int v
     as_status st = template_apply(d->trial.train, params, &train, err);
     if (st < 0)
         return st;
-    st = parse_applied(d, train, &found, faults, err);
+    st = parse_applied(d, train, sweep_resources_ranks(d, c), &found, faults, err);
     if (found.n == 0)
         return st;
     const char *name = varied < 0 ? NULL : d->space->params[varied].name;
@@ -389,10 +432,12 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct faults *f
     return AS_OK;
 }
 
-/* Can the value of parameter i change the document, by its name or through a condition? */
-static bool reaches_document(const struct space *s, const json_t *names, size_t i)
+/* Can the value of parameter i change the document, by its name or through a condition, or the
+ * ranks? */
+static bool reaches_document(const struct sweep_doc *d, const json_t *names, size_t i)
 {
-    if (s->params[i].is_parent)
+    const struct space *s = d->space;
+    if (s->params[i].is_parent || (d->searches_ranks && d->ranks_param == i))
         return true;
     for (size_t k = 0; k < json_array_size(names); k++)
         if (strcmp(json_string_value(json_array_get(names, k)), s->params[i].name) == 0)
@@ -485,7 +530,7 @@ static as_status check_partly(struct sweep_doc *d, struct faults *faults, struct
         return st;
     if ((st = template_apply(left, params, &train, err)) != AS_OK)
         return st;
-    st = parse_applied(d, train, &found, faults, err);
+    st = parse_applied(d, train, d->least_ranks, &found, faults, err);
     if (found.n == 0)
         return st;
     for (size_t i = 0; i < found.n; i++) {
@@ -505,8 +550,7 @@ static as_status check_samples(struct sweep_doc *d, struct faults *faults, struc
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < d->space->n; i++) {
-        if (reaches_document(d->space, names, i) &&
-            (st = check_parameter(d, i, faults, err)) != AS_OK)
+        if (reaches_document(d, names, i) && (st = check_parameter(d, i, faults, err)) != AS_OK)
             return st;
     }
     if (d->n_datasets)

@@ -25,9 +25,11 @@ struct trial_parts {
     const char *directory;
     bool checkpoints;
     int launch; /* an index of sweep_launch_words; -1: not given */
+    int folder; /* an index of sweep_folder_words; -1: not given */
 };
 
 extern const char *const sweep_launch_words[]; /* all, first; NULL-terminated */
+extern const char *const sweep_folder_words[]; /* in the enum's order; NULL-terminated */
 
 /* Check the names in a text of a program. AS_E_INVAL with `pointer`. */
 AS_MUST_CHECK as_status sweep_program_check_text(const struct trial_reader *r, const json_t *text,

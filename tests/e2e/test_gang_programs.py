@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Programs of users as ranks of one trial: the examples (plain sockets, mpirun, PyTorch), and what happens when a rank
 fails or is killed. Ranks are on two runners."""
+import contextlib
 import json
 import os
 import shutil
@@ -143,8 +144,105 @@ def hostfile(assay):
         assert f"\n{line}\n" in log, (line, log)
 
 
+# A script as there are many: it goes on from the file that it finds where it runs, reads the project's data, and
+# imports a module beside it. It waits until the other trial has written its file.
+RESUMING = """import json, os, sys, time
+import beside
+rank, mine, gate = os.environ["RANK"], sys.argv[1], sys.argv[2]
+found = open("snapshot.pt").read() if os.path.exists("snapshot.pt") else mine
+assert open("data/table.csv").read() == "x" and beside.ONE == 1
+assert os.path.isdir(os.path.join(os.environ["ASSAY_PROJECT"], "data"))
+if rank == "0":
+    open("snapshot.pt", "w").write(mine)
+    open(os.path.join(gate, mine), "w").close()
+    while len(os.listdir(gate)) < 2:
+        time.sleep(0.02)
+    if os.environ["ASSAY_ATTEMPT"] == "1":
+        sys.exit(75)
+    open(os.environ["ASSAY_REPORT"], "a").write(json.dumps({"loss": int(found == mine == open("snapshot.pt").read())}))
+"""
+
+
+def folders(assay):
+    """Two trials of two ranks write one name where they run. Neither finds the other's file, and the next attempt finds
+    its own."""
+    project, gate = os.path.join(assay.data, "project"), os.path.join(assay.data, "both")
+    os.makedirs(os.path.join(project, "data"))
+    os.mkdir(gate)
+    for path, text in (("train.py", RESUMING), ("beside.py", "ONE = 1\n"), ("data/table.csv", "x")):
+        with open(os.path.join(project, path), "w") as f:
+            f.write(text)
+    doc = document("folders", 2, [sys.executable, "train.py", "${m}", gate])
+    doc["trial"]["directory"] = project
+    doc["parameters"] = {"m": {"type": "categorical", "values": ["a", "b"]}}
+    doc["search"], doc["limits"]["max_trials"] = {"method": "grid"}, 2
+    sweep = assay.call("POST", "/v1/sweeps", doc)["id"]
+    assay.wait_ended(sweep)
+    for t in assay.trials(sweep):
+        assert t["state"] == "completed" and t["restarts"] == 1 and t["value"] == 1, t
+        own = os.path.join(project, ".assay", sweep, str(t["number"]))
+        assert open(os.path.join(own, "snapshot.pt")).read() == t["params"]["m"], own
+    assert sorted(os.listdir(project)) == [".assay", "__pycache__", "beside.py", "data", "train.py"] or \
+        sorted(os.listdir(project)) == [".assay", "beside.py", "data", "train.py"], os.listdir(project)
+
+
+# What Horovod's processes do when they begin (horovod/common/gloo/http_store.cc, gloo_context.cc): in three scopes each puts
+# its own address under its rank, waits for those of the others, and says that it is done. One waits before it asks.
+MEETING = """import json, os, time, urllib.error, urllib.request
+env = {n[8:]: v for n, v in os.environ.items() if n.startswith("HOROVOD_")}
+assert env["CONTROLLER"] == env["CPU_OPERATIONS"] == "gloo"
+def call(method, scope, key, body=None):
+    url = "http://%s:%s/%s/%s" % (env["GLOO_RENDEZVOUS_ADDR"], env["GLOO_RENDEZVOUS_PORT"], scope, key)
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data=body, method=method)) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as e:
+        assert e.code == 404 and method == "GET", (url, e.code)
+        return None
+met = 0
+for scope, rank, size in (("global_", env["RANK"], env["SIZE"]), ("local_" + env["HOSTNAME"], env["LOCAL_RANK"], env["LOCAL_SIZE"]),
+                          ("cross_" + env["LOCAL_RANK"], env["CROSS_RANK"], env["CROSS_SIZE"])):
+    call("PUT", scope, rank, b"at\\0" + env["RANK"].encode() * 300)
+    if env["RANK"] == "1":
+        time.sleep(0.5)  # the others are done by then, and what they put is still there
+    for other in range(int(size)):
+        while True:
+            value = call("GET", scope, other)
+            if value is not None:
+                break
+            time.sleep(0.01)
+        assert value[:3] == b"at\\0" and len(value) == 303, value
+        met += scope != "global_" or value[3:4] == str(other).encode()
+    call("DELETE", scope, rank)
+for path in ("/", "/a", "/a/b/c"):
+    try:
+        urllib.request.urlopen("http://%s:%s%s" % (env["GLOO_RENDEZVOUS_ADDR"], env["GLOO_RENDEZVOUS_PORT"], path))
+        raise SystemExit("answered " + path)
+    except urllib.error.HTTPError as e:
+        assert e.code == 400, e.code
+call("PUT", "end", env["RANK"], b"")
+if env["RANK"] == "0":  # the store is there while rank 0 runs, and it ends with the others
+    while any(call("GET", "end", r) is None for r in range(int(env["SIZE"]))):
+        time.sleep(0.01)
+    open(os.environ["ASSAY_REPORT"], "a").write(json.dumps({"loss": met}))
+"""
+
+
+def rendezvous(assay):
+    sweep = create(assay, "rendezvous", 3, [sys.executable, "-c", MEETING])
+    trial = only_trial(assay, sweep)
+    assert trial["state"] == "completed" and trial["restarts"] == 0, trial
+    seats = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/attempts/1/gang")["seats"]
+    local = sum(s["runner"] == seats[0]["runner"] for s in seats)
+    assert trial["value"] == 3 + local + 2, (trial["value"], local)
+
+
 def main():
-    with Assay(runners=2, slots=2) as assay:
+    with Assay(runners=2, slots=2) as assay, contextlib.ExitStack() as after:
+        if not os.path.exists(os.path.join(SOURCE, ".assay")):
+            after.callback(shutil.rmtree, os.path.join(SOURCE, ".assay"), ignore_errors=True)
+        folders(assay)
+        rendezvous(assay)
         hostfile(assay)
         example(assay, "ranks", check_sockets)
         for rank in (0, 2):

@@ -173,7 +173,7 @@ json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns)
     int64_t ran_ms = tell == TOLD_PREPARING ? 0 : ran_ms_locked(a, now_ns);
     bool heard = tell != TOLD_ENDED && a->told == (int)tell;
     if (ok && phase && a->rank)
-        ok = a->rank_fns->add_progress_locked(a->rank, j);
+        ok = a->rank_fns->add_progress_locked(a->rank, false, j);
     pthread_mutex_unlock(&a->lock);
     if (ok && (!phase || heard || ran_ms < 0))
         return j;

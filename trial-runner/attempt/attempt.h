@@ -77,9 +77,9 @@ struct attempt_rank_fns {
     void (*free)(struct rank *r);
     void (*interrupt)(struct rank *r);    /* end its requests: the runner gives up */
     void (*ended_locked)(struct rank *r); /* `end` is set; under the attempt's lock */
-    /* Add to what the server hears with a heartbeat; under the attempt's lock. Returns false if
-     * memory is out. */
-    bool (*add_progress_locked)(const struct rank *r, json_t *ref);
+    /* Add to what the server hears with a heartbeat or, `is_last`, with the end of the attempt;
+     * under the attempt's lock. Returns false if memory is out. */
+    bool (*add_progress_locked)(const struct rank *r, bool is_last, json_t *ref);
 };
 
 struct attempt {

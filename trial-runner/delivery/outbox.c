@@ -128,7 +128,7 @@ static bool add_progress(struct attempt *a, json_t *body)
         return true;
     json_t *rank = json_object();
     pthread_mutex_lock(&a->lock);
-    bool ok = rank && a->rank_fns->add_progress_locked(a->rank, rank);
+    bool ok = rank && a->rank_fns->add_progress_locked(a->rank, true, rank);
     pthread_mutex_unlock(&a->lock);
     if (ok && json_object_size(rank) > 0)
         return json_object_set_new(body, "rank", rank) == 0;

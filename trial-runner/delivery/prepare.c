@@ -24,6 +24,7 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
 #include "trial-runner/group/group_process.h"
+#include "trial-runner/process/own_folder.h"
 #include "trial-runner/process/param_env.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/process/environment.h"
@@ -509,11 +510,53 @@ static as_status enter_container(struct attempt *a, const json_t *container, str
     return container_wrap(&r, &a->launch.spec, environ, err);
 }
 
+/* The absolute path of the folder where the program is. */
+static as_status project_of(const struct attempt *a, char **ret, struct as_err *err)
+{
+    const char *dir = a->launch.spec.directory ? a->launch.spec.directory : ".";
+    *ret = realpath(dir, NULL);
+    return *ret ? AS_OK
+                : as_fail(err, AS_E_NOT_FOUND, "trial.directory: '%.200s' is not on this machine",
+                          dir);
+}
+
+/* Let the program run in a folder of its trial. What is below trial.directory by name (venv,
+ * env_file) has been found before. */
+static as_status enter_own_folder(struct attempt *a, const json_t *trial, struct as_err *err)
+{
+    const char *word = json_string_value(json_object_get(trial, "folder"));
+    AS_AUTO(as_freep) char *project = NULL;
+    AS_AUTO(as_freep) char *own = NULL;
+    struct as_err why;
+    if (!word || as_streq(word, "shared"))
+        return AS_OK;
+    as_status st = project_of(a, &project, err);
+    if (st != AS_OK)
+        return st;
+    const struct own_folder_trial t = {.sweep = a->sweep,
+                                       .number = a->id.number,
+                                       .is_first = a->id.attempt == 1,
+                                       .mark = a->claimed.token ? a->claimed.token : ""};
+    st = own_folder_make(project, &t, &own, &why);
+    if (st != AS_OK && st != AS_E_NOMEM && as_streq(word, "auto")) {
+        attempt_note(a, "no folder of its own (trial.folder): %s; the program runs in %s", why.msg,
+                     project);
+        return AS_OK;
+    }
+    if (st != AS_OK)
+        return as_fail_at(err, st, "/trial/folder", "trial.folder: %s", why.msg);
+    free(a->launch.spec.directory);
+    a->launch.spec.directory = as_steal(own);
+    return child_env_set(&a->launch.spec.env, "ASSAY_PROJECT", project, err);
+}
+
 static as_status prepare_program(struct attempt *a, const json_t *trial, struct as_err *err)
 {
     const struct environment s = environment_of(a, trial, "");
     as_status st = prepare_command(a, json_object_get(trial, "command"), err);
     if (st < 0 || (st = environment_load_modules(&s, &a->launch.spec, err)) < 0)
+        return st;
+    if ((st = enter_own_folder(a, trial, err)) < 0)
         return st;
     st = enter_container(a, json_object_get(trial, "container"), err);
     return st < 0 ? st : start_collector(a, json_object_get(trial, "report"), err);

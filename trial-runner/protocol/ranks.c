@@ -170,9 +170,11 @@ static as_status read_event(struct json_fields *f, struct rank_event *e, struct 
                                 err);
     if (e->kind == RANK_PROGRESS) {
         st = json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
-        return st < 0 ? st
-                      : json_fields_i64(f, "sent_bytes", JSON_REQUIRED, 0, INT64_MAX,
-                                        &e->sent_bytes, err);
+        if (st == AS_OK)
+            st = json_fields_i64(f, "sent_bytes", JSON_REQUIRED, 0, INT64_MAX, &e->sent_bytes, err);
+        if (st == AS_OK)
+            st = json_fields_i64(f, "step_ns", JSON_OPTIONAL, 0, INT64_MAX, &e->step_ns, err);
+        return st;
     }
     if ((st = json_fields_i64(f, "epoch", JSON_REQUIRED, 1, INT32_MAX, &e->epoch, err)) < 0)
         return st;
@@ -213,8 +215,9 @@ as_status rank_event_format(const struct rank_event *e, struct str *out, struct 
                                      (json_int_t)e->epoch, "step", (json_int_t)e->step),
                            out, err);
     if (e->kind == RANK_PROGRESS)
-        return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "step", (json_int_t)e->step,
-                                     "sent_bytes", (json_int_t)e->sent_bytes),
+        return line_append(json_pack("{s:s, s:I, s:I, s:I}", "event", word, "step",
+                                     (json_int_t)e->step, "sent_bytes", (json_int_t)e->sent_bytes,
+                                     "step_ns", (json_int_t)e->step_ns),
                            out, err);
     return line_append(json_pack("{s:s, s:I, s:I, s:O*}", "event", word, "epoch",
                                  (json_int_t)e->epoch, "rank", (json_int_t)e->rank, "others",

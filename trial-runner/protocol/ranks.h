@@ -10,9 +10,9 @@
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
  *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is
  *                    gone {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
- *                    {"event": "progress", "step": 140, "sent_bytes": 99}   at most once a second,
- *                                                                     and at the end: steps done,
- *                                                                     bytes sent to peers
+ *                    {"event": "progress", "step": 140, "sent_bytes": 99, "step_ns": 7}
+ *                                       at most once a second, and at the end: steps done, bytes
+ *                                       sent to peers, the mean time of a step of this process
  *
  * A loss may be noticed by several ranks, and one may report it twice. "rank": -1 says only that
  * this rank waits for the next world: a peer that lives has left the epoch, and reports itself whom
@@ -71,6 +71,7 @@ struct rank_event {
     int64_t epoch;        /* joined, lost */
     int64_t step;         /* joined, progress: steps of the optimizer that are done */
     int64_t sent_bytes;   /* progress: payload that this process has sent to its peers so far */
+    int64_t step_ns;      /* progress: the mean time of a step of this process; 0: none yet */
     int64_t rank;         /* lost: -1 to n - 1 */
     const json_t *others; /* lost: NULL, or an array of further ranks */
     json_t *doc;          /* as in rank_request */

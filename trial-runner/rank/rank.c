@@ -22,6 +22,7 @@
 #include "trial-runner/attempt/attempt.h"
 #include "trial-runner/attempt/identity.h"
 #include "trial-runner/rank/rank_env.h"
+#include "trial-runner/rank/rendezvous.h"
 
 #define WORLD_WAIT_MS 20000
 #define WORLD_TIMEOUT_MS (WORLD_WAIT_MS + 15000)
@@ -71,6 +72,7 @@ static void rank_free(struct rank *r)
         (void)close(r->fd);
     client_free(r->talk);
     client_free(r->watch);
+    rendezvous_free(r->rendezvous);
     rank_world_done(&r->world);
     json_decref(r->accusation.seats);
     control_lines_done(&r->in);
@@ -147,10 +149,14 @@ static void rank_ended_locked(struct rank *r)
     (void)rank_step(&r->state, RANK_ENDS);
 }
 
-static bool rank_add_progress_locked(const struct rank *r, json_t *ref)
+/* The time of a step is told once, with the end of the attempt. */
+static bool rank_add_progress_locked(const struct rank *r, bool is_last, json_t *ref)
 {
     if (r->step == 0 && r->sent_bytes == 0)
         return true;
+    if (is_last && r->step_ns > 0 &&
+        json_object_set_new(ref, "step_seconds", json_real((double)r->step_ns / NS_PER_S)) != 0)
+        return false;
     return json_object_set_new(ref, "step", json_integer((json_int_t)r->step)) == 0 &&
            json_object_set_new(ref, "sent_bytes", json_integer((json_int_t)r->sent_bytes)) == 0;
 }
@@ -240,7 +246,7 @@ static json_t *end_body_locked(const struct rank *r)
                                  json_integer(llabs(end->exit_code))) == 0;
     if (ok && end->has_ran)
         ok = json_object_set_new(j, "ran_ms", json_integer(end->ran_ms)) == 0;
-    ok = ok && rank_add_progress_locked(r, j);
+    ok = ok && rank_add_progress_locked(r, false, j);
     if (ok && r->last_joined > 0)
         ok = json_object_set_new(j, "epoch", json_integer((json_int_t)r->last_joined)) == 0;
     if (ok)
@@ -453,19 +459,26 @@ as_status rank_own_address(const struct rank *r, char ret[RANK_ADDRESS_MAX], str
     return AS_OK;
 }
 
-/* Tell the server where a rank of a fixed gang will listen. The endpoint is for people. */
+/* Tell the server where a rank of a fixed gang will listen. The endpoint is for people, and says
+ * where the rendezvous would be, because nobody knows yet who will be rank 0. A launcher brings its
+ * own. */
 static as_status announce(struct rank *r, struct as_err *err)
 {
-    char address[RANK_ADDRESS_MAX];
-    int64_t port = 0;
+    char address[RANK_ADDRESS_MAX], meet[40] = "";
+    int64_t port = 0, meet_port = 0;
     as_status st = rank_own_address(r, address, err);
     if (st < 0 || (st = rank_address_free_port(address, &port, err)) < 0)
         return st;
+    if (!r->gang.first) {
+        if ((st = rendezvous_open(address, &r->rendezvous, &meet_port, err)) < 0)
+            return st;
+        (void)snprintf(meet, sizeof meet, " " RANK_ENV_MEET "%lld", (long long)meet_port);
+    }
     bool six = strchr(address, ':') != NULL;
     lock(r);
     (void)snprintf(r->address, sizeof r->address, "%s", address);
-    (void)snprintf(r->endpoint, sizeof r->endpoint, "%s%s%s:%lld", six ? "[" : "", address,
-                   six ? "]" : "", (long long)port);
+    (void)snprintf(r->endpoint, sizeof r->endpoint, "%s%s%s:%lld%s", six ? "[" : "", address,
+                   six ? "]" : "", (long long)port, meet);
     r->port = port;
     step_locked(r, RANK_LISTENS);
     unlock(r);
@@ -500,7 +513,14 @@ as_status rank_gather(struct rank *r, struct as_err *err)
     bool begins = t->asked == STOP_NONE && (r->state == RANK_MEMBER || r->state == RANK_ALONE);
     st = begins ? describe_world_locked(r, path, &hostfile, err)
                 : as_fail(err, AS_E_UNAVAILABLE, "the gang did not begin");
+    bool leads = st == AS_OK && rank_world_rank(&r->world, t->id.seat) == 0;
     unlock(r);
+    if (leads && r->rendezvous) {
+        st = rendezvous_serve(r->rendezvous, err);
+    } else {
+        rendezvous_free(r->rendezvous);
+        r->rendezvous = NULL;
+    }
     return st < 0 ? st : file_replace(path, hostfile.s, hostfile.len, 0600, err);
 }
 

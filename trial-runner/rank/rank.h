@@ -17,6 +17,7 @@
 #include "trial-runner/protocol/control.h"
 
 struct attempt;
+struct rendezvous;
 
 /* Whom a rank misses: it asks for a world without them. */
 struct accusation {
@@ -43,12 +44,13 @@ struct rank {
     struct accusation accusation;
     int64_t joined_epoch, joined_step; /* not told yet; 0: nothing to tell */
     int64_t last_joined;               /* epoch, told or not; 0: none */
-    int64_t step, sent_bytes;          /* progress */
+    int64_t step, sent_bytes, step_ns; /* progress */
     bool ended; /* its process has ended, and `way` says what the server hears of it */
     rank_way way;
     bool end_told;   /* nothing more has to be told */
     int64_t echo_ns; /* a failure is not told before: the death of another may be its cause */
     bool quitting;
+    struct rendezvous *rendezvous; /* the delivery thread's; of a command's rank 0; else NULL */
     int64_t left_ns; /* when a world began without it, by its own wish; 0: it has not */
 
     /* The main thread's own. */

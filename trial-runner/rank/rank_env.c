@@ -66,9 +66,33 @@ static as_status set_numbers(struct child_env *e, const struct numbered *list, s
     return st;
 }
 
-/* The ranks that `horovodrun` would set; its rendezvous is a server of its own. */
-static as_status set_horovod(struct child_env *e, const struct place *p, int64_t n,
-                             struct as_err *err)
+static as_status set_unless_there(struct child_env *e, const char *name, const char *text,
+                                  struct as_err *err)
+{
+    return child_env_get(e, name) ? AS_OK : child_env_set(e, name, text, err);
+}
+
+/* Where rank 0's runner serves what horovodrun serves (rendezvous.h). Its processes know their
+ * machine by HOROVOD_HOSTNAME: here it is the runner, as for LOCAL_RANK. */
+static as_status set_rendezvous(struct child_env *e, const struct rank_world *w, size_t rank,
+                                struct as_err *err)
+{
+    const struct gang_member *first = &w->members[0];
+    const char *meet = strstr(first->endpoint, RANK_ENV_MEET);
+    as_status st;
+    if (!meet)
+        return AS_OK;
+    if ((st = set_unless_there(e, "HOROVOD_CONTROLLER", "gloo", err)) < 0 ||
+        (st = set_unless_there(e, "HOROVOD_CPU_OPERATIONS", "gloo", err)) < 0 ||
+        (st = set_unless_there(e, "HOROVOD_HOSTNAME", w->members[rank].runner, err)) < 0 ||
+        (st = child_env_set(e, "HOROVOD_GLOO_RENDEZVOUS_ADDR", first->address, err)) < 0)
+        return st;
+    return child_env_set(e, "HOROVOD_GLOO_RENDEZVOUS_PORT", meet + strlen(RANK_ENV_MEET), err);
+}
+
+/* The ranks that `horovodrun` would set. */
+static as_status set_horovod(struct child_env *e, const struct rank_world *w, const struct place *p,
+                             int64_t n, struct as_err *err)
 {
     const struct numbered numbers[] = {
         {"HOROVOD_RANK", p->rank},
@@ -78,7 +102,8 @@ static as_status set_horovod(struct child_env *e, const struct place *p, int64_t
         {"HOROVOD_CROSS_RANK", p->cross_rank},
         {"HOROVOD_CROSS_SIZE", p->cross_size},
     };
-    return set_numbers(e, numbers, AS_ARRAY_LEN(numbers), err);
+    as_status st = set_numbers(e, numbers, AS_ARRAY_LEN(numbers), err);
+    return st < 0 ? st : set_rendezvous(e, w, (size_t)p->rank, err);
 }
 
 as_status rank_env_set(struct child_env *e, const struct rank_world *w, const struct attempt_id *id,
@@ -111,7 +136,7 @@ as_status rank_env_set(struct child_env *e, const struct rank_world *w, const st
     str_printf(&run, "%s/%lld.%lld", id->sweep, (long long)id->number, (long long)id->attempt);
     if ((st = str_check(&run, err)) < 0 ||
         (st = set_numbers(e, numbers, AS_ARRAY_LEN(numbers), err)) < 0 ||
-        (!launched && (st = set_horovod(e, &p, n, err)) < 0) ||
+        (!launched && (st = set_horovod(e, w, &p, n, err)) < 0) ||
         (st = child_env_set(e, "ROLE_NAME", "default", err)) < 0 ||
         (st = child_env_set(e, "MASTER_ADDR", w->members[0].address, err)) < 0 ||
         (st = child_env_set(e, "TORCHELASTIC_RUN_ID", run.s, err)) < 0)

@@ -8,6 +8,9 @@
 #include "trial-runner/process/child_env.h"
 #include "trial-runner/rank/rank_world.h"
 
+/* In the endpoint of a member: before the port of its rendezvous, if it has one. */
+#define RANK_ENV_MEET "rendezvous="
+
 /* Set the variables of the member with id->seat.
  *   hostfile  path of the file that rank_env_hostfile() fills; borrowed
  *   launched  the program is a launcher, which gives its processes Horovod's variables itself

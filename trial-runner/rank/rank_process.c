@@ -160,8 +160,10 @@ static void take_event(struct attempt *t, const struct rank_event *e, struct att
         return;
     (void)pthread_mutex_lock(&t->lock);
     r->step = e->step > r->step ? e->step : r->step;
-    if (e->kind == RANK_PROGRESS)
+    if (e->kind == RANK_PROGRESS) {
         r->sent_bytes = e->sent_bytes;
+        r->step_ns = e->step_ns;
+    }
     if (e->kind == RANK_JOINED) {
         r->joined_epoch = r->last_joined = e->epoch;
         r->joined_step = e->step;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/learner.h"
 #include "trial-runner/train/learner_blocks.h"
@@ -33,6 +34,8 @@ struct shared_step {
     uint64_t bytes_sent; /* in worlds that are over */
     uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
+    int64_t busy_ns;     /* in runs that came through, with the waits for other ranks in them */
+    int64_t busy_steps;  /* the optimizer's steps of these runs */
 };
 
 #define DEVICE_FAILURES 3
@@ -421,6 +424,11 @@ static void doubt_devices(struct shared_step *s)
     (void)printf("no messages between devices: they have failed %d times\n", s->lost_devices);
 }
 
+static int64_t step_ns(const struct shared_step *s)
+{
+    return s->busy_steps > 0 ? s->busy_ns / s->busy_steps : 0;
+}
+
 bool shared_step_ask_save(struct shared_step *s)
 {
     if (!gathers(s) || s->whole)
@@ -447,6 +455,7 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
         unsigned wishes = (team_stop_asked(s->team) ? STRATEGY_STOP : 0U) |
                           (s->save && shared_step_leads(s) ? STRATEGY_SAVE : 0U);
         uint64_t before = coll_bytes_sent(team_coll(s->team));
+        int64_t begin_ns = clock_mono_ns(), position = position_of(s);
         st = ops->run(s->strategy.self, team_coll(s->team), lane, wishes, &agreed, err);
         s->exchanged += coll_bytes_sent(team_coll(s->team)) - before;
         if (st == AS_OK) {
@@ -455,9 +464,11 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             s->save = false;
             s->lost_devices = 0;
             s->steps++;
+            s->busy_ns += clock_mono_ns() - begin_ns;
+            s->busy_steps += position_of(s) - position;
             if (ops->figure)
                 member_of(s)->duality_gap = ops->figure(s->strategy.self);
-            team_progress(s->team, position_of(s));
+            team_progress(s->team, position_of(s), step_ns(s));
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
@@ -556,7 +567,7 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
             st = leave_together(s, err);
         if (st == AS_OK) {
             print_traffic(s);
-            team_progress_last(s->team, position_of(s));
+            team_progress_last(s->team, position_of(s), step_ns(s));
         }
         if (st != AS_E_UNAVAILABLE || !team_coll(s->team))
             return st;

@@ -362,20 +362,22 @@ void team_joined(struct team *t, int64_t step)
     send_event(t, &(struct rank_event){.kind = RANK_JOINED, .epoch = t->epoch, .step = step});
 }
 
-void team_progress_last(struct team *t, int64_t step)
+void team_progress_last(struct team *t, int64_t step, int64_t step_ns)
 {
     uint64_t sent = t->sent_before + (t->coll ? coll_bytes_sent(t->coll) : 0);
-    send_event(
-        t, &(struct rank_event){.kind = RANK_PROGRESS, .step = step, .sent_bytes = (int64_t)sent});
+    send_event(t, &(struct rank_event){.kind = RANK_PROGRESS,
+                                       .step = step,
+                                       .sent_bytes = (int64_t)sent,
+                                       .step_ns = step_ns});
 }
 
-void team_progress(struct team *t, int64_t step)
+void team_progress(struct team *t, int64_t step, int64_t step_ns)
 {
     int64_t now_ns = clock_mono_ns();
     if (now_ns < t->progress_due_ns)
         return;
     t->progress_due_ns = now_ns + PROGRESS_MS * NS_PER_MS;
-    team_progress_last(t, step);
+    team_progress_last(t, step, step_ns);
 }
 
 void team_part(struct team *t)

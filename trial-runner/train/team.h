@@ -43,10 +43,11 @@ struct coll *team_coll(const struct team *t);
 AS_MUST_CHECK as_status team_meet(struct team *t, bool encrypt, struct as_err *err);
 /* Reports to the runner that this rank has joined its world, at a step of the optimizer. */
 void team_joined(struct team *t, int64_t step);
-/* Reports how far this rank is, at most once a second. A call costs a look at the clock. */
-void team_progress(struct team *t, int64_t step);
+/* Reports how far this rank is, at most once a second. A call costs a look at the clock.
+ *   step_ns  the mean time of its steps; 0: none yet */
+void team_progress(struct team *t, int64_t step, int64_t step_ns);
 /* The same at the end of the training, whenever the last report was. */
-void team_progress_last(struct team *t, int64_t step);
+void team_progress_last(struct team *t, int64_t step, int64_t step_ns);
 /* An operation failed with AS_E_UNAVAILABLE: closes the connections. Who is lost has been reported
  * when it was noticed. */
 void team_part(struct team *t);

@@ -283,6 +283,185 @@ START_TEST(a_method_that_learns)
 }
 END_TEST
 
+/* ---- ranks that the search chooses ---- */
+
+/* A sweep of a grid over the ranks: trial 0 has the first value, and so on. */
+static const char *make_searched(const char *name, const char *ranks)
+{
+    char text[1000];
+    struct sweep_row row;
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'n': "
+             "{'type': 'categorical', 'values': %s}}, 'search': {'method': 'grid'}, 'trial': "
+             "{'command': ['a']}, 'resources': {'ranks': '${n}'}, 'ensemble': false}",
+             name, ranks);
+    json_t *doc = json_of(text);
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    return row.id;
+}
+
+static int64_t ranks_of(int64_t number)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "select max(ranks) from gang where number = %lld and state <> 'over'",
+             (long long)number);
+    return pg_fixture_i64(s.url, sql);
+}
+
+/* Each trial gathers the ranks of its own, and keeps no slot more. */
+START_TEST(each_trial_has_its_own_ranks)
+{
+    make_searched("g", "[3, 1, 2]");
+    int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 2);
+    (void)claim_ranks("b", b, 2); /* trial 0 is made, and has more ranks than there is room for */
+    ck_assert_int_eq(count("state = 'queued' and number = 0"), 1);
+    ck_assert_int_eq(kept("b"), 0);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_int_eq(kept("a"), 2);
+    struct claim_list list = claim_ranks("b", b, 2); /* one seat of trial 0 */
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].ranks, 3);
+    ck_assert_int_eq(list.rows[0].min_ranks, 3);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(ranks_of(0), 3);
+    list = claim_ranks("b", b, 1); /* trial 1, alone */
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].ranks, 1);
+    int64_t c = make_runner(&s, "c", 2);
+    list = claim_ranks("c", c, 2); /* trial 2 */
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(ranks_of(2), 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gang_seat"), 6);
+    ck_assert_int_eq(count("state = 'running' and gang"), 3);
+}
+END_TEST
+
+/* A trial with more ranks than the runners have waits for runners and holds nobody up. */
+START_TEST(ranks_that_never_fit_keep_nothing)
+{
+    make_searched("g", "[5, 1]");
+    make_sweep(&s, "small", "'max_trials': 9", "");
+    int64_t a = make_runner(&s, "a", 4);
+    struct claim_list list = claim_ranks("a", a, 4);
+    ck_assert_uint_eq(list.n, 4);
+    ck_assert_str_eq(list.rows[0].sweep, "small");
+    ck_assert_int_eq(gathers(), 0);
+    struct sweep_row row = sweep_of_id(&s, "g");
+    ck_assert_int_eq(row.counts.by_state[TRIAL_QUEUED], 1);
+    ck_assert_ptr_nonnull(
+        strstr(row.note, "a trial has 5 ranks, and the runners have slots for 4"));
+}
+END_TEST
+
+/* The trial that was next is cancelled while its ranks gather: the following one has fewer, and the
+ * slots that it does not need are free. */
+START_TEST(the_next_trial_may_need_fewer)
+{
+    make_searched("g", "[4, 2, 1]");
+    int64_t a = make_runner(&s, "a", 3), b = make_runner(&s, "b", 1);
+    (void)claim_ranks("b", b, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 3).n, 0);
+    pg_fixture_exec(s.url, "delete from gathering_seat where runner = 'b'");
+    ck_assert_int_eq(kept("a"), 3);
+    struct trial_row trial;
+    ck_ok(trial_cancel(s.db, &s.a, "g", 0, &trial, &err), err);
+    struct claim_list list = claim_ranks("a", a, 3); /* trial 1 is made */
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(list.rows[0].number, 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gathering_seat"), 0);
+    list = claim_ranks("b", b, 1);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].ranks, 1);
+}
+END_TEST
+
+/* A method that learns: the suggestion is taken before its ranks are known. */
+START_TEST(a_learning_search_chooses_ranks)
+{
+    make_train("g", "gp", "8, 16", "'max_trials': 4",
+               ", 'resources': {'ranks': {'min': 1, 'max': 2}}");
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_ge(claim_ranks("a", a, 2).n, 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gang g join trial t on t.number = "
+                                           "g.number where g.ranks = (t.params ->> 'ranks')::int "
+                                           "and t.suggestion_index = 0 and g.min_ranks = 1"),
+                     1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep where ranks = 2 and "
+                                           "least_ranks = 1 and ranks_by = 'ranks'"),
+                     1);
+}
+END_TEST
+
+/* ---- programs whose world begins again with who is left ---- */
+
+START_TEST(a_program_begins_with_fewer)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 3, 'min_ranks': 2}");
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0); /* two could hold it; a third may come */
+    ck_assert_int_eq(kept("a"), 2);
+    int64_t b = make_runner(&s, "b", 1);
+    ck_assert_uint_eq(claim_ranks("b", b, 1).n, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(ranks_of(0), 3);
+    for (int64_t i = 0; i < 3; i++)
+        ck_ok(listens(seat(i), NULL), err);
+    ck_ok(ends(seat(2), OUTCOME_RETRY, -9), err); /* of b, which is gone then */
+    ck_ok(runner_leave(s.db, &(struct runner_id){"b", b, NULL}, &err), err);
+    ck_assert_int_eq(count("state = 'queued' and restarts = 0 and attempt = 1"), 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_int_eq(kept("a"), 2);
+    pg_fixture_exec(s.url, "update gathering set progress_at = progress_at - interval '2 s'");
+    struct claim_list list = claim_ranks("a", a, 2);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(list.rows[0].ranks, 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select next_seat from gang where attempt = 2"), 2);
+    struct seat_ref again = seat_of("g", 0, 2, 1);
+    for (int64_t i = 0; i < 2; i++)
+        ck_ok(listens(seat_of("g", 0, 2, i), NULL), err);
+    ck_ok(ends(again, OUTCOME_RETRY, 75), err); /* it asks to be tried again */
+    ck_assert_int_eq(count("state = 'queued' and restarts = 1 and attempt = 2"), 1);
+}
+END_TEST
+
+/* A failure uses a restart, as torchrun's max_restarts, and the last one is final. */
+START_TEST(failures_use_restarts)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 2, 'min_ranks': 1}");
+    int64_t a = make_runner(&s, "a", 2);
+    for (int64_t attempt = 1; attempt <= 2; attempt++) {
+        ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+        for (int64_t i = 0; i < 2; i++)
+            ck_ok(listens(seat_of("g", 0, attempt, i), NULL), err);
+        ck_assert_int_eq(count("restarts = 0"), attempt == 1);
+        ck_ok(ends(seat_of("g", 0, attempt, 1), OUTCOME_FAILED, 1), err);
+    }
+    ck_assert_int_eq(count("state = 'failed' and restarts = 1"), 1);
+}
+END_TEST
+
+/* Deaths are spared 3 times the ranks and the restarts; then each uses a restart. */
+START_TEST(deaths_are_spared_up_to_a_limit)
+{
+    make_sweep(&s, "g", "'max_trials': 1, 'max_restarts': 1",
+               ", 'resources': {'ranks': 2, 'min_ranks': 1}");
+    int64_t a = make_runner(&s, "a", 2);
+    int deaths = 0;
+    while (count("state = 'failed'") == 0 && deaths < 20) {
+        ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+        deaths++;
+        for (int64_t i = 0; i < 2; i++)
+            ck_ok(listens(seat_of("g", 0, deaths, i), NULL), err);
+        ck_ok(ends(seat_of("g", 0, deaths, 1), OUTCOME_RETRY, -9), err);
+    }
+    ck_assert_int_eq(deaths, 3 * 2 + 1 + 2);
+    ck_assert_int_eq(count("state = 'failed' and restarts = 1"), 1);
+}
+END_TEST
+
 /* ---- at work: three gangs and a stream of small trials on four slots, two servers ---- */
 
 #define WORKERS 4
@@ -445,6 +624,13 @@ Suite *test_suite(void)
     tcase_add_test(t, clients_get_whole_trials);
     tcase_add_test(t, its_trials_have_no_shape);
     tcase_add_test(t, a_method_that_learns);
+    tcase_add_test(t, each_trial_has_its_own_ranks);
+    tcase_add_test(t, ranks_that_never_fit_keep_nothing);
+    tcase_add_test(t, the_next_trial_may_need_fewer);
+    tcase_add_test(t, a_learning_search_chooses_ranks);
+    tcase_add_test(t, a_program_begins_with_fewer);
+    tcase_add_test(t, failures_use_restarts);
+    tcase_add_test(t, deaths_are_spared_up_to_a_limit);
     tcase_add_test(t, gangs_and_small_trials_share_slots);
     suite_add_tcase(suite, t);
     return suite;

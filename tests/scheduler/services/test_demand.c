@@ -116,6 +116,37 @@ START_TEST(each_server_answers_the_same)
 }
 END_TEST
 
+/* Trials that are queued say their ranks; those that are not made count as the smallest. */
+START_TEST(ranks_that_the_search_chooses)
+{
+    struct sweep_row row;
+    json_t *doc = json_of("{'name': 'g', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                          "'parameters': {'n': {'type': 'categorical', 'values': [4, 2, 3]}}, "
+                          "'search': {'method': 'grid'}, 'trial': {'command': ['a']}, 'resources': "
+                          "{'ranks': '${n}', 'gpus': 0}, 'ensemble': false}");
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    struct demand d = now();
+    ck_assert_uint_eq(d.n, 1);
+    ck_assert_int_eq(d.kinds[0].ranks, 2);
+    ck_assert_int_eq(d.slots, 6);
+    int64_t a = make_runner(&s, "a", 4);
+    const struct claim_request one = {.runner = "a", .epoch = a, .max_trials = 4, .seats = 1};
+    (void)take(&one); /* trial 0 is made, and one slot kept for it */
+    d = now();
+    ck_assert_uint_eq(d.n, 1); /* three slots are free for its other ranks, and one is over */
+    ck_assert_int_eq(d.kinds[0].ranks, 2);
+    ck_assert_int_eq(d.slots, 4);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"a", a, NULL}, &err), err);
+    pg_fixture_exec(s.url, "delete from gathering_seat"); /* as the next claim does */
+    d = now();
+    ck_assert_uint_eq(d.n, 2);
+    ck_assert_int_eq(d.kinds[0].ranks, 4);
+    ck_assert_int_eq(d.kinds[0].slots, 4);
+    ck_assert_int_eq(d.kinds[1].slots, 4);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("demand");
@@ -127,6 +158,7 @@ Suite *test_suite(void)
     tcase_add_test(t, what_clients_run_waits_for_no_runner);
     tcase_add_test(t, priorities_come_first);
     tcase_add_test(t, a_gang_that_gathers);
+    tcase_add_test(t, ranks_that_the_search_chooses);
     tcase_add_test(t, an_elastic_gang_that_lacks_ranks);
     tcase_add_test(t, each_server_answers_the_same);
     suite_add_tcase(suite, t);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
+#include "scheduler/sweep/ranks_rule.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
 
@@ -70,8 +71,11 @@ const char objectives_yaml[] =
 as_status parse_text(const char *yaml, struct sweep_doc **ret, struct as_err *err)
 {
     JSON_AUTO j = NULL;
+    JSON_AUTO ranked = NULL;
     as_status st = yaml_parse(yaml, strlen(yaml), &j, err);
-    return st < 0 ? st : sweep_doc_parse(j, 12345, ret, err);
+    if (st == AS_OK)
+        st = ranks_rule_apply(j, &ranked, err);
+    return st < 0 ? st : sweep_doc_parse(ranked, 12345, ret, err);
 }
 
 json_t *edited(const char *whole, const char *path, const char *edit)

@@ -11,7 +11,7 @@ extern const char shards_yaml[];     /* a batch has 4,096 shards */
 extern const char program_yaml[];    /* the fields before `trial` */
 extern const char objectives_yaml[]; /* two metrics, constraints, no trial */
 
-/* Read a document, which may have no seed. */
+/* Read a document, which may have no seed, and a range of ranks. */
 as_status parse_text(const char *yaml, struct sweep_doc **ret, struct as_err *err);
 
 /* A document with one edit; owned by the caller.

@@ -203,6 +203,8 @@ START_TEST(ranks_have_defaults)
         {program_yaml, "trial: {command: [a], launch: first}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}",
          "first"},
         {program_yaml, "trial: {command: [a]}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}", NULL},
+        {program_yaml, "trial: {command: [a]}\nresources: {ranks: '${x}'}\n", 3, 1,
+         "{\"gpus\":0,\"min_ranks\":1,\"ranks\":\"${x}\"}", "all"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         char text[2000];
@@ -216,6 +218,37 @@ START_TEST(ranks_have_defaults)
         ck_assert_str_eq(kept, cases[i].resources);
         const json_t *trial = json_object_get(d->canonical, "trial");
         ck_assert_pstr_eq(json_string_value(json_object_get(trial, "launch")), cases[i].launch);
+        ck_assert(!json_object_get(trial, "folder")); /* a stored document runs where it ran */
+        ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
+        ck_assert(json_equal(again->canonical, d->canonical));
+    }
+}
+END_TEST
+
+/* The ranks of a command run in a folder of their trial, in documents that are sent. */
+START_TEST(folders_have_defaults)
+{
+    static const struct {
+        const char *trial, *resources, *folder;
+    } cases[] = {
+        {"{command: [a]}", "{ranks: 1}", NULL},
+        {"{command: [a], folder: own}", "{ranks: 1}", "own"},
+        {"{command: [a]}", "{ranks: 2}", "auto"},
+        {"{command: [a], folder: shared}", "{ranks: 2}", "shared"},
+        {"{command: [a], launch: first}", "{ranks: 2}", NULL},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char text[2000];
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL, *again = NULL;
+        AS_AUTO(faults_done) struct faults faults = {0};
+        JSON_AUTO doc = NULL;
+        struct as_err err = {0};
+        snprintf(text, sizeof text, "%strial: %s\nresources: %s\n", program_yaml, cases[i].trial,
+                 cases[i].resources);
+        ck_ok(yaml_parse(text, strlen(text), &doc, &err), err);
+        ck_ok(sweep_doc_parse_noting(doc, 0, &faults, &d, &err), err);
+        const json_t *trial = json_object_get(d->canonical, "trial");
+        ck_assert_pstr_eq(json_string_value(json_object_get(trial, "folder")), cases[i].folder);
         ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
         ck_assert(json_equal(again->canonical, d->canonical));
     }
@@ -534,6 +567,7 @@ Suite *test_suite(void)
     tcase_add_test(t, one_rank_that_was_asked_for);
     tcase_add_test(t, groups_have_defaults);
     tcase_add_test(t, ranks_have_defaults);
+    tcase_add_test(t, folders_have_defaults);
     tcase_add_test(t, reads_sources_of_measurements);
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);

@@ -24,6 +24,18 @@
     "{type: float, min: 0, max: 1}}, limits: {max_trials: 3}, early_stopping: {" early "}}"
 
 /* A sweep over trial.train whose trials fork. `aug` decides whether `rows` is active. */
+/* The ranks of four shards are the parameter r. */
+#define SEARCHED(r, resources)                                                                     \
+    "{name: any, metric: {name: val_error, goal: minimize}, parameters: {y: {type: bool}, r: " r   \
+    "}, limits: {max_trials: 3}, trial: {train: {dataset: d, epochs: 2, batch_size: 8, "           \
+    "micro_batch: 2}}, resources: " resources "}"
+
+#define COSTLY(metrics, more)                                                                      \
+    "{name: any, metrics: [" metrics "], parameters: {lr: {type: float, min: 0.1, max: 1}}, "      \
+    "limits: {max_trials: 3}, " more                                                               \
+    "trial: {train: {dataset: d, epochs: 2, batch_size: 8, micro_batch: 2, optimizer: {kind: sgd," \
+    " lr: '${lr}'}}}, resources: {ranks: 2}}"
+
 #define FORKED_OF(early, train)                                                                    \
     "{name: any, metric: {name: val_error, goal: minimize}, parameters: {lr: {type: float, min: "  \
     "0.001, max: 0.1}, width: {type: int, min: 8, max: 16}, aug: {type: bool}, rows: {type: int, " \
@@ -257,8 +269,41 @@ static const struct edit {
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
-    {"command", "resources", "{ranks: 4, min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
-     "cannot change"},
+    {"command", "resources", "{ranks: 4, min_ranks: 5}", AS_E_INVAL, "/resources/min_ranks",
+     "at most resources.ranks"},
+    {"shards", "-", SEARCHED("{type: int, min: 1, max: 9}", "{ranks: '${r}'}"), AS_E_INVAL,
+     "/resources/ranks", "when r is 9: /resources/ranks: found 9, expected at most the 4 shards"},
+    {"shards", "-", SEARCHED("{type: int, min: 0, max: 4}", "{ranks: '${r}'}"), AS_E_INVAL,
+     "/resources/ranks", "'r' is not always a whole number from 1 to 4096"},
+    {"shards", "-", SEARCHED("{type: categorical, values: [1, two]}", "{ranks: '${r}'}"),
+     AS_E_INVAL, "/resources/ranks", "'r' is not always a whole number"},
+    {"shards", "-", SEARCHED("{type: float, min: 1, max: 2}", "{ranks: '${r}'}"), AS_E_INVAL,
+     "/resources/ranks", "'r' is not always a whole number"},
+    {"shards", "-", SEARCHED("{type: int, min: 1, max: 2, when: {y: true}}", "{ranks: '${r}'}"),
+     AS_E_INVAL, "/resources/ranks", "'r' has a condition"},
+    {"shards", "-", SEARCHED("{type: int, min: 1, max: 2}", "{ranks: '${s}'}"), AS_E_INVAL,
+     "/resources/ranks", "there is no parameter 's'"},
+    {"shards", "-", SEARCHED("{type: int, min: 1, max: 2}", "{ranks: '2 * ${r}'}"), AS_E_INVAL,
+     "/resources/ranks", "found '2 * ${r}', expected a whole number"},
+    {"shards", "-", SEARCHED("{type: int, min: 2, max: 4}", "{ranks: '${r}', min_ranks: 3}"),
+     AS_E_INVAL, "/resources/min_ranks", "which is 2 in some trials"},
+    {"shards", "-", SEARCHED("{type: int, min: 1, max: 2}", "{ranks: '${r}', group: 2}"),
+     AS_E_INVAL, "/resources/group", "shares no process"},
+    {"shards", "metric", "{name: step_seconds, goal: minimize}", AS_E_INVAL, "/metric/name",
+     "is measured in trials with ranks"},
+    {"shards", "-",
+     COSTLY("{name: step_seconds, goal: minimize}, {name: val_error, goal: minimize}", ""),
+     AS_E_INVAL, "/metrics/0/name", "expected that metric first"},
+    {"shards", "-",
+     COSTLY("{name: val_error, goal: minimize}, {name: step_seconds, goal: minimize}",
+            "early_stopping: {method: asha, max_steps: 2}, "),
+     AS_E_INVAL, "/metrics/1/name", "no early_stopping beside it"},
+    {"command", "trial", "{command: [a], container: i, folder: own}", AS_E_INVAL, "/trial/folder",
+     "found own with a container"},
+    {"command", "trial", "{command: [a], folder: mine}", AS_E_INVAL, "/trial/folder",
+     "shared, auto, own"},
+    {"train", "trial", "{train: {dataset: d, epochs: 1}, folder: own}", AS_E_INVAL, "/trial/folder",
+     "of trial.command"},
     {"shards", "resources", "{ranks: 2, group: 2}", AS_E_INVAL, "/resources/group",
      "shares no process"},
     {"train", "trial", "{train: {dataset: d, model: {kind: linear}, epochs: 1}, launch: all}",

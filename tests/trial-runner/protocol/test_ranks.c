@@ -90,7 +90,7 @@ START_TEST(events_and_back)
         {.kind = RANK_JOINED, .epoch = 3, .step = INT64_MAX},
         {.kind = RANK_LOST, .epoch = 3, .rank = -1},
         {.kind = RANK_LOST, .epoch = 1, .rank = 4095},
-        {.kind = RANK_PROGRESS, .step = 140, .sent_bytes = INT64_MAX},
+        {.kind = RANK_PROGRESS, .step = 140, .sent_bytes = INT64_MAX, .step_ns = 7},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(events); i++) {
         AS_AUTO(str_done) struct str line = {0};
@@ -99,7 +99,7 @@ START_TEST(events_and_back)
         ck_ok(rank_event_parse(line.s, line.len - 1, &e, &err), err);
         ck_assert(e.kind == events[i].kind && e.epoch == events[i].epoch &&
                   e.step == events[i].step && e.rank == events[i].rank &&
-                  e.sent_bytes == events[i].sent_bytes);
+                  e.sent_bytes == events[i].sent_bytes && e.step_ns == events[i].step_ns);
         if (e.endpoint)
             ck_assert_str_eq(e.endpoint, events[i].endpoint);
         rank_event_done(&e);

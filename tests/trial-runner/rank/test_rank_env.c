@@ -13,7 +13,8 @@
 /* Seats 0, 2, 3, 7 on the runners a, b, a, c; a and c are on one host. */
 static const char four[] =
     "{\"epoch\":1,\"state\":\"running\",\"restart\":2,\"max_restarts\":5,\"members\":["
-    "{\"seat\":0,\"runner\":\"a\",\"host\":\"h1\",\"address\":\"10.0.0.1\",\"port\":4001},"
+    "{\"seat\":0,\"runner\":\"a\",\"host\":\"h1\",\"address\":\"10.0.0.1\",\"port\":4001,"
+    "\"endpoint\":\"10.0.0.1:4001 rendezvous=4100\"},"
     "{\"seat\":2,\"runner\":\"b\",\"host\":\"h2\",\"address\":\"10.0.0.2\",\"port\":4002},"
     "{\"seat\":3,\"runner\":\"a\",\"host\":\"h1\",\"address\":\"10.0.0.1\",\"port\":4003},"
     "{\"seat\":7,\"runner\":\"c\",\"host\":\"h1\",\"address\":\"10.0.0.1\",\"port\":4004}]}";
@@ -67,6 +68,11 @@ START_TEST(the_environment_is_that_of_torchrun)
         {3, "HOROVOD_CROSS_RANK", "0"},
         {3, "HOROVOD_CROSS_SIZE", "1"}, /* a alone has a local rank 1 */
         {7, "HOROVOD_CROSS_RANK", "2"},
+        {7, "HOROVOD_CONTROLLER", "gloo"},
+        {7, "HOROVOD_CPU_OPERATIONS", "gloo"},
+        {7, "HOROVOD_HOSTNAME", "c"},
+        {7, "HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.0.1"},
+        {7, "HOROVOD_GLOO_RENDEZVOUS_PORT", "4100"},
         {7, "ASSAY_RANK", "3"},
         {7, "ASSAY_RANKS", "4"},
         {7, "ASSAY_HOSTFILE", "/w/hostfile"},

@@ -79,7 +79,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const value = table.column("value");
   const infeasible = (row: Row) => numberAt(table.column("infeasible"), row) === 1;
   const stateOf = (row: Row) => wordAt(table.state, row) ?? "";
-  const ranks = sweep.document.resources?.ranks ?? 1;
+  const ranks: unknown = sweep.document.resources?.ranks ?? 1; // or a parameter, whose column says how many
   const columns: Shown[] = [
     {
       id: "number", label: "Trial", width: 8, least: String(table.n).length + 3, numeric: true, sorts: true,
@@ -108,7 +108,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
     id: "runner", by: sweep.for_runners ? "runner" : "client", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, sorts: true,
     cell: (row) => {
       const [runner, client] = [wordAt(table.column("runner"), row), wordAt(table.column("client"), row)];
-      const gang = runner === null && client === null && ranks > 1 && started(row) !== null ? `${count(ranks)} ranks` : null;
+      const gang = runner === null && client === null && started(row) !== null && ranks !== 1 ? (typeof ranks === "number" ? `${count(ranks)} ranks` : "ranks") : null;
       return <span title={client ? `client ${client}` : runner ?? (gang ? "its ranks ran on several runners: the page of the trial has them" : undefined)}>{runner ?? client ?? gang}</span>;
     },
   });
