@@ -109,7 +109,10 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
         return st;
     bool is_sum = file->combine.sums[m->input];
     bool is_later = i > 0 && file->members[i - 1].input == m->input;
-    m->info = is_sum && is_later ? &file->residual : &file->info;
+    size_t stack = file->combine.stack[m->input];
+    m->info = stack != MODEL_NO_STACK ? file->combine.stacks[stack].info
+              : is_sum && is_later    ? &file->residual
+                                      : &file->info;
     st = read_weight(&f, is_sum, m, err);
     if (st != AS_OK)
         return st;

@@ -33,6 +33,14 @@ void model_file_free(struct model_file *f)
     free(f->combine_sums);
     free(f->combine_buckets);
     free(f->bucket_features);
+    for (size_t i = 0; f->stacks_own && i < f->combine.n_stacks; i++) {
+        free(f->stacks_own[i].of);
+        dataset_info_done(&f->stacks_own[i].info);
+    }
+    free(f->stacks_own);
+    free(f->combine_stacks);
+    free(f->combine_stack);
+    free(f->combine_depth);
     free(f->first);
     free(f->n_tensors);
     free(f->members);
