@@ -2,6 +2,7 @@
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_STACK_H
 #define ASSAY_SCHEDULER_SERVICES_SWEEP_STACK_H
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/sweep/sweep_doc.h"
