@@ -42,11 +42,11 @@ def table(data, name, rows, test, seed):
 
 def document(name, task, trials, seed):
     of_classes = task == "classification"
+    linear = "logistic" if of_classes else "linear"
     return {"name": name, "metric": {"name": "val_log_loss" if of_classes else "val_rmse", "goal": "minimize"},
             "parameters": {
-                "kind": {"type": "categorical", "values": ["logistic" if of_classes else "linear", "mlp", "boosted_trees",
-                                                           "extra_trees"]},
-                "lr": {"type": "float", "min": 0.001, "max": 0.03, "scale": "log", "when": {"kind": ["logistic", "linear", "mlp"]}},
+                "kind": {"type": "categorical", "values": [linear, "mlp", "boosted_trees", "extra_trees"]},
+                "lr": {"type": "float", "min": 0.001, "max": 0.03, "scale": "log", "when": {"kind": [linear, "mlp"]}},
                 "width": {"type": "int", "min": 32, "max": 128, "when": {"kind": "mlp"}},
                 "rate": {"type": "float", "min": 0.03, "max": 0.2, "scale": "log", "when": {"kind": "boosted_trees"}},
                 "leaves": {"type": "int", "min": 4, "max": 32, "scale": "log", "when": {"kind": "boosted_trees"}},

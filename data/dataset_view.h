@@ -26,8 +26,8 @@ AS_MUST_CHECK as_status dataset_info_without(const struct dataset_info *info, co
 void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
                      size_t n);
 
-/* Copy a record with n further columns of numbers after its own, none of which is ever missing. They
- * have names only where the columns of the record have.
+/* Copy a record with n further columns of numbers after its own, none of which is ever missing.
+ * They have names only where the columns of the record have.
  *   names  [n], borrowed
  *   ret    owned by the caller, untouched on failure
  * AS_E_INVAL: it is no table, or its rows would have too many numbers; AS_E_NOMEM. */

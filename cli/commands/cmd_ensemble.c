@@ -1,11 +1,10 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
- * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it. So
- * does stacking in layers (layer_sweep.h), a sweep for each further layer; the ensemble of all layers
- * is then asked for, so that they are judged together.
- * The others need predictions alone. Without options that is the ensemble that the sweep got at its
- * end. With a method, or with several sweeps, another one is asked for, and waited for; asked
- * again, the server finds it. */
+ * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it.
+ * So does stacking in layers (layer_sweep.h), a sweep for each further layer; the ensemble of all
+ * layers is then asked for, so that they are judged together. The others need predictions alone.
+ * Without options that is the ensemble that the sweep got at its end. With a method, or with
+ * several sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* A layer is what `assay run` and `trials add` would do: the sweep is created paused, its trials
+ * are queued, and then it runs, so that no runner gets a trial that the search suggests. */
 #include "cli/commands/layer_run.h"
 
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #define LAYER_MOST 4 /* layers, with the first */
 
 /* Which trials: the members of `chosen`, an ensemble of the sweep (the API's Ensemble), of falling
- * weight, and where these are fewer than n, members of `best`, the mean of its best trials (NULL: no
- * more). A list of members, each with its number and params; owned by the caller. AS_E_NOMEM. */
+ * weight, and where these are fewer than n, members of `best`, the mean of its best trials (NULL:
+ * no more). A list of members, each with its number and params; owned by the caller. AS_E_NOMEM. */
 AS_MUST_CHECK as_status layer_choose(const json_t *chosen, const json_t *best, size_t n,
                                      json_t **ret, struct as_err *err);
 
@@ -24,8 +24,9 @@ AS_MUST_CHECK as_status layer_choose(const json_t *chosen, const json_t *best, s
  *   sweep    the API's Sweep of the layer before
  *   trials   from layer_choose(): what it sees, and what it trains again
  *   time_ms  for all of it; 0: no limit
- * Its name is that of the first layer with the number of this one, "NAME-layer2". AS_E_INVAL: the sweep does not use the built-in trainer, or its trials have no folds. AS_E_NOMEM.
- * ret is owned by the caller. */
+ * Its name is that of the first layer with the number of this one, "NAME-layer2". AS_E_INVAL: the
+ * sweep does not use the built-in trainer, or its trials have no folds. AS_E_NOMEM. ret is owned by
+ * the caller. */
 AS_MUST_CHECK as_status layer_document(const json_t *sweep, const json_t *trials, int64_t time_ms,
                                        json_t **ret, struct as_err *err);
 

@@ -113,7 +113,8 @@ static as_status read_stack(const json_t *obj, struct model_file *file, size_t s
     return st == AS_OK ? AS_OK : as_err_prefix(err, st, "%s", pointer);
 }
 
-/* How deep an input is, once all that it sees are known; else 0 stays. Returns whether it changed. */
+/* How deep an input is, as far as the depths of what it sees are known. Returns whether it changed.
+ */
 static bool deepen(struct model_file *file, size_t input)
 {
     size_t s = file->combine_stack[input], most = 0;

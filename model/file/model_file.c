@@ -30,6 +30,7 @@ void model_file_free(struct model_file *f)
     }
     free(f->combine_weights);
     free(f->combine_biases);
+    free(f->class_weights);
     free(f->combine_sums);
     free(f->combine_buckets);
     free(f->bucket_features);
@@ -204,8 +205,10 @@ size_t model_combine_class(const struct model_combine *c, const float *p, size_t
     size_t best = 0;
     if (!isnan(c->threshold))
         return (double)p[1] > c->threshold;
+    const double *w = c->class_weights;
     for (size_t i = 1; i < classes; i++)
-        best = p[i] > p[best] ? i : best;
+        if (w ? (double)p[i] * w[i] > (double)p[best] * w[best] : p[i] > p[best])
+            best = i;
     return best;
 }
 

@@ -33,12 +33,14 @@
  *           as a CSV file may have it: a category, a number or a date, which is compared as a model
  *           reads it.
  *
- * For classes `combine` of any kind may have two further fields (search/ensemble/calibration.c fits
+ * For classes `combine` of any kind may have further fields (search/ensemble/calibration.c fits
  * them):
  *   calibration  {"slope": 0.8, "bias"?: -0.1}: softmax over the classes of slope * ln(p), with the
  *                bias added for the second of two classes (combine_calibrate)
  *   threshold    of two classes: the second is predicted where its probability is above this;
  *                absent: the likelier one
+ *   class_weights  [one for each class] of more classes: that class is predicted whose probability
+ *                times its weight is the highest; absent: the likeliest one
  *
  * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the
  * field "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too,
@@ -147,6 +149,7 @@ struct model_combine {
     /* Of classes, whatever the kind: what follows the combination. */
     struct combine_calibration calibration; /* slope 0: none */
     double threshold; /* of two classes: the second is predicted above it; NaN: the likelier one */
+    const double *class_weights; /* [classes] of more: see above; NULL: the likeliest one */
 };
 
 /* The class that is predicted for a row with the probabilities p[classes]. */
@@ -202,8 +205,8 @@ AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t mem
 AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
                                             struct dataset_info *ret, struct as_err *err);
 
-/* The numbers that an input adds to the rows of a further layer: of two classes 1, else one for each
- * output. And these of a row, from what the input predicts. */
+/* The numbers that an input adds to the rows of a further layer: of two classes 1, else one for
+ * each output. And these of a row, from what the input predicts. */
 size_t model_stacked_width(const struct dataset_info *info);
 void model_stacked_values(const struct dataset_info *info, const float *predicted, float *ret);
 

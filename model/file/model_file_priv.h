@@ -15,7 +15,8 @@ struct model_file {
     json_t *manifest;
     struct dataset_info info, residual; /* residual: of a sum, else empty */
     struct model_combine combine;
-    double *combine_weights, *combine_biases; /* of `combine`; owned, as what follows */
+    double *combine_weights, *combine_biases,
+        *class_weights; /* of `combine`; owned, as what follows */
     bool *combine_sums;
     struct model_bucket *combine_buckets;
     float *bucket_features;

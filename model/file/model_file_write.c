@@ -105,7 +105,8 @@ static as_status check_kind(const struct composition *c, size_t i, struct as_err
                                         [MODEL_SUM] = "a model of boosting",
                                         [MODEL_BY] = "an ensemble by a column"};
     const struct model_combine *own = &c->files[i]->combine;
-    bool is_calibrated = own->calibration.slope != 0 || !isnan(own->threshold);
+    bool is_calibrated =
+        own->calibration.slope != 0 || !isnan(own->threshold) || own->class_weights;
     bool plain = own->kind == MODEL_MEAN && !own->weights;
     bool fits = plain || own->kind == MODEL_SUM || is_layered(c->files[i]);
     if (c->kind == MODEL_SUM)

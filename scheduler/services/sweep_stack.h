@@ -1,4 +1,5 @@
-/* The trials that a new document names in trial.train.stack, whose predictions its own trials see. */
+/* The trials that a new document names in trial.train.stack: its own trials see their predictions.
+ */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_STACK_H
 #define ASSAY_SCHEDULER_SERVICES_SWEEP_STACK_H
 

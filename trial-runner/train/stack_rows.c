@@ -1,3 +1,6 @@
+/* Predictions are read whole before the first fold trains: an array has a row for each row of the
+ * table, in its order, because each is held out once. An array of fewer rows is of a trial that
+ * held out a part of them, and what it says of the others was learnt from them; it is refused. */
 #include "trial-runner/train/stack_rows.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What a training of a further layer (train.stack) sees behind the columns of its data set: for each
- * row the predictions that the trials of the layer before made while the row was held out. */
+/* What a training of a further layer (train.stack) sees behind the columns of its data set: for
+ * each row the predictions that the trials of the layer before made while the row was held out. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_STACK_ROWS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_STACK_ROWS_H
 
@@ -25,8 +25,9 @@ bool stack_rows_wanted(const struct job *job);
 
 /* Read the predictions of job.stack.
  *   ret  owned by the caller: stack_rows_done()
- * AS_E_INVAL: the job has other trials than its document; predictions of other rows or outputs, which is so where a trial held out only a part
- * of the rows; one that is not finite. AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. */
+ * AS_E_INVAL: the job has other trials than its document; predictions of other rows or outputs,
+ * which is so where a trial held out only a part of the rows; one that is not finite.
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status stack_rows_read(const struct job *job, struct stack_rows *ret,
                                         struct as_err *err);
 

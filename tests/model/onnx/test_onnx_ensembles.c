@@ -107,8 +107,8 @@ START_TEST(stacked_regressions)
 }
 END_TEST
 
-/* Calibrated, of two classes with a threshold that few rows reach, and of three by temperature. The
- * model of two is one member. */
+/* Calibrated, of two classes with a threshold that few rows reach, and of three by temperature and
+ * with weights of them. The model of two is one member. */
 START_TEST(calibrated_classifiers)
 {
     onnx_table_write(&child, 211, 2);
@@ -121,7 +121,8 @@ START_TEST(calibrated_classifiers)
     onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
     onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[7]}", "2", "b");
     compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2,
-               json_pack("{s:s, s:{s:f}}", "kind", "mean", "calibration", "slope", 0.4));
+               json_pack("{s:s, s:{s:f}, s:[f, f, f]}", "kind", "mean", "calibration", "slope", 0.4,
+                         "class_weights", 0.5, 1.0, 4.0));
     onnx_case_compare(&child, "ensemble", ROWS);
 }
 END_TEST

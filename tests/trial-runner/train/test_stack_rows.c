@@ -237,8 +237,8 @@ END_TEST
 
 /* ---- ensembles of both layers ---- */
 
-/* Three trials, two of which see the same: each model is in the file once, and the file predicts the
- * mean of what the three predict. */
+/* Three trials, two of which see the same: each model is in the file once, and the file predicts
+ * the mean of what the three predict. */
 START_TEST(an_ensemble_has_each_model_once)
 {
     static const double weights[] = {0.5, 0.3, 0.2};
