@@ -47,12 +47,12 @@ static as_status read_fit(struct json_fields *f, const struct model_file *file,
     json_pointer_child(f->pointer, "preprocessing", pointer);
     st = preprocess_from_json(record, pointer, m->info, ret, err);
     if (st != AS_OK)
-        return model_manifest_against(st,
-                                      m->info == &file->residual ? "/dataset and the sum of /combine"
-                                      : m->info != &file->info
-                                          ? "/dataset and the stacks of /combine"
-                                          : "/dataset",
-                                      err);
+        return model_manifest_against(
+            st,
+            m->info == &file->residual   ? "/dataset and the sum of /combine"
+            : file->combine.n_stacks > 0 ? "/dataset and the stacks of /combine"
+                                         : "/dataset",
+            err);
     m->fit = ret;
     return AS_OK;
 }

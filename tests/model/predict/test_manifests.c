@@ -604,6 +604,9 @@ Suite *test_suite(void)
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);
     tcase_add_test(t, ensembles);
+    suite_add_tcase(s, t);
+    t = tcase_create("layers");
+    tcase_add_checked_fixture(t, predicted_setup, predicted_teardown);
     tcase_add_test(t, layers);
     suite_add_tcase(s, t);
     return s;
