@@ -67,6 +67,46 @@ void dataset_without(struct dataset *set, const struct dataset_info *info, const
     set->n_features = set->n_rows ? kept / set->n_rows : width;
 }
 
+as_status dataset_info_with(const struct dataset_info *info, const char *const *names, size_t n,
+                            struct dataset_info *ret, struct as_err *err)
+{
+    JSON_AUTO doc = dataset_info_to_json(info);
+    json_t *list = json_object_get(doc, "columns");
+    size_t features = info->n_features + n;
+    if (info->input != DATASET_TABLE)
+        return as_fail(err, AS_E_INVAL, "found %s, expected a table",
+                       dataset_input_name(info->input));
+    if (features > DATASET_MAX_FEATURES)
+        return as_fail(err, AS_E_INVAL, "a row would have %zu numbers, expected at most %zu",
+                       features, DATASET_MAX_FEATURES);
+    if (!doc || json_object_set_new(doc, "features", json_integer((json_int_t)features)) != 0)
+        return as_fail_nomem(err);
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:i}", "name", names[i], "kind",
+                                                  "numeric", "missing", 0)) != 0)
+            return as_fail_nomem(err);
+    return dataset_info_from_json(doc, "", ret, err);
+}
+
+as_status dataset_with(struct dataset *set, const float *added, size_t n, struct as_err *err)
+{
+    size_t old = set->n_features, width = old + n, values;
+    if (__builtin_mul_overflow(set->n_rows, width, &values) || values > DATASET_MAX_VALUES)
+        return as_fail(err, AS_E_TOO_LARGE, "%zu rows of %zu numbers, expected at most %zu in all",
+                       set->n_rows, width, DATASET_MAX_VALUES);
+    float *x = as_calloc(values, sizeof *x);
+    if (!x)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        memcpy(x + i * width, set->x + i * old, old * sizeof *x);
+        memcpy(x + i * width + old, added + i * n, n * sizeof *x);
+    }
+    free(set->x);
+    set->x = x;
+    set->n_features = width;
+    return AS_OK;
+}
+
 as_status dataset_read_cells(const struct dataset_paths *paths, const struct dataset_info *info,
                              const char *name, struct dataset_cells *ret, struct as_err *err)
 {

@@ -1,5 +1,6 @@
 /* A table without some of its columns: what a model sees of a data set in which other columns say
- * which rows are held out, or how much a row counts. */
+ * which rows are held out, or how much a row counts. And a table with further columns: what a model
+ * sees that other models have predicted for. */
 #ifndef ASSAY_DATA_DATASET_VIEW_H
 #define ASSAY_DATA_DATASET_VIEW_H
 
@@ -24,6 +25,21 @@ AS_MUST_CHECK as_status dataset_info_without(const struct dataset_info *info, co
 /* Take the same columns of the record `info` out of the rows of its table, in place. O(values). */
 void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
                      size_t n);
+
+/* Copy a record with n further columns of numbers after its own, none of which is ever missing.
+ * They have names only where the columns of the record have.
+ *   names  [n], borrowed
+ *   ret    owned by the caller, untouched on failure
+ * AS_E_INVAL: it is no table, or its rows would have too many numbers; AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_info_with(const struct dataset_info *info, const char *const *names,
+                                          size_t n, struct dataset_info *ret, struct as_err *err);
+
+/* Put the numbers of n further columns behind each row.
+ *   set    rows of float32; its x is replaced, and n_features grows by n
+ *   added  [rows, n], borrowed
+ * AS_E_TOO_LARGE, AS_E_NOMEM: `set` is as it was. */
+AS_MUST_CHECK as_status dataset_with(struct dataset *set, const float *added, size_t n,
+                                     struct as_err *err);
 
 /* Read the cells of a column of a CSV table. Values in memory (struct dataset) are float32 and know
  * the rare texts of a column only as "other": identifiers and times need the text.

@@ -1,15 +1,18 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
  * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it.
- * The others need predictions alone. Without options that is the ensemble that the sweep got at its
- * end. With a method, or with several sweeps, another one is asked for, and waited for; asked
- * again, the server finds it. */
+ * So does stacking in layers (layer_sweep.h), a sweep for each further layer; the ensemble of all
+ * layers is then asked for, so that they are judged together. The others need predictions alone.
+ * Without options that is the ensemble that the sweep got at its end. With a method, or with
+ * several sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "cli/commands/cmd.h"
 #include "cli/commands/follow_up.h"
+#include "cli/commands/layer_run.h"
+#include "cli/commands/layer_sweep.h"
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
@@ -25,6 +28,7 @@ struct wish {
     const char *method; /* NULL: not given */
     const char *by;     /* likewise */
     int64_t size;       /* 0: not given */
+    int64_t layers;     /* 0: not given */
     const char *metric;
     bool non_negative, calibrate, list;
 };
@@ -193,15 +197,68 @@ static int train(struct session *s, const struct trial_ref *ref, const struct wi
     return watch_sweep(s, id, &opts);
 }
 
+/* ---- layers ---- */
+
+/* Train the layers after the first, one after another. sweeps[layer]: all of them. Returns an exit
+ * code. */
+static int train_layers(struct session *s, const struct wish *w, struct trial_ref *sweeps)
+{
+    const struct watch_opts opts = {.top = -1};
+    size_t trials = w->size ? (size_t)w->size : LAYER_TRIALS;
+    for (size_t layer = 1; layer < (size_t)w->layers; layer++) {
+        struct as_err err = {0};
+        as_status st = layer_start(s, &sweeps[layer - 1], trials, 0, &sweeps[layer], &err);
+        if (st < 0)
+            return session_end(s, st, &err);
+        if (!s->json)
+            say("Sweep %s: a further layer, which sees what trials of %s predicted",
+                sweeps[layer].sweep, sweeps[layer - 1].sweep);
+        int code = watch_sweep(s, sweeps[layer].sweep, &opts);
+        if (code != EXIT_OK)
+            return code;
+    }
+    return EXIT_OK;
+}
+
+/* One ensemble of the trials of all layers. */
+static int run_layers(struct session *s, const struct trial_ref *ref, const struct wish *w)
+{
+    struct as_err err = {0};
+    struct trial_ref sweeps[LAYER_MOST] = {*ref};
+    char *names[LAYER_MOST + 2] = {0};
+    struct wish whole = *w;
+    if (w->layers < 2 || w->layers > LAYER_MOST)
+        return exit_with_usage("ensemble", "--layers: found %lld, expected 2 to %d",
+                               (long long)w->layers, LAYER_MOST);
+    if (w->size < 0 || w->size > LAYER_MOST_TRIALS)
+        return exit_with_usage("ensemble", "--size: found %lld, expected 1 to %d trials of a layer",
+                               (long long)w->size, LAYER_MOST_TRIALS);
+    int code = train_layers(s, w, sweeps);
+    if (code != EXIT_OK)
+        return code;
+    for (size_t i = 0; i < (size_t)w->layers; i++)
+        names[i + 1] = sweeps[i].sweep;
+    whole.method = NULL; /* the greedy one: it takes from each layer what makes it better */
+    whole.size = 0;
+    as_status st = ask_ensemble(s, ref, &whole, (int)w->layers, names, &err);
+    return session_end(s, st, &err);
+}
+
 static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
     bool asks =
         n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate || w->metric;
-    if (w->list && asks)
+    if (w->list && (asks || w->layers))
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
+    if (w->layers) {
+        if (n > 1 || w->by || w->non_negative || !as_streq(w->method, "stacking"))
+            return exit_with_usage("ensemble", "--layers is of --method stacking, with one SWEEP, "
+                                               "--size, --metric and --calibrate");
+        return st == AS_OK ? run_layers(s, &ref, w) : session_end(s, st, &err);
+    }
     if (follow_up_find(w->method)) {
         if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
@@ -223,7 +280,12 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
         {"method", 0, OPT_STRING, &w.method, "METHOD", NULL, "how models are combined",
          "greedy|stacking|average|bucketing|bagging|snapshot|boosting"},
         {"size", 0, OPT_I64, &w.size, "N", NULL,
-         "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8)"},
+         "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8); "
+         "layers: "
+         "trials of each (5)"},
+        {"layers", 0, OPT_I64, &w.layers, "N", NULL,
+         "stacking: train further layers, which see what the one before predicted of the rows that "
+         "it held out (2 to 4)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
         {"calibrate", 0, OPT_FLAG, &w.calibrate, NULL, NULL,

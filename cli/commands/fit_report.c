@@ -49,6 +49,8 @@ static void add_calibration(const struct fit_result *r, struct str *b)
     if (!json_object_get(combine, "calibration"))
         return;
     str_puts(b, ", calibrated");
+    if (json_object_get(combine, "class_weights"))
+        str_puts(b, "; of rare classes a smaller probability is enough");
     if (!threshold || !second)
         return;
     str_puts(b, "; '");

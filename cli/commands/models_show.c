@@ -137,7 +137,7 @@ static void put_buckets(const json_t *combine, struct str *b)
     put_trial(json_object_get(combine, "other"), b);
 }
 
-/* ", calibrated: slope 0.83, bias -0.1; threshold 0.31". */
+/* ", calibrated: slope 0.83, bias -0.1; threshold 0.31", "…; class weights 1, 2.5, 4". */
 static void put_calibration(const json_t *combine, struct str *b)
 {
     const json_t *calibration = json_object_get(combine, "calibration");
@@ -154,6 +154,11 @@ static void put_calibration(const json_t *combine, struct str *b)
     if (threshold) {
         str_puts(b, "; threshold ");
         format_value(b, threshold, FORMAT_EXACT);
+    }
+    const json_t *weights = json_object_get(combine, "class_weights");
+    for (size_t i = 0; i < json_array_size(weights); i++) {
+        str_puts(b, i ? ", " : "; class weights ");
+        format_value(b, json_array_get(weights, i), FORMAT_EXACT);
     }
 }
 

@@ -175,9 +175,8 @@ static const struct verb table[] = {
      "ask. Exit code 2: the answer was not yes.",
      cmd_delete},
     {"ensemble",
-     "ensemble SWEEP… [--method METHOD] [--size N] [--non-negative] [--by COLUMN] [--metric "
-     "METRIC] | ensemble SWEEP "
-     "--list",
+     "ensemble SWEEP… [--method METHOD] [--size N] [--layers N] [--non-negative] [--by COLUMN] "
+     "[--metric METRIC] | ensemble SWEEP --list",
      "the ensemble of the best trials, with its held-out metric",
      "Without options: the one that was made when the sweep ended. With --method, --size or "
      "several\n"
@@ -189,7 +188,10 @@ static const struct verb table[] = {
      "bootstrap samples in one process, as a sweep of its own, and follows it. --method snapshot\n"
      "trains it once, with N cycles of the learning rate, and keeps the weights at their ends. "
      "--method\n"
-     "boosting trains N stages, each on what those before miss, and finds after how many to stop.",
+     "boosting trains N stages, each on what those before miss, and finds after how many to stop.\n"
+     "--method stacking --layers 2 trains the best configurations of a sweep with folds again, "
+     "beside\n"
+     "what they predicted of the rows that they held out, and shows the ensemble of both layers.",
      cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "

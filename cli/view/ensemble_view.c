@@ -145,6 +145,8 @@ static void add_way(struct str *b, const json_t *ensemble)
         str_puts(b, ", threshold ");
         format_value(b, threshold, FORMAT_SHORT);
     }
+    if (json_object_get(json_object_get(ensemble, "combine"), "class_weights"))
+        str_puts(b, ", classes weighed");
 }
 
 void ensemble_view_summary(const json_t *ensemble, const struct terminal *terminal, struct str *b)

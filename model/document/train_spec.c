@@ -546,6 +546,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, check_boost(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, train_spec_parse_stack(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, parse_metrics(f, spec, err), err);
     if (st != AS_OK)
         return st;

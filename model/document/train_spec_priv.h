@@ -86,6 +86,10 @@ AS_MUST_CHECK as_status train_spec_check_block_ranks(const struct train_spec *sp
 AS_MUST_CHECK as_status train_spec_parse_privacy(struct json_fields *doc, struct train_spec *spec,
                                                  struct as_err *err);
 
+/* train_spec_stack.c: the field `stack` of doc. `validation` and `boost` are already set. */
+AS_MUST_CHECK as_status train_spec_parse_stack(struct json_fields *doc,
+                                               const struct train_spec *spec, struct as_err *err);
+
 /* train_spec_lbfgs.c: what goes with that optimizer. All fields are already set. */
 AS_MUST_CHECK as_status train_spec_check_lbfgs(const struct json_fields *doc,
                                                const struct train_spec *spec, struct as_err *err);

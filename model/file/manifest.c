@@ -64,7 +64,11 @@ static as_status read_fit(struct json_fields *f, const struct model_file *file,
     st = preprocess_from_json(record, pointer, m->info, ret, err);
     if (st != AS_OK)
         return model_manifest_against(
-            st, m->info == &file->residual ? "/dataset and the sum of /combine" : "/dataset", err);
+            st,
+            m->info == &file->residual   ? "/dataset and the sum of /combine"
+            : file->combine.n_stacks > 0 ? "/dataset and the stacks of /combine"
+                                         : "/dataset",
+            err);
     m->fit = ret;
     return AS_OK;
 }
@@ -125,7 +129,10 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
         return st;
     bool is_sum = file->combine.sums[m->input];
     bool is_later = i > 0 && file->members[i - 1].input == m->input;
-    m->info = is_sum && is_later ? &file->residual : &file->info;
+    size_t stack = file->combine.stack[m->input];
+    m->info = stack != MODEL_NO_STACK ? file->combine.stacks[stack].info
+              : is_sum && is_later    ? &file->residual
+                                      : &file->info;
     st = read_weight(&f, is_sum, m, err);
     if (st != AS_OK)
         return st;

@@ -29,8 +29,9 @@ static as_status read_numbers(const json_t *list, const char *pointer, double mo
     return AS_OK;
 }
 
-/* The weights of inputs: of a mean above 0, with the sum 1. */
-static as_status check_weights(const struct model_file *file, struct as_err *err)
+/* The weights of inputs: of a mean above 0, with the sum 1. Those of inputs that further layers see
+ * may be 0 (manifest_stacks.c). */
+static as_status check_weights(const struct model_file *file, bool has_stacks, struct as_err *err)
 {
     bool is_mean = file->combine.kind == MODEL_MEAN;
     double sum = 0;
@@ -38,7 +39,7 @@ static as_status check_weights(const struct model_file *file, struct as_err *err
         double w = file->combine_weights[i];
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index("/combine/weights", i, at);
-        if (w == 0 || (is_mean && w < 0))
+        if ((w == 0 && !has_stacks) || (is_mean && w < 0))
             return as_fail_at(err, AS_E_INVAL, at, "%s: found %g, expected %s", at, w,
                               is_mean ? "more than 0" : "another number");
         sum += w;
@@ -68,7 +69,7 @@ static as_status read_weights(struct json_fields *f, json_need need, struct mode
         return as_fail_nomem(err);
     file->combine.weights = file->combine_weights;
     st = read_numbers(list, "/combine/weights", WEIGHT_MAX, file->combine_weights, err);
-    return st == AS_OK ? check_weights(file, err) : st;
+    return st == AS_OK ? check_weights(file, json_object_get(f->obj, "stacks"), err) : st;
 }
 
 static as_status read_biases(struct json_fields *f, struct model_file *file, struct as_err *err)
@@ -216,6 +217,33 @@ static as_status read_threshold(struct json_fields *f, struct model_file *file, 
     return json_fields_double(f, "threshold", JSON_REQUIRED, 0, 1, &file->combine.threshold, err);
 }
 
+static as_status read_class_weights(struct json_fields *f, struct model_file *file,
+                                    struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "class_weights", JSON_OPTIONAL, &list, err);
+    size_t n = json_array_size(list);
+    if (st != AS_OK || !list)
+        return st;
+    if (file->info.task != DATASET_CLASSIFICATION || file->info.n_outputs < 3 ||
+        n != file->info.n_outputs)
+        return as_fail_at(err, AS_E_INVAL, "/combine/class_weights",
+                          "/combine/class_weights: found %zu, expected one for each of more than "
+                          "two classes (by /dataset)",
+                          n);
+    file->class_weights = as_calloc(n, sizeof *file->class_weights);
+    if (!file->class_weights)
+        return as_fail_nomem(err);
+    file->combine.class_weights = file->class_weights;
+    st = read_numbers(list, "/combine/class_weights", WEIGHT_MAX, file->class_weights, err);
+    for (size_t i = 0; st == AS_OK && i < n; i++)
+        if (!(file->class_weights[i] > 0))
+            return as_fail_at(err, AS_E_INVAL, "/combine/class_weights",
+                              "/combine/class_weights/%zu: found %g, expected more than 0", i,
+                              file->class_weights[i]);
+    return st;
+}
+
 /* For a combination whose fields do not say how many inputs it has: the members do. Those that name
  * none are refused with the members. */
 static size_t inputs_of_members(const json_t *members)
@@ -251,9 +279,13 @@ as_status model_manifest_combine(const json_t *obj, const json_t *members, struc
     if (st == AS_OK)
         st = read_sums(&f, file, err);
     if (st == AS_OK)
+        st = model_manifest_stacks(&f, file, err);
+    if (st == AS_OK)
         st = read_calibration(&f, file, err);
     if (st == AS_OK)
         st = read_threshold(&f, file, err);
+    if (st == AS_OK)
+        st = read_class_weights(&f, file, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 

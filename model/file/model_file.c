@@ -30,9 +30,18 @@ void model_file_free(struct model_file *f)
     }
     free(f->combine_weights);
     free(f->combine_biases);
+    free(f->class_weights);
     free(f->combine_sums);
     free(f->combine_buckets);
     free(f->bucket_features);
+    for (size_t i = 0; f->stacks_own && i < f->combine.n_stacks; i++) {
+        free(f->stacks_own[i].of);
+        dataset_info_done(&f->stacks_own[i].info);
+    }
+    free(f->stacks_own);
+    free(f->combine_stacks);
+    free(f->combine_stack);
+    free(f->combine_depth);
     free(f->first);
     free(f->n_tensors);
     free(f->members);
@@ -196,8 +205,10 @@ size_t model_combine_class(const struct model_combine *c, const float *p, size_t
     size_t best = 0;
     if (!isnan(c->threshold))
         return (double)p[1] > c->threshold;
+    const double *w = c->class_weights;
     for (size_t i = 1; i < classes; i++)
-        best = p[i] > p[best] ? i : best;
+        if (w ? (double)p[i] * w[i] > (double)p[best] * w[best] : p[i] > p[best])
+            best = i;
     return best;
 }
 

@@ -33,16 +33,25 @@
  *           as a CSV file may have it: a category, a number or a date, which is compared as a model
  *           reads it.
  *
- * For classes `combine` of any kind may have two further fields (search/ensemble/calibration.c fits
+ * For classes `combine` of any kind may have further fields (search/ensemble/calibration.c fits
  * them):
  *   calibration  {"slope": 0.8, "bias"?: -0.1}: softmax over the classes of slope * ln(p), with the
  *                bias added for the second of two classes (combine_calibrate)
  *   threshold    of two classes: the second is predicted where its probability is above this;
  *                absent: the likelier one
+ *   class_weights  [one for each class] of more classes: that class is predicted whose probability
+ *                times its weight is the highest; absent: the likeliest one
  *
  * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the
  * field "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too,
  * and "weights": [one for each input], above 0, the sum is 1.
+ *
+ * Stacking in layers: `combine` of kind mean, linear or by
+ * may have the field "stacks": [{"of": [1, 2], "inputs": [0]}]. The members of these inputs were
+ * trained on the columns of the data set and, behind them, on what the inputs `of` predict, in this
+ * order: of two classes the probability of the second one, else one number for each output
+ * (model_stacked_info). An input may be of another stack itself. In a mean and a linear combination
+ * the weight of an input that another one sees may be 0: it is there for that one alone.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -110,6 +119,16 @@ struct model_bucket {
     const float *features; /* [width]: the value as a row has it */
 };
 
+/* What an input of a further layer sees beside the columns of the data set: what the inputs `of`
+ * predict. */
+struct model_stack {
+    const size_t *of; /* [n_of] */
+    size_t n_of;
+    const struct dataset_info *info; /* what its members were trained on: model_stacked_info() */
+};
+
+#define MODEL_NO_STACK SIZE_MAX
+
 /* How members make one prediction: those of an input make one, then the inputs. */
 struct model_combine {
     model_combine_kind kind;
@@ -122,9 +141,15 @@ struct model_combine {
     size_t column;         /* by: the first feature of the column */
     const struct model_bucket *buckets; /* by: [n_buckets], sorted by their features */
     size_t n_buckets, other;
+    const struct model_stack *stacks; /* [n_stacks] */
+    size_t n_stacks;
+    const size_t *stack; /* [n_inputs]: which stack an input sees, or MODEL_NO_STACK */
+    const size_t *depth; /* [n_inputs]: 0 sees columns alone, others 1 more than the deepest that
+                          * they see */
     /* Of classes, whatever the kind: what follows the combination. */
     struct combine_calibration calibration; /* slope 0: none */
     double threshold; /* of two classes: the second is predicted above it; NaN: the likelier one */
+    const double *class_weights; /* [classes] of more: see above; NULL: the likeliest one */
 };
 
 /* The class that is predicted for a row with the probabilities p[classes]. */
@@ -141,7 +166,7 @@ const struct model_combine *model_file_combine(const struct model_file *f);
 
 struct model_member {
     const struct dataset_info
-        *info;     /* what it was trained on: model_file_data(), or its residual */
+        *info;     /* what it was trained on: model_file_data(), its residual, or that of a stack */
     double weight; /* > 0; the sum over the members of an input is 1, but not in a sum */
     size_t input;  /* which input of the combination it belongs to */
     const struct train_spec *spec;
@@ -180,6 +205,17 @@ AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t mem
 AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
                                             struct dataset_info *ret, struct as_err *err);
 
+/* The numbers that an input adds to the rows of a further layer: of two classes 1, else one for
+ * each output. And these of a row, from what the input predicts. */
+size_t model_stacked_width(const struct dataset_info *info);
+void model_stacked_values(const struct dataset_info *info, const float *predicted, float *ret);
+
+/* The data set as the members of a further layer see it, behind n inputs.
+ *   ret  dataset_info_done()
+ * AS_E_INVAL: it is no table, or has too many columns; AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_stacked_info(const struct dataset_info *info, size_t n,
+                                           struct dataset_info *ret, struct as_err *err);
+
 /* A file that gives its members to a new model: a trial's model.safetensors or a model file. */
 struct model_source {
     const char *path;
@@ -202,12 +238,23 @@ struct model_source {
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
  * do not add up to 1, another field in `about`, a column that the data set does not have.
  * AS_E_UNSUPPORTED as for model_file_read(), or a source is itself a linear combination or by a
- * column, or a sum in a sum.
+ * column, or a sum in a sum. A source of several layers is one input, and those that it sees are
+ * further ones, which equal inputs of other sources share.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,
                                          size_t n, const json_t *combine, const json_t *about,
                                          struct as_err *err);
+
+/* Compose the model of a trial of a further layer.
+ *   path   as of model_file_write()
+ *   own    the mean of its own trainings, on model_stacked_info() of the others
+ *   of     [n >= 1] the models whose predictions it saw, in this order; their weights do not count
+ *   about  as of model_file_write()
+ * All borrowed. AS_E_INVAL: `own` was trained on other columns; and as of model_file_write(). */
+AS_MUST_CHECK as_status model_file_write_stacked(const char *path, const struct model_source *own,
+                                                 const struct model_source *of, size_t n,
+                                                 const json_t *about, struct as_err *err);
 
 /* Write one part of a mean as a model of its own: a member, or an input that is a sum.
  *   path   as of model_file_write()

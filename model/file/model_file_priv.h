@@ -15,10 +15,17 @@ struct model_file {
     json_t *manifest;
     struct dataset_info info, residual; /* residual: of a sum, else empty */
     struct model_combine combine;
-    double *combine_weights, *combine_biases; /* of `combine`; owned, as what follows */
+    double *combine_weights, *combine_biases,
+        *class_weights; /* of `combine`; owned, as what follows */
     bool *combine_sums;
     struct model_bucket *combine_buckets;
     float *bucket_features;
+    struct stack_own { /* what the stacks view */
+        size_t *of;
+        struct dataset_info info;
+    } * stacks_own; /* [combine.n_stacks] */
+    struct model_stack *combine_stacks;
+    size_t *combine_stack, *combine_depth;
     size_t *n_tensors; /* [n]: of each member; owned */
     size_t *first;     /* [inputs + 1]: the first member of each, then n; owned */
     size_t n;
@@ -53,6 +60,11 @@ AS_MUST_CHECK as_status model_manifest_fit(const struct model_member *m, const c
  * where they are there? AS_E_INVAL. */
 bool model_file_is_moment(const char *name);
 AS_MUST_CHECK as_status model_file_moments(const struct model_file *f, struct as_err *err);
+
+/* The field `stacks` of `combine`, whose inputs are known (manifest_stacks.c). Without it the file
+ * has none. */
+AS_MUST_CHECK as_status model_manifest_stacks(struct json_fields *f, struct model_file *file,
+                                              struct as_err *err);
 
 /* The fields of a `combine` of kind by. */
 AS_MUST_CHECK as_status model_manifest_by(struct json_fields *f, struct model_file *file,

@@ -46,9 +46,8 @@ static const char *sum_of(struct onnx_graph *g, const struct model_file *f, size
     return onnx_graph_cast(g, sum, ONNX_FLOAT);
 }
 
-/* What an input predicts. */
-static const char *input_of(struct onnx_graph *g, const struct model_file *f, size_t input,
-                            const char *const *predictions)
+const char *onnx_input_predictions(struct onnx_graph *g, const struct model_file *f, size_t input,
+                                   const char *const *predictions)
 {
     size_t first = 0, n = model_file_input(f, input, &first);
     return model_file_combine(f)->sums[input] ? sum_of(g, f, first, n, predictions)
@@ -92,7 +91,7 @@ static const char *by_column(struct onnx_graph *g, const struct model_file *f,
                              const struct onnx_inputs *in, const char *const *predictions)
 {
     const struct model_combine *c = model_file_combine(f);
-    const char *ret = input_of(g, f, c->other, predictions);
+    const char *ret = onnx_input_predictions(g, f, c->other, predictions);
     if (c->n_buckets == 0)
         return ret;
     const char *chosen = chosen_inputs(g, c, in);
@@ -101,7 +100,7 @@ static const char *by_column(struct onnx_graph *g, const struct model_file *f,
             continue;
         const char *number = onnx_graph_ints(g, "input", (int64_t[]){(int64_t)k}, 1);
         const char *is_its = onnx_graph_binary(g, "Equal", chosen, number);
-        const char *p = input_of(g, f, k, predictions);
+        const char *p = onnx_input_predictions(g, f, k, predictions);
         ret = onnx_graph_add(g, &(struct onnx_node){.op = "Where", ONNX_IN(is_its, p, ret)});
     }
     return ret;
@@ -128,9 +127,12 @@ static const char *combined(struct onnx_graph *g, const struct model_file *f,
     if (c->kind == MODEL_BY)
         return by_column(g, f, in, predictions);
     if (!c->weights)
-        return input_of(g, f, 0, predictions);
+        return onnx_input_predictions(g, f, 0, predictions);
     for (size_t k = 0; k < c->n_inputs; k++) {
-        const char *p = weighted(g, input_of(g, f, k, predictions), c->weights[k], c->of_logs);
+        if (c->weights[k] == 0) /* it is there for inputs that see it */
+            continue;
+        const char *p =
+            weighted(g, onnx_input_predictions(g, f, k, predictions), c->weights[k], c->of_logs);
         sum = sum ? onnx_graph_binary(g, "Add", sum, p) : p;
     }
     if (c->biases)

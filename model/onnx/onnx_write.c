@@ -16,6 +16,7 @@
 #include "model/onnx/kmeans_nodes.h"
 #include "model/onnx/layers.h"
 #include "model/onnx/predictions.h"
+#include "model/onnx/stacked.h"
 #include "model/onnx/tree_nodes.h"
 #include "model/plan/plan.h"
 
@@ -24,12 +25,25 @@ struct exporter {
     const struct model_file *file;
     const struct dataset_info *info;
     struct onnx_inputs inputs;
+    struct onnx_inputs *stacked; /* [stacks] what members of further layers see */
     size_t n;
     struct onnx_encoded *encoded; /* [n] */
     const char **predictions;     /* [n] */
 };
 
 /* ---- members ---- */
+
+/* Which stack a member sees, or MODEL_NO_STACK; and what it sees. */
+static size_t stack_of(const struct exporter *e, size_t member)
+{
+    return model_file_combine(e->file)->stack[model_file_member(e->file, member)->input];
+}
+
+static const struct onnx_inputs *inputs_of(const struct exporter *e, size_t member)
+{
+    size_t s = stack_of(e, member);
+    return s == MODEL_NO_STACK ? &e->inputs : &e->stacked[s];
+}
 
 /* The plan of a member's network, which must read what its preprocessing gives: a file may be
  * composed of parts that do not belong together. */
@@ -44,7 +58,7 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
     as_status st = net_plan_create(m->spec, &data, pointer, &plan, err);
     if (st != AS_OK)
         return st;
-    size_t has = preprocess_inputs(m->fit, e->info), reads = net_shape_elements(plan->nodes[0].out);
+    size_t has = preprocess_inputs(m->fit, m->info), reads = net_shape_elements(plan->nodes[0].out);
     if (data.kind != NET_TOKENS && (reads != has || plan->n_categories != m->fit->n_codes))
         return as_fail(err, AS_E_INVAL,
                        "/members/%zu: its model has %zu inputs, its preprocessing gives %zu", i,
@@ -56,14 +70,15 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
 /* Encode the rows for member i, or find an earlier member for which they are encoded alike. */
 static void encode_member(struct exporter *e, size_t i)
 {
+    const struct onnx_inputs *in = inputs_of(e, i);
     const struct preprocess *fit = model_file_member(e->file, i)->fit;
-    for (size_t j = 0; j < i; j++)
-        if (e->encoded[j].is_made &&
-            onnx_encodes_alike(e->info, fit, model_file_member(e->file, j)->fit)) {
+    for (size_t j = 0; j < e->n; j++)
+        if (e->encoded[j].is_made && stack_of(e, j) == stack_of(e, i) &&
+            onnx_encodes_alike(in->info, fit, model_file_member(e->file, j)->fit)) {
             e->encoded[i] = e->encoded[j];
             return;
         }
-    onnx_encode(e->g, &e->inputs, fit, &e->encoded[i]);
+    onnx_encode(e->g, in, fit, &e->encoded[i]);
 }
 
 /* The predictions of a network; of text its logits. */
@@ -85,7 +100,7 @@ static const char *export_network(struct exporter *e, size_t i)
 
 static const char *export_trees(struct exporter *e, size_t i)
 {
-    const char *p = onnx_trees_add(e->g, e->file, i, &e->inputs);
+    const char *p = onnx_trees_add(e->g, e->file, i, inputs_of(e, i));
     return model_file_member(e->file, i)->info->task == DATASET_REGRESSION
                ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, p)
                : p;
@@ -118,6 +133,27 @@ static void export_member(struct exporter *e, size_t i)
         return;
     }
     e->predictions[i] = kinds[kind](e, i);
+}
+
+/* The members of one layer, after those that they see. Returns whether there is a deeper one. */
+static bool export_layer(struct exporter *e, size_t depth)
+{
+    const struct model_combine *c = model_file_combine(e->file);
+    bool deeper = false;
+    for (size_t s = 0; s < c->n_stacks; s++)
+        for (size_t k = 0; k < c->n_inputs; k++)
+            if (c->stack[k] == s && c->depth[k] == depth && !e->stacked[s].info) {
+                onnx_graph_scope(e->g, onnx_graph_text(e->g, "stacks/%zu", s));
+                onnx_stack_rows(e->g, e->file, &c->stacks[s], &e->inputs, e->predictions,
+                                &e->stacked[s]);
+            }
+    for (size_t i = 0; i < e->n; i++) {
+        size_t own = c->depth[model_file_member(e->file, i)->input];
+        deeper = deeper || own > depth;
+        if (own == depth)
+            export_member(e, i);
+    }
+    return deeper;
 }
 
 /* ---- the whole ---- */
@@ -170,8 +206,10 @@ static void export_model(struct exporter *e)
     onnx_inputs_add(e->g, e->info, context, &e->inputs);
     e->encoded = onnx_graph_memory(e->g, e->n, sizeof *e->encoded);
     e->predictions = onnx_graph_memory(e->g, e->n, sizeof *e->predictions);
-    for (size_t i = 0; e->predictions && i < e->n; i++)
-        export_member(e, i);
+    e->stacked =
+        onnx_graph_memory(e->g, model_file_combine(e->file)->n_stacks + 1, sizeof *e->stacked);
+    for (size_t depth = 0; e->predictions && e->stacked && export_layer(e, depth);)
+        depth++;
     onnx_graph_scope(e->g, "");
     if (!e->predictions)
         return;

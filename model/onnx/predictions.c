@@ -113,17 +113,21 @@ static const char *refuse_labels(struct onnx_graph *g, const char *labels, const
 }
 
 /* model_combine_class(): int64 [rows]. */
-static const char *predicted_class(struct onnx_graph *g, double threshold, const char *p)
+static const char *predicted_class(struct onnx_graph *g, const struct model_combine *c,
+                                   size_t classes, const char *p)
 {
     const struct onnx_attr attrs[] = {onnx_int("axis", 1), onnx_int("keepdims", 0)};
-    if (isnan(threshold))
+    if (c->class_weights)
+        p = onnx_graph_binary(g, "Mul", onnx_graph_cast(g, p, ONNX_DOUBLE),
+                              onnx_graph_doubles(g, "class_weights", c->class_weights, classes));
+    if (isnan(c->threshold))
         return onnx_graph_add(
             g, &(struct onnx_node){.op = "ArgMax", ONNX_IN(p), .attrs = attrs, .n_attrs = 2});
     const char *one = onnx_graph_ints(g, "second", (int64_t[]){1}, 1);
     p = onnx_graph_add(
         g, &(struct onnx_node){.op = "Gather", ONNX_IN(p, one), .attrs = attrs, .n_attrs = 1});
     p = onnx_graph_cast(g, onnx_graph_binary(g, "Squeeze", p, one), ONNX_DOUBLE);
-    p = onnx_graph_binary(g, "Greater", p, onnx_graph_doubles(g, "threshold", &threshold, 1));
+    p = onnx_graph_binary(g, "Greater", p, onnx_graph_doubles(g, "threshold", &c->threshold, 1));
     return onnx_graph_cast(g, p, ONNX_INT64);
 }
 
@@ -131,7 +135,7 @@ static void add_label(struct onnx_graph *g, const struct model_file *f, const ch
                       const char *check)
 {
     const struct dataset_info *info = model_file_data(f);
-    const char *best = predicted_class(g, model_file_combine(f)->threshold, p);
+    const char *best = predicted_class(g, model_file_combine(f), info->n_classes, p);
     const char *names =
         onnx_graph_strings(g, "classes", (const char *const *)info->classes, info->n_classes);
     const struct onnx_port port = {.name = "label",

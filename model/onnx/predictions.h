@@ -20,7 +20,7 @@ const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, co
 /* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A
  * row that it makes NaN has the label "".
  *   classes     `label`, string [rows], the most probable class, the first of equals, or by
- *               the model's threshold; and
+ *               the model's threshold or weights of classes; and
  *               `probabilities`, float [rows, classes] in the order of the property assay.classes
  *   regression  `predictions`, float [rows, targets]
  *   clustering  `predictions`, float [rows, 2]: the cluster, and the distance to its centroid */

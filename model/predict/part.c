@@ -152,8 +152,9 @@ static as_status load_network(struct predict_part *part, struct backend *be,
                               const struct model_file *f, size_t max_rows, struct as_err *err)
 {
     const struct net_plan *plan = part->plan;
-    const struct preprocess *fit = model_file_member(f, part->member[0])->fit;
-    size_t n_x = preprocess_inputs(fit, model_file_data(f));
+    const struct model_member *m = model_file_member(f, part->member[0]);
+    const struct preprocess *fit = m->fit;
+    size_t n_x = preprocess_inputs(fit, m->info);
     AS_AUTO(as_freep) float *params = as_calloc(plan->n_params, sizeof *params);
     AS_AUTO(as_freep) float *state = as_calloc(plan->n_state, sizeof *state);
     if (!params || !state)

@@ -13,7 +13,8 @@ struct predict_part {
     struct net_plan *plan; /* of each of its members; owned. NULL: trees or k-means */
     size_t outputs;        /* of each row, as it is computed */
     size_t encoding;       /* which encoding of rows they read */
-    size_t input;          /* of a combination by a column: the input of its members; else 0 */
+    size_t input; /* of a combination by a column or of layers: the input of its members; else 0 */
+    size_t depth; /* the layer that they are in */
     size_t n;
     size_t *member; /* [n]: their indices in the model, rising; owned */
     struct network *network;

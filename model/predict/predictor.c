@@ -50,6 +50,11 @@ void predictor_free(struct predictor *p)
     free(p->of_row);
     free(p->raw);
     free(p->part);
+    for (size_t i = 0; p->stacked && i < model_file_combine(p->file)->n_stacks; i++)
+        free(p->stacked[i]);
+    free(p->stacked);
+    free(p->seen);
+    free(p->wanted);
     free(p->first_value);
     free(p->categorical);
     free(p->known);
@@ -63,11 +68,14 @@ static size_t find_encoding(struct predictor *p, size_t member)
 {
     const json_t *members = json_object_get(model_file_manifest(p->file), "members");
     const json_t *record = json_object_get(json_array_get(members, member), "preprocessing");
+    const struct model_member *m = model_file_member(p->file, member);
+    size_t stack = model_file_combine(p->file)->stack[m->input];
     for (size_t i = 0; i < p->n_encodings; i++)
-        if (json_equal(p->encodings[i].record, record))
+        if (p->encodings[i].stack == stack && json_equal(p->encodings[i].record, record))
             return i;
+    const struct dataset_info *info = stack == MODEL_NO_STACK ? p->info : m->info;
     p->encodings[p->n_encodings] =
-        (struct predict_encoding){.fit = model_file_member(p->file, member)->fit, .record = record};
+        (struct predict_encoding){.info = info, .stack = stack, .fit = m->fit, .record = record};
     return p->n_encodings++;
 }
 
@@ -90,9 +98,11 @@ static as_status add_member(struct predictor *p, size_t member, struct as_err *e
     as_status st = predict_plan(p->file, member, &plan, err);
     if (st != AS_OK)
         return st;
-    bool is_by = model_file_combine(p->file)->kind == MODEL_BY;
-    size_t input = is_by ? model_file_member(p->file, member)->input : 0;
+    const struct model_combine *c = model_file_combine(p->file);
+    size_t of = model_file_member(p->file, member)->input;
+    size_t input = c->kind == MODEL_BY || c->n_stacks > 0 ? of : 0;
     struct predict_part *part = find_part(p, find_encoding(p, member), input, plan);
+    part->depth = c->depth[of];
     if (!part->member)
         part->member = as_calloc(model_file_n_members(p->file), sizeof *part->member);
     if (!part->member)
@@ -144,6 +154,8 @@ static as_status load_parts(struct predictor *p, struct as_err *err)
     if (!p->values || !p->of_part)
         return as_fail_nomem(err);
     as_status st = predictor_combine_init(p, err);
+    if (st == AS_OK)
+        st = predictor_stacks_init(p, err);
     if (st == AS_OK)
         st = backend_open("cpu", &opts, &p->be, err);
     for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
@@ -199,18 +211,18 @@ size_t predictor_outputs(const struct predictor *p)
 static as_status encode(const struct predictor *p, struct predict_encoding *e, const float *raw,
                         size_t rows, struct as_err *err)
 {
-    size_t n = rows * p->info->n_features;
+    size_t n = rows * e->info->n_features;
     clear_encoding(e);
     e->set = (struct dataset){.n_rows = rows,
-                              .n_features = p->info->n_features,
+                              .n_features = e->info->n_features,
                               .n_outputs = p->n_outputs,
                               .x = as_calloc(n, sizeof *e->set.x)};
     if (!e->set.x)
         return as_fail_nomem(err);
-    memcpy(e->set.x, raw, n * sizeof *raw);
+    memcpy(e->set.x, e->stack == MODEL_NO_STACK ? raw : p->stacked[e->stack], n * sizeof *raw);
     if (p->has_gaps)
-        preprocess_complete(e->fit, p->info, e->set.x, rows);
-    return preprocess_apply(e->fit, p->info, &e->set, &e->codes, err);
+        preprocess_complete(e->fit, e->info, e->set.x, rows);
+    return preprocess_apply(e->fit, e->info, &e->set, &e->codes, err);
 }
 
 static as_status run_part(struct predictor *p, struct predict_part *part, struct as_err *err)
@@ -223,7 +235,7 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
                                       .codes = e->codes};
     for (size_t i = 0; i < part->n; i++)
         p->of_part[i] = predictor_values(p, part->member[i]);
-    as_status st = predict_part_run(part, p->be, p->info, &rows, p->of_part, err);
+    as_status st = predict_part_run(part, p->be, e->info, &rows, p->of_part, err);
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
         /* others have made predictions of their outputs; huber leaves them as they are */
@@ -233,15 +245,17 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
     return st;
 }
 
-as_status predictor_members_run(struct predictor *p, size_t input, const float *raw, size_t rows,
-                                struct as_err *err)
+/* The members of one layer. *ret_last: there is none deeper. */
+static as_status run_layer(struct predictor *p, size_t depth, const float *raw, size_t rows,
+                           bool *ret_last, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t i = 0; i < p->n_encodings; i++)
-        p->encodings[i].is_made = false;
+    *ret_last = true;
+    predictor_stack_rows(p, depth, raw, rows);
     for (size_t i = 0; st == AS_OK && i < p->n_parts; i++) {
         struct predict_encoding *e = &p->encodings[p->parts[i].encoding];
-        if (input != SIZE_MAX && p->parts[i].input != input)
+        *ret_last = *ret_last && p->parts[i].depth <= depth;
+        if (p->parts[i].depth != depth || !p->wanted[p->parts[i].input])
             continue;
         if (!e->is_made)
             st = encode(p, e, raw, rows, err);
@@ -249,6 +263,19 @@ as_status predictor_members_run(struct predictor *p, size_t input, const float *
         if (st == AS_OK)
             st = run_part(p, &p->parts[i], err);
     }
+    return st;
+}
+
+as_status predictor_members_run(struct predictor *p, size_t input, const float *raw, size_t rows,
+                                struct as_err *err)
+{
+    as_status st = AS_OK;
+    bool last = false;
+    predictor_want(p, input);
+    for (size_t i = 0; i < p->n_encodings; i++)
+        p->encodings[i].is_made = false;
+    for (size_t depth = 0; st == AS_OK && !last; depth++)
+        st = run_layer(p, depth, raw, rows, &last, err);
     return st;
 }
 

@@ -9,10 +9,13 @@
 /* Rows of a pass as one preprocessing encodes them. Members whose preprocessing learnt the same
  * share it. */
 struct predict_encoding {
-    const struct preprocess *fit; /* view of the model file */
-    const json_t *record;         /* the same, as JSON */
-    bool is_made;                 /* for the rows that go through now */
-    struct dataset set;           /* the encoded rows of a pass */
+    const struct dataset_info *info; /* what its members were trained on; view of the model file */
+    size_t stack;                    /* which predictions it sees beside the columns, or
+                                      * MODEL_NO_STACK */
+    const struct preprocess *fit;    /* view of the model file */
+    const json_t *record;            /* the same, as JSON */
+    bool is_made;                    /* for the rows that go through now */
+    struct dataset set;              /* the encoded rows of a pass */
     int32_t *codes;
 };
 
@@ -31,8 +34,12 @@ struct predictor {
     size_t *of_row;    /* by a column: [max_rows] the input of each row of a pass; else NULL */
     float *raw, *part; /* by a column: rows of an input [max_rows, n_features], and what it predicts
                         * [max_rows, n_outputs] */
-    bool *categorical; /* [columns] */
-    bool has_gaps;     /* the rows of this call have missing numbers */
+    float **stacked; /* [stacks of the model]: rows of a pass, with what their inputs predict behind
+                      * them [max_rows, n_features of the stack] */
+    float *seen;     /* with stacks: what one input predicts [max_rows, n_outputs]; else NULL */
+    bool *wanted;    /* [inputs]: which a pass needs */
+    bool *categorical;   /* [columns] */
+    bool has_gaps;       /* the rows of this call have missing numbers */
     size_t *first_value; /* tables with columns: [columns], in `known` */
     bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };
@@ -60,6 +67,14 @@ AS_MUST_CHECK as_status predictor_members_run(struct predictor *p, size_t input,
 /* A pass of a combination by a column: each input predicts its rows. As predictor_members_run(). */
 AS_MUST_CHECK as_status predictor_by_column(struct predictor *p, const float *raw, size_t rows,
                                             float *ret, struct as_err *err);
+
+/* Layers (stacks.c). Make what they need, for max_rows. AS_E_NOMEM. */
+AS_MUST_CHECK as_status predictor_stacks_init(struct predictor *p, struct as_err *err);
+/* Set `wanted` for a pass of one input, or of all (SIZE_MAX): the input, and all that it sees. */
+void predictor_want(struct predictor *p, size_t input);
+/* Make the rows of those stacks whose wanted inputs are at this depth. What they see was predicted
+ * before. */
+void predictor_stack_rows(struct predictor *p, size_t depth, const float *raw, size_t rows);
 
 /* Set categorical, first_value and known. AS_E_NOMEM. */
 AS_MUST_CHECK as_status predictor_know_values(struct predictor *p, struct as_err *err);

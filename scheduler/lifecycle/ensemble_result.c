@@ -136,15 +136,21 @@ static json_t *buckets_json(const struct work *w, const struct ensemble *e)
                      list, "other", trial_json(w, e->of_bucket[d->n_buckets]));
 }
 
+/* NULL: memory is out. */
+static json_t *numbers_json(const double *v, size_t n)
+{
+    JSON_AUTO list = json_array();
+    for (size_t c = 0; c < n; c++)
+        if (json_array_append_new(list, json_real(v[c])) != 0)
+            return NULL;
+    return as_steal(list);
+}
+
 static json_t *linear_json(const struct work *w, const struct ensemble *e)
 {
-    JSON_AUTO biases = json_array();
-    for (size_t c = 0; c < e->outputs; c++)
-        if (json_array_append_new(biases, json_real(e->biases[c])) != 0)
-            return NULL;
-    return json_pack("{s:s, s:s, s:O, s:o}", "kind", "linear", "inputs",
-                     w->data.classes ? "log" : "outputs", "biases", biases, "penalty",
-                     json_number_new(e->penalty));
+    return json_pack("{s:s, s:s, s:o, s:o}", "kind", "linear", "inputs",
+                     w->data.classes ? "log" : "outputs", "biases",
+                     numbers_json(e->biases, e->outputs), "penalty", json_number_new(e->penalty));
 }
 
 /* How outputs of members become outputs of the ensemble, as struct ensemble says. */
@@ -161,7 +167,10 @@ static json_t *combine_json(const struct work *w, const struct ensemble *e)
         (e->outputs == 2 &&
          json_object_set_new(calibration, "bias", json_real(e->calibration.bias)) != 0) ||
         json_object_set(j, "calibration", calibration) != 0 ||
-        (!isnan(e->threshold) && json_object_set_new(j, "threshold", json_real(e->threshold)) != 0))
+        (!isnan(e->threshold) &&
+         json_object_set_new(j, "threshold", json_real(e->threshold)) != 0) ||
+        (e->class_weights &&
+         json_object_set_new(j, "class_weights", numbers_json(e->class_weights, e->outputs)) != 0))
         return NULL;
     return as_steal(j);
 }

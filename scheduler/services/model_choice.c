@@ -133,7 +133,7 @@ static as_status combine_by(const struct sources *s, const json_t *combine, stru
 static as_status add_calibration(const json_t *combine, struct model_choice *ret,
                                  struct as_err *err)
 {
-    static const char *const fields[] = {"calibration", "threshold"};
+    static const char *const fields[] = {"calibration", "threshold", "class_weights"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++) {
         json_t *field = json_object_get(combine, fields[i]);
         if (!field)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/services/sweep_reading.h"
+#include "scheduler/services/sweep_stack.h"
 #include "search/search_cache.h"
 #include "search/suggest.h"
 
@@ -89,8 +90,11 @@ static as_status check_data(struct store *db, const struct sweep_doc *doc, struc
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
+    while (tx_run_again(&run)) {
         run.status = sweep_check_datasets(run.tx, &a, doc, faults, err);
+        if (run.status == AS_OK)
+            run.status = sweep_check_stack(run.tx, &a, doc, faults, err);
+    }
     return run.status;
 }
 

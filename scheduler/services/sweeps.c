@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/sweep_reading.h"
+#include "scheduler/services/sweep_stack.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
@@ -202,6 +203,8 @@ static as_status add_sweep(struct tx *t, struct arena *a, const struct creation 
                            int64_t *ret_key, const char **ret_id, struct as_err *err)
 {
     as_status st = sweep_check_datasets(t, a, c->doc, c->faults, err);
+    if (st == AS_OK)
+        st = sweep_check_stack(t, a, c->doc, c->faults, err);
     if (st != AS_OK)
         return st;
     st = insert_sweep(t, a, c, ret_key, ret_id, err);

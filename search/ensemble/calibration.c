@@ -10,8 +10,9 @@
  * ranking.
  *
  * Where the metric counts right classes, the threshold is the one that is best by it on the rows
- * that are given. The rows are those that no member was trained on, and the ensemble's figure is of
- * rows that chose neither (ensemble.c). */
+ * that are given; of more classes there are weights of them (class_weights.c). The rows are those
+ * that no member was trained on, and the ensemble's figure is of rows that chose neither
+ * (ensemble.c). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -201,8 +202,10 @@ as_status calibration_fit(const struct ensemble_input *in, struct row_list l, do
     const struct problem problem = {in, l, logs};
     struct point at = minimize(&problem, z);
     ret->calibration = within_bounds(&at);
-    if (C != 2 || !counts_classes(in->metric))
+    if (!counts_classes(in->metric))
         return AS_OK;
     combine_calibrate(&ret->calibration, C, l.n, p);
+    if (C > 2)
+        return class_weights_fit(in, l, p, ret, err);
     return choose_threshold(in, l, p, &ret->threshold, err);
 }

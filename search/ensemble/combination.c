@@ -13,7 +13,8 @@ as_status combination_init(struct combination *c, const struct ensemble_input *i
     c->weights = as_calloc(in->candidates, sizeof *c->weights);
     c->biases = as_calloc(in->truth.outputs, sizeof *c->biases);
     c->of_bucket = as_calloc(in->n_buckets + 1, sizeof *c->of_bucket);
-    if (!c->counts || !c->weights || !c->biases || !c->of_bucket)
+    c->class_weights = as_calloc(in->truth.outputs, sizeof *c->class_weights);
+    if (!c->counts || !c->weights || !c->biases || !c->of_bucket || !c->class_weights)
         return as_fail_nomem(err);
     combination_clear(c, in);
     return AS_OK;
@@ -25,6 +26,7 @@ void combination_done(struct combination *c)
     free(c->weights);
     free(c->biases);
     free(c->of_bucket);
+    free(c->class_weights);
 }
 
 void combination_clear(struct combination *c, const struct ensemble_input *in)
@@ -36,6 +38,7 @@ void combination_clear(struct combination *c, const struct ensemble_input *in)
     c->is_linear = c->is_by_bucket = false;
     c->calibration = (struct combine_calibration){0};
     c->penalty = c->threshold = NAN;
+    c->n_class_weights = 0;
 }
 
 void combination_average(struct combination *c, const struct ensemble_input *in)
@@ -102,8 +105,22 @@ void combination_predict(const struct combination *k, const struct ensemble_inpu
         combine_calibrate(&k->calibration, in->truth.outputs, l.n, ret);
 }
 
+/* The class whose probability, as a model gives it, times its weight is the highest. */
+static void decide_by_weights(const struct combination *c, double *p)
+{
+    size_t C = c->n_class_weights, best = 0;
+    for (size_t k = 1; k < C; k++)
+        if ((double)(float)p[k] * c->class_weights[k] >
+            (double)(float)p[best] * c->class_weights[best])
+            best = k;
+    for (size_t k = 0; k < C; k++)
+        p[k] = k == best;
+}
+
 void combination_decide(const struct combination *c, size_t n, double *p)
 {
+    for (size_t i = 0; i < n && c->n_class_weights > 0; i++)
+        decide_by_weights(c, p + i * c->n_class_weights);
     for (size_t i = 0; i < n && !isnan(c->threshold); i++) {
         bool second = (double)(float)p[i * 2 + 1] > c->threshold;
         p[i * 2] = !second;

@@ -32,6 +32,7 @@ void ensemble_free(struct ensemble *e)
     free(e->weights);
     free(e->biases);
     free(e->of_bucket);
+    free(e->class_weights);
     free(e->values);
     free(e);
 }
@@ -250,6 +251,7 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
     e->penalty = w->c.penalty;
     e->calibration = w->c.calibration;
     e->threshold = w->c.threshold;
+    e->class_weights = w->c.n_class_weights > 0 ? as_steal(w->c.class_weights) : NULL;
     return st;
 }
 
@@ -292,7 +294,9 @@ static struct combination combination_of(const struct ensemble *e)
                                 .of_bucket = e->of_bucket,
                                 .is_by_bucket = e->of_bucket,
                                 .calibration = e->calibration,
-                                .threshold = e->threshold};
+                                .threshold = e->threshold,
+                                .class_weights = e->class_weights,
+                                .n_class_weights = e->class_weights ? e->outputs : 0};
 }
 
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,

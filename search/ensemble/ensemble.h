@@ -46,6 +46,9 @@ struct ensemble {
     /* Of two classes, where the metric counts them and the ensemble is calibrated: the second is
      * predicted above it. NaN: the likelier one. */
     double threshold;
+    /* Of more classes, where the metric looks at all of them alike: [outputs], that class is
+     * predicted whose probability times its weight is the highest. NULL: the likeliest. */
+    double *class_weights;
     double *values; /* [candidates]: of each alone on all rows; NaN if skipped */
     size_t members; /* distinct candidates with counts > 0 */
     size_t size;    /* sum of counts */
@@ -100,8 +103,8 @@ void ensemble_members(const struct ensemble *e, size_t *ret);
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
                       size_t n, double *ret);
 
-/* For metrics that count classes, where the ensemble has a threshold: p[n, 2] becomes 1 for the
- * class that it predicts, and 0 for the other. */
+/* For metrics that count classes, where the ensemble has a threshold or weights of classes:
+ * p[n, outputs] becomes 1 for the class that it predicts, and 0 for the others. */
 void ensemble_decide(const struct ensemble *e, size_t n, double *p);
 
 #endif

@@ -34,6 +34,8 @@ struct combination {
     bool is_by_bucket; /* of_bucket counts, and weights say only how much each has */
     struct combine_calibration calibration; /* slope 0: none */
     double threshold;                       /* NaN: none */
+    double *class_weights;  /* [outputs] of more than two classes, for which class is predicted */
+    size_t n_class_weights; /* outputs, or 0: they do not count */
 };
 AS_MUST_CHECK as_status combination_init(struct combination *c, const struct ensemble_input *in,
                                          struct as_err *err);
@@ -48,14 +50,20 @@ size_t combination_members(const unsigned *counts, const double *weights, size_t
 /* ret[n, outputs]. */
 void combination_predict(const struct combination *c, const struct ensemble_input *in,
                          struct row_list l, double *ret);
-/* Where there is a threshold: p[n, 2] becomes 1 for the class that is predicted, and 0 for the
- * other, for metrics that count classes. */
+/* Where there is a threshold or there are weights of classes: p[n, outputs] becomes 1 for the class
+ * that is predicted, and 0 for the others, for metrics that count classes. */
 void combination_decide(const struct combination *c, size_t n, double *p);
 /* Calibrate a combination of classes that is not, and choose its threshold.
  *   p  [l.n, outputs]: what it predicts for the rows; overwritten
  * O(n outputs) for each of a few steps; with a threshold a sort of the rows. */
 AS_MUST_CHECK as_status calibration_fit(const struct ensemble_input *in, struct row_list l,
                                         double *p, struct combination *ret, struct as_err *err);
+
+/* Of more than two classes, where the metric looks at all of them alike: choose the weights of
+ * classes (class_weights.c).
+ *   p  [l.n, outputs]: the probabilities of the rows; overwritten */
+AS_MUST_CHECK as_status class_weights_fit(const struct ensemble_input *in, struct row_list l,
+                                          double *p, struct combination *ret, struct as_err *err);
 
 struct selection {
     const struct ensemble_input *in;

@@ -48,6 +48,8 @@ INSTEAD = [
     ("docs/cli.md", "assay serve digits@champion", "assay help serve", "it stays, and the model comes further below"),
     ("docs/cli.md", "assay ensemble digits-mlp digits-cnn --size 30", "assay ensemble digits-mlp --size 30",
      "the page has no second sweep"),
+    ("docs/cli.md", "assay ensemble houses --method stacking --layers 2", "assay help ensemble",
+     "there is no sweep with folds here; test_layers.py has one"),
     ("docs/cli.md", "assay ensemble houses --method bucketing --by town",
      "assay ensemble digits-mlp --method bucketing --by pixel_0_1", "the page has one sweep"),
     ("docs/serving.md", "assay serve digits@champion", "assay help serve", "it stays"),

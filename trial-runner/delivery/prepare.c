@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/trial_template.h"
+#include "base/trial_name.h"
 #include "trial-runner/delivery/cache.h"
 #include "trial-runner/delivery/outbox.h"
 #include "trial-runner/collect/collector.h"
@@ -190,29 +191,79 @@ static as_status add_listen(const struct rank *r, json_t *job, struct as_err *er
                                                                         : AS_OK;
 }
 
-/* The digest of the model that a trial of this attempt's sweep has left. */
-static as_status find_model(struct attempt *a, int64_t trial, json_t **ret_list, const char **ret,
-                            struct as_err *err)
+/* The artifacts that a trial has left. *ret is a new reference. */
+static as_status list_artifacts(struct attempt *a, const char *sweep, int64_t trial, json_t **ret,
+                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
-    size_t i;
-    json_t *f;
     str_puts(&path, "/v1/sweeps");
-    client_path_add(&path, a->sweep);
+    client_path_add(&path, sweep);
     str_puts(&path, "/trials");
     client_path_add_i64(&path, trial);
     str_puts(&path, "/artifacts");
     as_status st = str_check(&path, err);
+    return st < 0 ? st : client_call(a->fetch, "GET", path.s, NULL, NULL, &patient, ret, NULL, err);
+}
+
+/* Download one of them to `dest`. */
+static as_status fetch_artifact(struct attempt *a, const json_t *list, const char *name,
+                                const char *dest, struct as_err *err)
+{
+    const char *sha = NULL;
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(list, "items"), i, f)
+    {
+        if (as_streq(json_string_value(json_object_get(f, "path")), name))
+            sha = json_string_value(json_object_get(f, "sha256"));
+    }
+    return sha ? client_download_blob(a->fetch, sha, dest, 0, &patient, err)
+               : as_fail(err, AS_E_NOT_FOUND, "it has left no %s", name);
+}
+
+/* Fetch what a trial of the layer before has left. */
+static as_status fetch_trial(struct attempt *a, const struct trial_name *trial, size_t i,
+                             json_t *list, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str model = {0};
+    AS_AUTO(str_done) struct str predictions = {0};
+    JSON_AUTO files = NULL;
+    str_printf(&model, "%s/data/stack-%zu.safetensors", a->dir, i);
+    str_printf(&predictions, "%s/data/stack-%zu.npy", a->dir, i);
+    as_status st = str_check(&model, err);
     if (st == AS_OK)
-        st = client_call(a->fetch, "GET", path.s, NULL, NULL, &patient, ret_list, NULL, err);
+        st = str_check(&predictions, err);
+    if (st == AS_OK)
+        st = list_artifacts(a, trial->sweep, trial->number, &files, err);
+    if (st == AS_OK)
+        st = fetch_artifact(a, files, "model.safetensors", model.s, err);
+    if (st == AS_OK)
+        st = fetch_artifact(a, files, "predictions.npy", predictions.s, err);
     if (st < 0)
         return st;
-    json_array_foreach(json_object_get(*ret_list, "items"), i, f)
-    {
-        if (as_streq(json_string_value(json_object_get(f, "path")), "model.safetensors"))
-            *ret = json_string_value(json_object_get(f, "sha256"));
+    json_t *item =
+        json_pack("{s:s, s:I, s:s, s:s}", "sweep", trial->sweep, "trial", (json_int_t)trial->number,
+                  "model", model.s, "predictions", predictions.s);
+    return json_array_append_new(list, item) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
+/* A trial of a further layer sees what others predicted, and has their models in its own. */
+static as_status add_stack(struct attempt *a, const json_t *train, json_t *job, struct as_err *err)
+{
+    const json_t *trials = json_object_get(train, "stack");
+    JSON_AUTO list = json_array();
+    if (!trials)
+        return AS_OK;
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const char *text = json_string_value(json_array_get(trials, i));
+        struct trial_name trial;
+        as_status st = trial_name_parse(text, &trial, err);
+        if (st == AS_OK)
+            st = fetch_trial(a, &trial, i, list, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "train.stack: trial %s", text ? text : "?");
     }
-    return *ret ? AS_OK : as_fail(err, AS_E_NOT_FOUND, "it has left no model");
+    return json_object_set(job, "stack", list) == 0 ? AS_OK : as_fail_nomem(err);
 }
 
 /* A stage of boosting goes on from the trial before it. The trainer checks that this is the stage
@@ -223,16 +274,15 @@ static as_status add_base(struct attempt *a, const json_t *train, json_t *job, s
     int64_t stage = json_integer_value(json_object_get(boost, "stage")), from = a->id.number - 1;
     AS_AUTO(as_freep) char *path = file_join(a->dir, "base.safetensors");
     JSON_AUTO list = NULL;
-    const char *sha = NULL;
     if (stage <= 0)
         return AS_OK;
     if (from < 0)
         return as_fail(err, AS_E_INVAL,
                        "boost.stage: found %" PRId64 " in the first trial of a sweep, expected 0",
                        stage);
-    as_status st = path ? find_model(a, from, &list, &sha, err) : as_fail_nomem(err);
+    as_status st = path ? list_artifacts(a, a->sweep, from, &list, err) : as_fail_nomem(err);
     if (st == AS_OK)
-        st = client_download_blob(a->fetch, sha, path, 0, &patient, err);
+        st = fetch_artifact(a, list, "model.safetensors", path, err);
     if (st < 0)
         return as_err_prefix(err, st, "boost.stage %" PRId64 " goes on from trial %" PRId64, stage,
                              from);
@@ -259,7 +309,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
         return as_fail_nomem(err);
     if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
         return st;
-    if ((st = add_base(a, train, job, err)) < 0 || (st = add_forks(a, job, err)) < 0 ||
+    if ((st = add_base(a, train, job, err)) < 0 || (st = add_stack(a, train, job, err)) < 0 ||
+        (st = add_forks(a, job, err)) < 0 ||
         (st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};

@@ -24,6 +24,7 @@
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/refit.h"
 #include "trial-runner/train/report_file.h"
+#include "trial-runner/train/stack_rows.h"
 #include "trial-runner/train/test_rows.h"
 
 #define MAX_REPORT ((size_t)256 << 20)
@@ -42,8 +43,9 @@ struct folds {
     char *root;
     struct fold *fold; /* [k], and with `refit` one more: the training on all rows */
     bool refit;
-    json_t *refit_train; /* its document; owned */
-    json_t *values;      /* of the last report that was written */
+    json_t *refit_train;       /* its document; owned */
+    json_t *values;            /* of the last report that was written */
+    struct stack_rows stacked; /* of a further layer */
     struct report_file report;
 };
 
@@ -70,6 +72,7 @@ static void folds_done(struct folds *f)
     free(f->root);
     json_decref(f->refit_train);
     json_decref(f->values);
+    stack_rows_done(&f->stacked);
     report_file_done(&f->report);
 }
 
@@ -148,6 +151,10 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     job.members = &member;
     job.test_rows = 0; /* the model of all folds predicts them, at the end */
     job.fold = i;
+    if (stack_rows_wanted(f->job)) {
+        job.info = f->stacked.info;
+        job.stacked = &f->stacked;
+    }
     if (i < f->k)
         (void)printf("fold %zu of %zu\n", i + 1, f->k);
     else
@@ -323,6 +330,19 @@ static json_t *about(const struct folds *f)
     return json_pack("{s:O, s:s}", "metrics", metrics, "measured_on", "out-of-fold rows");
 }
 
+/* The model of a further layer has the models in it whose predictions it sees. */
+static as_status write_stacked(const struct folds *f, const char *path,
+                               const struct model_source *sources, size_t n, const json_t *known,
+                               struct as_err *err)
+{
+    AS_AUTO(as_freep) char *own = file_join(f->root, "own.safetensors");
+    const struct model_source source = {.path = own, .weight = 1};
+    as_status st = own ? model_file_write(own, sources, n, NULL, NULL, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = model_file_write_stacked(path, &source, f->stacked.sources, f->stacked.n, known, err);
+    return st;
+}
+
 /* The mean of the folds' models, or the one of all rows; each of them may be of several members, as
  * with snapshots. */
 static as_status write_model(const struct folds *f, struct as_err *err)
@@ -339,6 +359,8 @@ static as_status write_model(const struct folds *f, struct as_err *err)
         sources[i] =
             (struct model_source){.path = parts[i].model, .weight = 1 / (double)n, .seed = seed};
     }
+    if (st == AS_OK && stack_rows_wanted(f->job))
+        return write_stacked(f, path, sources, n, known, err);
     return st == AS_OK ? model_file_write(path, sources, n, NULL, known, err) : st;
 }
 
@@ -461,6 +483,8 @@ int folds_run(const struct job *job, struct channel *channel, const struct group
                       .refit = json_is_true(json_object_get(validation, "refit")),
                       .report = {.fd = -1}};
     as_status st = create_folds(&f, &err);
+    if (st == AS_OK && stack_rows_wanted(job))
+        st = stack_rows_read(job, &f.stacked, &err);
     if (st != AS_OK)
         return fail(st, &err);
     for (size_t i = 0; i < n_trainings(&f); i++) {

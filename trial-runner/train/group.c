@@ -23,6 +23,7 @@
 #include "model/prepare/prepare_rule.h"
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/group_priv.h"
+#include "trial-runner/train/stack_rows.h"
 #include "trial-runner/train/stage_targets.h"
 
 #define WAIT_MS 100                 /* how often to look for a signal while no member trains */
@@ -132,6 +133,8 @@ as_status group_load_data(struct group *g, const struct train_spec *spec, struct
     struct job of_files = *g->job;
     if (g->job->boost)
         of_files.info = *g->job->boost->info;
+    if (g->job->stacked)
+        of_files.info = *g->job->stacked->base;
     as_status st = numbers ? dataset_load(&paths, &of_files.info, &set, err)
                            : dataset_load_bytes(&paths, &of_files.info, &set, err);
     if (st != AS_OK)
@@ -139,6 +142,8 @@ as_status group_load_data(struct group *g, const struct train_spec *spec, struct
     st = row_roles_read(&of_files, spec, &set, &g->roles, err);
     if (st == AS_OK && g->job->boost)
         st = stage_targets_put(g->job->boost, &g->roles, &set, err);
+    if (st == AS_OK && g->job->stacked)
+        st = stack_rows_put(g->job->stacked, &g->roles, &set, err);
     if (st != AS_OK) {
         dataset_done(&set);
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);

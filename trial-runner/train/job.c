@@ -224,6 +224,7 @@ static as_status read_document(struct job *job, struct as_err *err)
 {
     struct json_fields f;
     json_t *train = NULL, *dataset = NULL, *metric = NULL, *members = NULL, *forks = NULL;
+    json_t *stack = NULL;
     int64_t slots = 1;
     bool group = json_object_get(job->doc, "members") != NULL;
     as_status st = json_fields_init(&f, job->doc, "", err);
@@ -248,6 +249,8 @@ static as_status read_document(struct job *job, struct as_err *err)
     if (!group)
         st = json_fields_text(&f, "base", JSON_OPTIONAL, 1, 4096, &job->base, err);
     if (st == AS_OK && !group)
+        st = json_fields_array(&f, "stack", JSON_OPTIONAL, &stack, err);
+    if (st == AS_OK && !group)
         st = json_fields_object(&f, "forks", JSON_OPTIONAL, &forks, err);
     if (st != AS_OK)
         return st;
@@ -260,6 +263,7 @@ static as_status read_document(struct job *job, struct as_err *err)
     st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
+    job->stack = stack;
     st = read_dataset(dataset, job, err);
     if (st != AS_OK)
         return st;

@@ -13,6 +13,7 @@
 #include "base/status.h"
 
 struct stage_targets;
+struct stack_rows;
 
 struct job {
     struct dataset_info info;
@@ -32,6 +33,10 @@ struct job {
      * it, a view of doc; and what its own training learns. */
     const char *base;
     const struct stage_targets *boost;
+    /* For a trial of a further layer (stack_rows.h), else NULL: its list of {sweep, trial, model,
+     * predictions} with the paths of files, a view of doc; and for its trainings what they see. */
+    const json_t *stack;
+    const struct stack_rows *stacked;
     size_t fold;      /* of a document with folds (folds.h), from 0; as many as it has: all rows */
     bool group;       /* the group form */
     size_t slots;     /* members at once: 1 in the single form */

@@ -141,6 +141,10 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
     str_printf(&job, "{\"train\":{\"dataset\":\"d\",%s},\"dataset\":%s", fields, text);
     if (data->base)
         str_printf(&job, ",\"base\":\"%s/%s\"", c->dir, data->base);
+    for (int i = 0; data->stack && i < 2; i++)
+        str_printf(&job, "%s{\"model\":\"%s/%s\",\"predictions\":\"%s/%s.npy\"}%s",
+                   i ? "," : ",\"stack\":[", c->dir, data->stack[i], c->dir, data->stack[i],
+                   i ? "]" : "");
     str_puts(&job, "}");
     child_write(c, "job.json", job.s, job.len);
     ck_ok(file_remove_tree(checkpoints, &err), err);

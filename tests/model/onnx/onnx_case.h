@@ -25,7 +25,9 @@ struct onnx_data {
     const char *target;
     dataset_task task;
     struct dataset_options options;
-    const char *base; /* of a stage of boosting: the model before it, in DIR; else NULL */
+    const char *base;         /* of a stage of boosting: the model before it, in DIR; else NULL */
+    const char *const *stack; /* [2] of a further layer: the models that it sees, in DIR, with their
+                               * predictions in NAME.npy; else NULL */
 };
 
 /* Train with the fields of `train` besides its data set; the model becomes DIR/name. */

@@ -33,8 +33,8 @@ void onnx_table_write(const struct child *c, size_t rows, int classes)
     child_write(c, "t.csv", b.s, b.len);
 }
 
-void onnx_table_train_stage(struct child *c, int classes, const char *fields, const char *seed,
-                            const char *base, const char *name)
+static void train(struct child *c, int classes, const char *fields, const char *seed,
+                  const char *base, const char *const *stack, const char *name)
 {
     AS_AUTO(as_freep) char *path = file_join(c->dir, "t.csv");
     ck_assert_ptr_nonnull(path);
@@ -44,8 +44,39 @@ void onnx_table_train_stage(struct child *c, int classes, const char *fields, co
         .target = classes ? "y" : "y,y2",
         .task = classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
         .base = base,
+        .stack = stack,
     };
     onnx_case_train(c, &data, fields, seed, name);
+}
+
+void onnx_table_train_stage(struct child *c, int classes, const char *fields, const char *seed,
+                            const char *base, const char *name)
+{
+    train(c, classes, fields, seed, base, NULL, name);
+}
+
+#define ONNX_FOLDS ",\"validation\":{\"folds\":2}"
+
+/* A model with folds, and its predictions beside it. */
+static void train_below(struct child *c, int classes, const char *fields, const char *name,
+                        const char *predictions)
+{
+    AS_AUTO(as_freep) char *from = file_join(c->dir, "artifacts/predictions.npy");
+    AS_AUTO(as_freep) char *to = file_join(c->dir, predictions);
+    ck_assert(from && to);
+    train(c, classes, fields, "1", NULL, NULL, name);
+    ck_assert_int_eq(rename(from, to), 0);
+}
+
+void onnx_table_train_layers(struct child *c, int classes, const char *above, const char *name)
+{
+    static const char *const below[] = {"a", "b"};
+    AS_AUTO(str_done) struct str fields = {0};
+    train_below(c, classes, "\"epochs\":3,\"model\":{\"layers\":[9]}" ONNX_FOLDS, "a", "a.npy");
+    train_below(c, classes, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":4}" ONNX_FOLDS,
+                "b", "b.npy");
+    str_printf(&fields, "%s" ONNX_FOLDS ",\"stack\":[\"s/0\",\"s/1\"]", above);
+    train(c, classes, str_cstr(&fields), "2", NULL, below, name);
 }
 
 void onnx_table_train(struct child *c, int classes, const char *fields, const char *seed,

@@ -18,5 +18,8 @@ void onnx_table_train(struct child *c, int classes, const char *fields, const ch
 /* As above, for a stage of boosting after the model DIR/base; NULL: none. */
 void onnx_table_train_stage(struct child *c, int classes, const char *fields, const char *seed,
                             const char *base, const char *name);
+/* Train two models with folds on that table, as DIR/a and DIR/b, and one of a layer above them:
+ * DIR/name. `above` are its fields. */
+void onnx_table_train_layers(struct child *c, int classes, const char *above, const char *name);
 
 #endif

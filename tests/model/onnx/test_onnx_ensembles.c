@@ -107,8 +107,8 @@ START_TEST(stacked_regressions)
 }
 END_TEST
 
-/* Calibrated, of two classes with a threshold that few rows reach, and of three by temperature. The
- * model of two is one member. */
+/* Calibrated, of two classes with a threshold that few rows reach, and of three by temperature and
+ * with weights of them. The model of two is one member. */
 START_TEST(calibrated_classifiers)
 {
     onnx_table_write(&child, 211, 2);
@@ -121,7 +121,8 @@ START_TEST(calibrated_classifiers)
     onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
     onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[7]}", "2", "b");
     compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2,
-               json_pack("{s:s, s:{s:f}}", "kind", "mean", "calibration", "slope", 0.4));
+               json_pack("{s:s, s:{s:f}, s:[f, f, f]}", "kind", "mean", "calibration", "slope", 0.4,
+                         "class_weights", 0.5, 1.0, 4.0));
     onnx_case_compare(&child, "ensemble", ROWS);
 }
 END_TEST
@@ -203,6 +204,29 @@ START_TEST(numbers_of_sums_and_by_columns)
 }
 END_TEST
 
+/* A model of two layers alone, beside one that it sees, and by a column. */
+static void layers_case(int classes, const char *above)
+{
+    static const char *const names[] = {"deep", "a"};
+    onnx_table_write(&child, 211, classes);
+    onnx_table_train_layers(&child, classes, above, "deep");
+    onnx_case_compare(&child, "deep", ROWS);
+    compose(names, (double[]){0.75, 0.25}, 2);
+    onnx_case_compare(&child, "ensemble", ROWS);
+    compose_as("ensemble", names, (double[]){0, 0}, 2,
+               json_pack("{s:s, s:s, s:[{s:s, s:i}], s:i}", "kind", "by", "column", "colour, NA",
+                         "buckets", "value", "green", "input", 0, "other", 1));
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+
+START_TEST(layers)
+{
+    layers_case(3, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":4}");
+    layers_case(2, "\"epochs\":3,\"model\":{\"layers\":[7],\"embedding\":2}");
+    layers_case(0, "\"epochs\":3,\"model\":{\"kind\":\"linear\"}");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("onnx_ensembles");
@@ -222,6 +246,7 @@ Suite *test_suite(void)
     tcase_add_test(t, boosted_networks);
     tcase_add_test(t, classes_of_sums_and_by_columns);
     tcase_add_test(t, numbers_of_sums_and_by_columns);
+    tcase_add_test(t, layers);
     add_test_if(t, boosted_trees_in_stages, trees, why);
     suite_add_tcase(s, t);
     return s;

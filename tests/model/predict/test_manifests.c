@@ -55,6 +55,8 @@ static const char *const parameters[] = {
     "/combine/other",
     "/combine/calibration*",
     "/combine/threshold",
+    "/combine/class_weights*",
+    "/combine/stacks/*/of/*",   /* which of several inputs of as many outputs is seen */
     "/dataset/classes/*",       /* what the outputs are called, in ascending order */
     "/dataset/options*",        /* how the cells of a file are read */
     "/dataset/columns/*/since", /* from which day dates count */
@@ -541,14 +543,57 @@ START_TEST(ensembles)
     JSON_AUTO by =
         json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by", "column", "colour",
                   "buckets", "value", "red", "input", 0, "value", "blue", "input", 1, "other", 1);
-    JSON_AUTO calibrated =
-        json_pack("{s:s, s:{s:f}}", "kind", "mean", "calibration", "slope", 0.75);
+    JSON_AUTO calibrated = json_pack("{s:s, s:{s:f}, s:[f, f, f]}", "kind", "mean", "calibration",
+                                     "slope", 0.75, "class_weights", 1.0, 2.5, 0.75);
     base_init(&b, "mean", s, 2, calibrated);
     change_all(&b);
     base_init(&b, "by a column", s, 2, by);
     change_all(&b);
     s[1].weight = -2;
     base_init(&b, "stacked", s, 2, linear);
+    change_all(&b);
+}
+END_TEST
+
+/* The table with three further columns, as a model sees it behind one of three classes. */
+static void write_wider(void)
+{
+    AS_AUTO(str_done) struct str wider = {0};
+    AS_AUTO(as_freep) char *table = child_read(&predicted_child[0], "t.csv", &(size_t){0});
+    size_t row = 0;
+    for (const char *line = table, *end; (end = strchr(line, '\n')); line = end + 1, row++) {
+        const char *last = end;
+        while (*last != ',')
+            last--;
+        str_printf(&wider, "%.*s%s%.*s\n", (int)(last - line), line,
+                   row == 0  ? ",stack.0.0,stack.0.1,stack.0.2"
+                   : row % 3 ? ",0.25,0.5,0.25"
+                             : ",0.125,0.75,0.125",
+                   (int)(end - last), last);
+    }
+    child_write(&predicted_child[0], "wide.csv", wider.s, wider.len);
+}
+
+START_TEST(layers)
+{
+    struct base b;
+    train_table(0, 3, "\"epochs\":1,\"model\":{\"layers\":[3]}");
+    train_table(1, 3, "\"epochs\":1,\"model\":{\"layers\":[4]}");
+    write_wider();
+    AS_AUTO(as_freep) char *wide = child_path(&predicted_child[0], "wide.csv");
+    const struct dataset_paths paths = {.table = wide};
+    predicted_train(2, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
+                    "\"epochs\":1,\"model\":{\"layers\":[2]}");
+    AS_AUTO(as_freep) char *first = child_path(&predicted_child[0], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *second = child_path(&predicted_child[1], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *own = child_path(&predicted_child[2], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *deep = child_path(&predicted_child[2], "deep");
+    const struct model_source above = {.path = own, .weight = 1},
+                              below = {.path = first, .weight = 1};
+    ck_ok(model_file_write_stacked(deep, &above, &below, 1, NULL, &err), err);
+    const struct model_source s[] = {{.path = deep, .weight = 0.75},
+                                     {.path = second, .weight = 0.25}};
+    base_init(&b, "layers", s, 2, NULL);
     change_all(&b);
 }
 END_TEST
@@ -569,6 +614,10 @@ Suite *test_suite(void)
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);
     tcase_add_test(t, ensembles);
+    suite_add_tcase(s, t);
+    t = tcase_create("layers");
+    tcase_add_checked_fixture(t, predicted_setup, predicted_teardown);
+    tcase_add_test(t, layers);
     suite_add_tcase(s, t);
     return s;
 }

@@ -170,6 +170,75 @@ START_TEST(the_threshold_is_the_best_by_the_metric)
 }
 END_TEST
 
+/* ---- several classes ---- */
+
+/* Three classes of shares 80, 15 and 5 %, whose probabilities hardly ever favour a rare one. */
+static void rare_classes(struct problem *p, score_metric metric)
+{
+    struct rng r;
+    rng_init(&r, 2, 9);
+    set_up(p, ROWS, 3, metric);
+    for (size_t i = 0; i < ROWS; i++) {
+        double z[3], u = rng_uniform(&r), said[3];
+        size_t y = u < 0.8 ? 0 : u < 0.95 ? 1 : 2;
+        const double prior[] = {log(0.8), log(0.15), log(0.05)};
+        for (size_t c = 0; c < 3; c++)
+            z[c] = prior[c] + (c == y ? 1.2 : 0) + 0.6 * rng_normal(&r);
+        soften(z, 3, 1, 0, said);
+        p->classes[i] = (int64_t)y;
+        p->weights[i] = 1;
+        for (size_t c = 0; c < 3; c++)
+            p->p[i * 3 + c] = (float)said[c];
+    }
+}
+
+static double value_with(const struct problem *p, const double *calibrated, const double *weights)
+{
+    double decided[ROWS * 3] = {0}, v = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        const double *row = calibrated + i * 3;
+        size_t best = 0;
+        for (size_t c = 1; c < 3; c++)
+            if ((double)(float)row[c] * weights[c] > (double)(float)row[best] * weights[best])
+                best = c;
+        decided[i * 3 + best] = 1;
+    }
+    ck_ok(score_compute(p->in.metric, &p->in.truth, NULL, ROWS, decided, 1, &v, NULL, &err), err);
+    return v;
+}
+
+/* A metric that looks at all classes alike gets weights with which it is better, cross-fitted too;
+ * one that counts rows gets none. */
+START_TEST(rare_classes_are_weighed)
+{
+    static const score_metric metrics[] = {SCORE_F1, SCORE_BALANCED_ACCURACY};
+    static const double same[] = {1, 1, 1};
+    struct problem *p = as_calloc(1, sizeof *p);
+    for (size_t m = 0; m < AS_ARRAY_LEN(metrics); m++) {
+        double calibrated[ROWS * 3];
+        rare_classes(p, metrics[m]);
+        AS_AUTO(ensemble_freep) struct ensemble *e = select_of(p);
+        ensemble_predict(e, &p->in, NULL, ROWS, calibrated);
+        ck_assert(e->class_weights && isnan(e->threshold));
+        ck_assert(e->class_weights[0] == 1 && e->class_weights[1] > 1 &&
+                  e->class_weights[2] > e->class_weights[1]);
+        double plain = value_with(p, calibrated, same);
+        double got = value_with(p, calibrated, e->class_weights);
+        ck_assert_msg(got > plain + 0.02, "%g with weights, %g without", got, plain);
+        ck_assert_msg(e->gain > 0.02 && e->recommended, "%g", e->gain);
+        ensemble_decide(e, ROWS, calibrated);
+        double v = 0;
+        ck_ok(score_compute(metrics[m], &p->in.truth, NULL, ROWS, calibrated, 1, &v, NULL, &err),
+              err);
+        ck_assert(v == got && v == e->value_selected);
+    }
+    rare_classes(p, SCORE_ERROR);
+    AS_AUTO(ensemble_freep) struct ensemble *e = select_of(p);
+    ck_assert_ptr_null(e->class_weights);
+    free(p);
+}
+END_TEST
+
 /* The ranking of rows stays, and so does a metric of it. */
 START_TEST(rankings_stay)
 {
@@ -204,6 +273,7 @@ Suite *test_suite(void)
     tcase_add_test(t, distortions_are_found);
     tcase_add_test(t, what_cannot_be_calibrated);
     tcase_add_test(t, the_threshold_is_the_best_by_the_metric);
+    tcase_add_test(t, rare_classes_are_weighed);
     tcase_add_test(t, rankings_stay);
     tcase_add_test(t, numbers_are_refused);
     suite_add_tcase(s, t);
