@@ -32,6 +32,8 @@
 #define LEAST_TRIALS 8.0 /* trials below which fewer rows are better */
 #define LEAST_ROWS 20000 /* of which none are left out */
 #define LARGE_CELLS 1e7  /* one trial at a time: each has a copy of the table */
+#define BINS 32          /* 8 and 16 are worse on Adult, California and letter */
+#define BIN_CELLS 1e8    /* inputs of all rows, above which a trial would be large */
 #define MAX_TRIALS 200
 
 struct metric {
@@ -263,6 +265,8 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     double outputs = f->classes ? (double)f->classes : (double)f->targets;
     double weights = typical * ((double)f->inputs + typical + outputs);
     double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
+    double cells = (double)f->rows * ((double)f->inputs + (double)f->columns * (BINS - 1));
+    p->bins = cells <= BIN_CELLS ? BINS : 0;
     p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
 }
 

@@ -47,6 +47,7 @@ struct fit_plan {
     double least_weight,
         least_extra_weight; /* of their leaves, so that they keep within the size */
     size_t epochs, batch;   /* of networks */
+    size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */
 };
 
 /* AS_E_INVAL: a metric that the task has not, or folds that the rows do not allow; the message

@@ -127,6 +127,12 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
         write_range(p, FIT_DROPOUT, "mlp", b);
     }
     write_range(p, FIT_LR, str_cstr(&descent), b);
+    if (p->bins)
+        str_printf(b,
+                   "  # do they see numbers in bins? A linear model on them is a spline\n"
+                   "  numbers: {type: categorical, values: [none, piecewise_linear], when: {kind: "
+                   "%s}}\n",
+                   str_cstr(&descent));
     if (p->class_weights)
         str_puts(b, "  # a class is rare: do its rows count more? (null: all rows alike)\n"
                     "  weights: {type: categorical, values: [null, balanced]}\n");
@@ -215,6 +221,8 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
     write_model(p, b);
     if (p->class_weights)
         str_puts(b, "    class_weights: \"${weights}\"\n");
+    if (p->bins)
+        str_printf(b, "    numbers: {encode: \"${numbers}\", bins: %zu}\n", p->bins);
     str_printf(b,
                "    optimizer: {kind: adamw, lr: \"${lr}\", weight_decay: 0.01}\n"
                "    schedule: {kind: cosine}\n"
@@ -248,6 +256,25 @@ static json_t *forest_new(const struct fit_plan *p, const char *kind, double per
     return as_steal(j);
 }
 
+/* A kind that is trained by gradients. */
+static json_t *descent_new(const struct fit_plan *p, const char *kind, double lr, bool in_bins)
+{
+    JSON_AUTO j = json_pack("{s:s, s:f}", "kind", kind, "lr", lr);
+    const char *numbers = in_bins ? "piecewise_linear" : "none";
+    if (j && p->bins && json_object_set_new(j, "numbers", json_string(numbers)) != 0)
+        return NULL;
+    return as_steal(j);
+}
+
+static json_t *network_new(const struct fit_plan *p)
+{
+    JSON_AUTO j = descent_new(p, "mlp", 0.003, false);
+    if (!j || json_object_set_new(j, "width", json_integer(128)) != 0 ||
+        json_object_set_new(j, "dropout", json_real(0.1)) != 0)
+        return NULL;
+    return as_steal(j);
+}
+
 /* Add a trial with these parameters; takes them. */
 static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
 {
@@ -262,8 +289,7 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
     JSON_AUTO list = json_array();
     double split = sqrt((double)f->columns) / (double)f->columns;
     int bad = !list;
-    bad |= add_trial(
-        p, list, json_pack("{s:s, s:f}", "kind", f->classes ? "logistic" : "linear", "lr", 0.01));
+    bad |= add_trial(p, list, descent_new(p, f->classes ? "logistic" : "linear", 0.01, true));
     bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
     if (p->forest)
         bad |= add_trial(p, list, forest_new(p, "random_forest", split, p->least_weight));
@@ -271,9 +297,7 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
         bad |= add_trial(
             p, list, forest_new(p, "extra_trees", f->classes ? split : 1, p->least_extra_weight));
     if (p->network)
-        bad |= add_trial(p, list,
-                         json_pack("{s:s, s:I, s:f, s:f}", "kind", "mlp", "width", (json_int_t)128,
-                                   "dropout", 0.1, "lr", 0.003));
+        bad |= add_trial(p, list, network_new(p));
     bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
     bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
     while (json_array_size(list) > p->max_trials)

@@ -273,6 +273,28 @@ static as_status parse_target(struct json_fields *doc, struct train_spec *spec, 
     return json_fields_end(&f, err);
 }
 
+static as_status parse_numbers(struct json_fields *doc, struct train_spec *spec, struct as_err *err)
+{
+    static const char *const words[] = {"none", "piecewise_linear", NULL};
+    const struct train_integer bins = {"bins", 2, TRAIN_MAX_BINS, &spec->bins};
+    struct json_fields f;
+    bool there;
+    int encode = 0;
+    as_status st = train_spec_section(doc, "numbers", &f, &there, err);
+    if (st < 0 || !there)
+        return st;
+    st = json_fields_word(&f, "encode", JSON_OPTIONAL, words, &encode, err);
+    if (st == AS_OK)
+        st = train_spec_integers(&f, &bins, 1, err);
+    spec->piecewise = encode == 1;
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+size_t train_spec_bins(const struct train_spec *spec)
+{
+    return spec->piecewise && !train_model_is_trees(&spec->model) ? (size_t)spec->bins : 0;
+}
+
 /* ---- lists ---- */
 
 /* `class_weights`: "balanced", or as many numbers as there are classes. */
@@ -535,6 +557,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_target(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, parse_numbers(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, check_snapshots(f, spec, err), err);
     if (st != AS_OK)
         return st;
@@ -586,6 +611,7 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
         .batch_size = 32,
         .validation_fraction = 0.25,
         .standardize = true,
+        .bins = 16,
         .report_every = 1,
     };
     set_optimizer_defaults(&spec.optimizer);

@@ -32,6 +32,7 @@
 #define TRAIN_MAX_CYCLES 64
 #define TRAIN_MAX_STAGES 256
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
+#define TRAIN_MAX_BINS 256
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -236,6 +237,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
+    bool piecewise; /* `numbers: {encode: piecewise_linear}`: of a table; default no */
+    int64_t bins;   /* `numbers: {bins: 16}`: 2 to TRAIN_MAX_BINS, default 16 */
     target_transform
         target_transform; /* `target: {transform: log}`: of a regression; default none */
     int64_t resample;     /* 0 (default): all training rows. K: the K-th bootstrap sample of them
@@ -260,6 +263,10 @@ struct train_spec {
 };
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
+
+/* The values that each number of a table becomes for this model, as preprocess_opts.bins; 0: it
+ * stays one. Trees see numbers as they are. */
+size_t train_spec_bins(const struct train_spec *spec);
 
 /* The snapshots that a training keeps; 0: none. They count for networks with the schedule
  * cosine. */

@@ -58,10 +58,26 @@ static as_status check_trees(const struct train_spec *spec, const struct dataset
                       train_model_name(&spec->model));
 }
 
+/* Pixels are numbers of one kind, and tokens are none. */
+static as_status check_numbers(const struct train_spec *spec, const struct dataset_info *data,
+                               const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (!spec->piecewise || data->input == DATASET_TABLE)
+        return AS_OK;
+    json_pointer_child(pointer, "numbers", at);
+    json_pointer_child(at, "encode", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found piecewise_linear, expected none: data set '%s' is %s", at,
+                      spec->dataset, data->input == DATASET_IMAGE ? "images" : "a text of tokens");
+}
+
 as_status train_spec_check_task(const struct train_spec *spec, const struct dataset_info *data,
                                 const char *pointer, struct as_err *err)
 {
     as_status st = check_loss(spec, data, pointer, err);
+    if (st == AS_OK)
+        st = check_numbers(spec, data, pointer, err);
     if (st != AS_OK || !train_model_is_trees(&spec->model))
         return st;
     return check_trees(spec, data, pointer, err);

@@ -37,7 +37,7 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(e->file, i);
-    const struct net_data data = net_data_of(m->info);
+    const struct net_data data = net_data_of(m->info, m->spec);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
     as_status st = net_plan_create(m->spec, &data, pointer, &plan, err);

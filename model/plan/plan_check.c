@@ -123,14 +123,33 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
+/* Rows are held in memory as the model sees them (data/preprocess). */
+static as_status check_bins(const struct train_spec *spec, const struct net_data *seen,
+                            const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t inputs = seen->numeric + (spec->model.embedding ? 0 : seen->category_slots), values;
+    if (train_spec_bins(spec) == 0 ||
+        (!__builtin_mul_overflow(inputs, seen->rows, &values) && values <= DATASET_MAX_VALUES))
+        return AS_OK;
+    json_pointer_child(pointer, "numbers", at);
+    json_pointer_child(at, "bins", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %zu, which make %zu inputs of %zu rows, expected at most %zu "
+                      "values",
+                      at, train_spec_bins(spec), inputs, seen->rows, DATASET_MAX_VALUES);
+}
+
 /* The plan of a network is made and forgotten: it says whether the model fits the data. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
                              const char *pointer, struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     const struct net_data seen = net_data_for(data, spec);
-    return train_model_is_trees(&spec->model) ? AS_OK
-                                              : net_plan_create(spec, &seen, pointer, &plan, err);
+    if (train_model_is_trees(&spec->model))
+        return AS_OK;
+    as_status st = check_bins(spec, &seen, pointer, err);
+    return st == AS_OK ? net_plan_create(spec, &seen, pointer, &plan, err) : st;
 }
 
 /* ---- columns with a use of their own ---- */

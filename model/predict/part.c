@@ -35,7 +35,7 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(f, member);
-    struct net_data data = net_data_of(m->info);
+    struct net_data data = net_data_of(m->info, m->spec);
     *ret = NULL;
     if (predict_is_trees(f, member))
         return AS_OK;

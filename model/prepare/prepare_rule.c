@@ -14,6 +14,7 @@ struct preprocess_opts prepare_rule_opts(const struct train_spec *spec, dataset_
                                     .context = (size_t)spec->model.context,
                                     .standardize = spec->standardize && !trees,
                                     .embed_categories = spec->model.embedding > 0 || trees,
+                                    .bins = train_spec_bins(spec),
                                     .target_transform = spec->target_transform,
                                     .targets_as_shares = train_spec_loss(spec, task) == TRAIN_BCE};
 }

@@ -33,6 +33,7 @@ START_TEST(defaults)
     ck_assert(s.standardize);
     ck_assert_int_eq(s.report_every, 1);
     ck_assert_int_eq(s.resample, 0);
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
 }
 END_TEST
 
@@ -62,6 +63,14 @@ START_TEST(everything)
     ck_assert(!s.standardize);
     ck_assert_int_eq(s.report_every, 3);
     ck_assert_int_eq(s.resample, 7);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"numbers\":{\"bins\":9}}", &s), err);
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":1,\"numbers\":{\"encode\":\"piecewise_linear\"}}", &s),
+        err);
+    ck_assert_uint_eq(train_spec_bins(&s), 16);
+    s.model.kind = TRAIN_EXTRA_TREES; /* trees cut by themselves */
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"linear\"}}", &s), err);
     ck_assert_uint_eq(s.model.n_layers, 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}}", &s), err);
@@ -161,6 +170,10 @@ START_TEST(refused)
         {"\"target\":\"log\"", "/trial/train/target", "an object"},
         {"\"target\":{\"transform\":\"sqrt\"}", "/trial/train/target/transform", "log1p"},
         {"\"target\":{\"transfrom\":\"log\"}", "/trial/train/target/transfrom", "transform"},
+        {"\"numbers\":{\"encode\":\"spline\"}", "/trial/train/numbers/encode", "piecewise_linear"},
+        {"\"numbers\":{\"bins\":1}", "/trial/train/numbers/bins", "from 2 to 256"},
+        {"\"numbers\":{\"bins\":257}", "/trial/train/numbers/bins", "from 2 to 256"},
+        {"\"numbers\":{\"knots\":9}", "/trial/train/numbers/knots", "bins"},
         {"\"standardize\":1", "/trial/train/standardize", "true or false"},
         {"\"model\":[]", "/trial/train/model", "an object"},
         {"\"model\":{\"kind\":\"rnn\"}", "/trial/train/model/kind", "mlp, linear, cnn"},

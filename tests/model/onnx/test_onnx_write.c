@@ -81,6 +81,15 @@ START_TEST(logistic)
 }
 END_TEST
 
+START_TEST(numbers_in_bins)
+{
+    table_case(3, "\"epochs\":6,\"model\":{\"kind\":\"logistic\"},\"optimizer\":{\"lr\":0.05},"
+                  "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":6}");
+    table_case(0, "\"epochs\":4,\"standardize\":false,\"model\":{\"layers\":[12],\"embedding\":2},"
+                  "\"numbers\":{\"encode\":\"piecewise_linear\"}");
+}
+END_TEST
+
 START_TEST(deep_and_wide)
 {
     table_case(3, "\"epochs\":30,\"model\":{\"layers\":[256,256,256,128]},\"optimizer\":{\"lr\":"
@@ -523,6 +532,7 @@ Suite *test_suite(void)
     tcase_add_test(t, several_numbers);
     tcase_add_test(t, linear_not_standardised);
     tcase_add_test(t, logistic);
+    tcase_add_test(t, numbers_in_bins);
     tcase_add_test(t, deep_and_wide);
     tcase_add_test(t, refused_rows);
     tcase_add_test(t, array_without_names);

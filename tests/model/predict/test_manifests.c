@@ -63,6 +63,7 @@ static const char *const parameters[] = {
     "/members/*/preprocessing/columns/*/median",   /* absent in records from before 2026-11-28 */
     "/members/*/preprocessing/columns/*/values/*", /* null: no training row has it */
     "/members/*/preprocessing/target/quantiles/*",
+    "/members/*/preprocessing/columns/*/edges/*",
     "/members/*/train/model/activation",
     "/members/*/train/model/heads",
     "/members/*/train/model/layers/*/size", /* of a pool, which has no weights */
@@ -275,9 +276,9 @@ static void change_number(struct base *b, const char *parent, const char *key, c
 /* A word of a list, and all words that some list of the manifest has. */
 static void change_text(struct base *b, const char *parent, const char *key)
 {
-    static const char *const of_lists[] = {"format", "task",   "kind",     "part",       "input",
-                                           "inputs", "loss",   "pool",     "activation", "norm",
-                                           "column", "cycles", "transform"};
+    static const char *const of_lists[] = {"format", "task",   "kind",      "part",       "input",
+                                           "inputs", "loss",   "pool",      "activation", "norm",
+                                           "column", "cycles", "transform", "encode"};
     static const char *const words[] = {"classification",
                                         "regression",
                                         "language_modeling",
@@ -308,6 +309,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "outputs",
                                         "log1p",
                                         "quantile",
+                                        "piecewise_linear",
                                         "numeric",
                                         "categorical",
                                         "date",
@@ -456,6 +458,10 @@ START_TEST(networks_of_tables)
                 "\"epochs\":1,\"model\":{\"kind\":\"linear\"},\"target\":{\"transform\":"
                 "\"quantile\"}");
     of_trial("linear");
+    train_table(0, 2,
+                "\"epochs\":1,\"model\":{\"kind\":\"linear\"},\"numbers\":{\"encode\":"
+                "\"piecewise_linear\",\"bins\":3}");
+    of_trial("numbers in bins");
 }
 END_TEST
 
