@@ -444,12 +444,12 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
-/* Networks need epochs; trees have rounds (n_estimators). */
+/* Networks need epochs; trees have rounds (n_estimators), and neighbours one. */
 static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
                               struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    if (train_model_is_trees(&spec->model) || !json_fields_lack(f, "epochs"))
+    if (!train_model_is_network(&spec->model) || !json_fields_lack(f, "epochs"))
         return AS_OK;
     json_pointer_child(f->pointer, "epochs", at);
     return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
@@ -459,8 +459,10 @@ static as_status check_epochs(struct json_fields *f, const struct train_spec *sp
  * networks, which are checked here too. */
 static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
 {
-    if (!train_model_is_trees(&spec->model))
+    if (train_model_is_network(&spec->model))
         return;
+    if (spec->model.kind == TRAIN_KNN) /* the rows are kept at once */
+        spec->model.trees.n_estimators = spec->report_every = 1;
     spec->epochs = spec->model.trees.n_estimators;
     if (json_fields_lack(f, "report_every"))
         spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
@@ -516,7 +518,7 @@ static as_status check_snapshots(struct json_fields *f, const struct train_spec 
 
 int64_t train_spec_snapshots(const struct train_spec *spec)
 {
-    bool counts = spec->schedule.kind == TRAIN_COSINE && !train_model_is_trees(&spec->model);
+    bool counts = spec->schedule.kind == TRAIN_COSINE && train_model_is_network(&spec->model);
     return counts ? spec->schedule.snapshots : 0;
 }
 
@@ -599,7 +601,8 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .depth = 4,
                   .width = 128,
                   .heads = 4,
-                  .context = 64},
+                  .context = 64,
+                  .neighbours = 5},
         .huber_delta = 1,
         .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9, .history = 10},
         .boost = {.rate = 0.3},

@@ -33,6 +33,8 @@
 #define TRAIN_MAX_STAGES 256
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 #define TRAIN_MAX_BINS 256
+#define TRAIN_MAX_NEIGHBOURS 1000
+#define TRAIN_MAX_NEIGHBOUR_BYTES ((size_t)1 << 28) /* NEIGHBOURS_MAX_BYTES */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -41,7 +43,8 @@ typedef enum train_model_kind {
     TRAIN_TRANSFORMER,
     TRAIN_BOOSTED_TREES, /* these three are no networks: model/trees */
     TRAIN_RANDOM_FOREST,
-    TRAIN_EXTRA_TREES
+    TRAIN_EXTRA_TREES,
+    TRAIN_KNN /* k nearest neighbours: no network either, model/neighbours */
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -152,6 +155,8 @@ struct train_model_spec {
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
                         * category column is an embedding of so many numbers */
     struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
+    int64_t neighbours;            /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
+    bool by_distance;              /* knn: `weights: distance`; default uniform */
 };
 
 struct train_optimizer_spec {
@@ -286,8 +291,11 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
                                                 struct faults *faults, struct train_spec *ret,
                                                 struct as_err *err);
 
-/* Is it a model of trees, and not a network? */
+/* Is it a model of trees? */
 bool train_model_is_trees(const struct train_model_spec *m);
+
+/* Is it a network, with a plan and steps, and not trees or neighbours? */
+bool train_model_is_network(const struct train_model_spec *m);
 
 /* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
 bool train_spec_is_lbfgs(const struct train_spec *spec);
@@ -295,7 +303,7 @@ bool train_spec_is_lbfgs(const struct train_spec *spec);
 /* Is it a linear model that CoCoA trains? It needs the same. */
 bool train_spec_is_cocoa(const struct train_spec *spec);
 
-/* "mlp", …, "extra_trees"; "logistic" where the document said so. */
+/* "mlp", …, "knn"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 
 /* "auto", "cross_entropy", … */

@@ -5,7 +5,7 @@
 
 bool train_spec_is_lbfgs(const struct train_spec *spec)
 {
-    return spec->optimizer.kind == TRAIN_LBFGS && !train_model_is_trees(&spec->model);
+    return spec->optimizer.kind == TRAIN_LBFGS && train_model_is_network(&spec->model);
 }
 
 as_status train_spec_check_lbfgs(const struct json_fields *doc, const struct train_spec *s,

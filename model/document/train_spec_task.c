@@ -44,7 +44,7 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
     return AS_OK;
 }
 
-/* Trees take rows of a table, or the pixels of an image as such a row. */
+/* Trees and neighbours take rows of a table, or the pixels of an image as such a row. */
 static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
                              const char *pointer, struct as_err *err)
 {
@@ -78,7 +78,7 @@ as_status train_spec_check_task(const struct train_spec *spec, const struct data
     as_status st = check_loss(spec, data, pointer, err);
     if (st == AS_OK)
         st = check_numbers(spec, data, pointer, err);
-    if (st != AS_OK || !train_model_is_trees(&spec->model))
+    if (st != AS_OK || train_model_is_network(&spec->model))
         return st;
     return check_trees(spec, data, pointer, err);
 }

@@ -67,7 +67,8 @@ static as_status check_moments_of_none(const struct fit_check *c)
 static as_status check_codes(const struct fit_check *c)
 {
     bool trees = train_model_is_trees(&c->m->spec->model);
-    bool expected = trees || c->m->spec->model.embedding > 0;
+    bool network = train_model_is_network(&c->m->spec->model);
+    bool expected = trees || (network && c->m->spec->model.embedding > 0);
     if (dataset_categorical_columns(c->m->info) == 0 || (c->m->fit->n_codes > 0) == expected)
         return AS_OK;
     return differs(c, "columns", expected ? "categories with the field input" : "codes",

@@ -14,6 +14,7 @@
 #include "model/onnx/graph.h"
 #include "model/onnx/inputs.h"
 #include "model/onnx/layers.h"
+#include "model/onnx/neighbour_nodes.h"
 #include "model/onnx/predictions.h"
 #include "model/onnx/tree_nodes.h"
 #include "model/plan/plan.h"
@@ -90,6 +91,15 @@ static const char *export_trees(struct exporter *e, size_t i)
                : p;
 }
 
+static const char *export_neighbours(struct exporter *e, size_t i)
+{
+    encode_member(e, i);
+    const char *p = onnx_neighbours_add(e->g, e->file, i, e->encoded[i].x);
+    return model_file_member(e->file, i)->info->task == DATASET_REGRESSION
+               ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, p)
+               : p;
+}
+
 typedef const char *member_fn(struct exporter *e, size_t i);
 
 /* How a kind of model is exported: its row is at its number. */
@@ -97,7 +107,7 @@ static member_fn *const kinds[] = {
     [TRAIN_MLP] = export_network,         [TRAIN_LINEAR] = export_network,
     [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
     [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
-    [TRAIN_EXTRA_TREES] = export_trees,
+    [TRAIN_EXTRA_TREES] = export_trees,   [TRAIN_KNN] = export_neighbours,
 };
 
 static void export_member(struct exporter *e, size_t i)

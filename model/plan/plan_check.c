@@ -128,7 +128,7 @@ static as_status check_bins(const struct train_spec *spec, const struct net_data
                             const char *pointer, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    size_t inputs = seen->numeric + (spec->model.embedding ? 0 : seen->category_slots), values;
+    size_t inputs = seen->numeric + seen->category_slots, values;
     if (train_spec_bins(spec) == 0 ||
         (!__builtin_mul_overflow(inputs, seen->rows, &values) && values <= DATASET_MAX_VALUES))
         return AS_OK;
@@ -140,6 +140,25 @@ static as_status check_bins(const struct train_spec *spec, const struct net_data
                       at, train_spec_bins(spec), inputs, seen->rows, DATASET_MAX_VALUES);
 }
 
+/* The model is the rows, as the network would see them (model/neighbours). */
+static as_status check_neighbours(const struct net_data *seen, const char *pointer,
+                                  struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t inputs = seen->kind == NET_IMAGES ? seen->height * seen->width * seen->channels
+                                             : seen->numeric + seen->category_slots;
+    size_t row = (inputs + seen->outputs + 1) * sizeof(float), bytes;
+    if (!__builtin_mul_overflow(row, seen->rows, &bytes) && bytes <= TRAIN_MAX_NEIGHBOUR_BYTES)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(
+        err, AS_E_INVAL, at,
+        "%s: found knn, whose model has the rows: %zu of %zu inputs are more than %zu "
+        "bytes; expected a smaller table, fewer numbers.bins or another kind",
+        at, seen->rows, inputs, TRAIN_MAX_NEIGHBOUR_BYTES);
+}
+
 /* The plan of a network is made and forgotten: it says whether the model fits the data. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
                              const char *pointer, struct as_err *err)
@@ -148,6 +167,8 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
     const struct net_data seen = net_data_for(data, spec);
     if (train_model_is_trees(&spec->model))
         return AS_OK;
+    if (spec->model.kind == TRAIN_KNN)
+        return check_neighbours(&seen, pointer, err);
     as_status st = check_bins(spec, &seen, pointer, err);
     return st == AS_OK ? net_plan_create(spec, &seen, pointer, &plan, err) : st;
 }

@@ -49,6 +49,9 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
     case TRAIN_EXTRA_TREES:
         str_puts(out, "trees");
         break;
+    case TRAIN_KNN:
+        str_puts(out, "knn");
+        break;
     case TRAIN_TRANSFORMER:
         str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
                    m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");

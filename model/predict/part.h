@@ -17,9 +17,10 @@ struct predict_part {
     size_t n;
     size_t *member; /* [n]: their indices in the model, rising; owned */
     struct network *network;
-    struct buf *x, *codes; /* rows of a pass; NULL when there are none */
-    struct tree_model *trees;
-    float *inputs; /* trees: [max_rows, tree_model_inputs()]; owned */
+    struct buf *x, *codes;         /* rows of a pass; NULL when there are none */
+    struct tree_model *trees;      /* or neighbours */
+    const struct train_spec *spec; /* of them; a view of the model */
+    float *inputs;                 /* trees: [max_rows, tree_model_inputs()]; owned */
 };
 
 void predict_part_done(struct predict_part *part);

@@ -121,7 +121,7 @@ static as_status describe_shape(const struct shaper *s, const json_t *train, str
     st = train_spec_check(&spec, info, "/trial/train", err);
     if (st != AS_OK)
         return st;
-    if (train_model_is_trees(&spec.model)) /* each round uses every thread: nothing to share */
+    if (!train_model_is_network(&spec.model)) /* each round uses every thread: nothing to share */
         return as_fail(err, AS_E_UNSUPPORTED, "models of trees have no shape");
     const struct net_data data = net_data_for(info, &spec);
     st = member_bytes(&spec, &data, ret_bytes, err);

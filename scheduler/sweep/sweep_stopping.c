@@ -44,6 +44,10 @@ static void fill_train_steps(const json_t *train, struct stop_context *c)
         return;
     bool trees = as_streq(name, "boosted_trees") || as_streq(name, "random_forest") ||
                  as_streq(name, "extra_trees");
+    if (as_streq(name, "knn")) { /* it has one round */
+        c->all_steps = c->first_step = 1;
+        return;
+    }
     c->all_steps = trees ? fixed(model, "n_estimators", DEFAULT_TREES) : fixed(train, "epochs", 0);
     int64_t every = trees ? (c->all_steps + TREE_REPORTS - 1) / TREE_REPORTS : 1;
     every = fixed(train, "report_every", every);
@@ -209,10 +213,10 @@ static as_status check_kind(const struct train_spec *spec, struct as_err *err)
 /* What a fork of a training cannot do. */
 static as_status check_forked_train(const struct train_spec *spec, struct as_err *err)
 {
-    if (train_model_is_trees(&spec->model))
+    if (!train_model_is_network(&spec->model))
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
                           TRAIN_AT "/model/kind: found %s with pbt, expected a kind of network: "
-                                   "trees do not go on with other parameters",
+                                   "no other kind goes on with other parameters",
                           train_model_name(&spec->model));
     if (spec->patience > 0)
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/patience",
@@ -236,7 +240,7 @@ as_status sweep_stopping_check_train(const struct sweep_doc *d, const struct tra
         st = check_forked_train(spec, err);
     if (st != AS_OK)
         return st;
-    bool trees = train_model_is_trees(&spec->model);
+    bool trees = !train_model_is_network(&spec->model);
     const char *unit = trees ? "rounds" : "epochs";
     if (spec->epochs < s->max_steps)
         return as_fail_at(err, AS_E_INVAL, STOPPING_AT "/max_steps",

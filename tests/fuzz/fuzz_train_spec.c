@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (train_spec_parse(doc, "", &spec, &err) == AS_OK) {
         check_spec(&spec);
-        if (!train_model_is_trees(&spec.model))
+        if (train_model_is_network(&spec.model))
             plans(&spec);
         train_spec_done(&spec);
     }

@@ -111,7 +111,7 @@ static void receive_member(struct group *g, const struct control_member *from)
 
 as_status group_load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
 {
-    bool trees = train_model_is_trees(&spec->model); /* they take numbers, not bytes */
+    bool trees = !train_model_is_network(&spec->model); /* they take numbers, not bytes */
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
     struct job of_files = *g->job;
@@ -374,7 +374,7 @@ static as_status run_group(struct group *g, struct as_err *err)
         group_listen(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
         if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;
-        if (!g->be && g->n_waiting > 0 && train_model_is_trees(&g->waiting[0]->spec.model))
+        if (!g->be && g->n_waiting > 0 && !train_model_is_network(&g->waiting[0]->spec.model))
             return group_run_trees(g, err);
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);

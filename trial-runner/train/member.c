@@ -134,7 +134,7 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = check_cocoa(m, job, err);
     if (st != AS_OK)
         return st;
-    bool trees = train_model_is_trees(&m->spec.model);
+    bool trees = !train_model_is_network(&m->spec.model); /* or neighbours */
     if (trees && job->listen)
         return as_fail_at(
             err, AS_E_INVAL, "/train/model/kind",

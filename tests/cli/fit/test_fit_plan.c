@@ -257,6 +257,10 @@ START_TEST(forests_within_the_size)
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind != 'extra_trees' or leaf_weight >= "));
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "refit: \"${refit}\"}"));
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "numbers: {encode: \"${numbers}\", bins: 32}"));
+    ck_assert(!huge.neighbours && usually.neighbours && plan_of(&small, &usual).neighbours);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind: [random_forest, extra_trees, knn]"));
+    w.size_bytes = 2000000; /* the rows would be more than a fifth of it */
+    ck_assert(!plan_of(&f, &w).neighbours);
 }
 END_TEST
 

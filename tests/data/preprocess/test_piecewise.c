@@ -193,8 +193,7 @@ static json_t *stored(const struct preprocess *p)
 START_TEST(record_reads_back)
 {
     AS_AUTO(dataset_done)
-    struct dataset set = rows_new(&table, 3),
-                   x = rows_new(&table, 4), y = rows_new(&table, 4);
+    struct dataset set = rows_new(&table, 3), x = rows_new(&table, 4), y = rows_new(&table, 4);
     AS_AUTO(preprocess_done) struct preprocess p = fitted(&set, &table, 256, _i == 1), back = {0};
     AS_AUTO(as_freep) int32_t *a = NULL;
     AS_AUTO(as_freep) int32_t *b = NULL;

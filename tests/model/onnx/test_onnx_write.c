@@ -344,6 +344,16 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+START_TEST(nearest_neighbours)
+{
+    table_case(3, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\"}");
+    table_case(2, "\"model\":{\"kind\":\"knn\",\"neighbours\":12}");
+    table_case(0, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\"},\"numbers\":{\"encode\":"
+                  "\"piecewise_linear\",\"bins\":6}");
+    picture_case(2, false, "\"model\":{\"kind\":\"knn\"}");
+}
+END_TEST
+
 START_TEST(trees_of_pictures)
 {
     picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
@@ -551,6 +561,7 @@ Suite *test_suite(void)
     add_test_if(t, forests, trees, why);
     add_test_if(t, trees_of_pictures, trees, why);
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, nearest_neighbours);
     tcase_add_test(t, boosted_pictures);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -57,6 +57,9 @@ START_TEST(against_classes)
     size_t rows = d.n_rows;
     d.n_rows = DATASET_MAX_ROWS;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/numbers/bins: found 16, which");
+    s.model.kind = TRAIN_KNN; /* its model would be the rows */
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/model/kind: found knn, whose");
+    s.model.kind = TRAIN_MLP;
     d.n_rows = rows;
     s.piecewise = false;
     s.target_transform = TARGET_LOG;

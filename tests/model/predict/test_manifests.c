@@ -67,6 +67,7 @@ static const char *const parameters[] = {
     "/members/*/train/model/activation",
     "/members/*/train/model/heads",
     "/members/*/train/model/layers/*/size", /* of a pool, which has no weights */
+    "/members/*/train/model/neighbours",    /* more of the rows that are there, or fewer */
 };
 
 /* What is the default may be left out, or null. */
@@ -296,6 +297,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "boosted_trees",
                                         "random_forest",
                                         "extra_trees",
+                                        "knn",
                                         "relu",
                                         "tanh",
                                         "gelu",
@@ -481,6 +483,13 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+START_TEST(nearest_neighbours)
+{
+    train_table(0, 3, "\"model\":{\"kind\":\"knn\",\"neighbours\":3}");
+    of_trial("neighbours");
+}
+END_TEST
+
 START_TEST(dates_and_texts)
 {
     static const struct dataset_options options = {.comment = '#'};
@@ -561,6 +570,7 @@ Suite *test_suite(void)
     tcase_add_test(t, networks_of_tables);
     add_test_if(t, trees, has_trees, lacks);
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, nearest_neighbours);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);

@@ -235,6 +235,18 @@ START_TEST(extra_trees)
 }
 END_TEST
 
+START_TEST(nearest_neighbours)
+{
+    table_case(3, "\"model\":{\"kind\":\"knn\"}");
+    table_case(2, "\"model\":{\"kind\":\"knn\",\"neighbours\":9,\"weights\":\"distance\"},"
+                  "\"class_weights\":\"balanced\",\"numbers\":{\"encode\":\"piecewise_linear\"}");
+    table_case(0, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\",\"embedding\":3},\"loss\":"
+                  "\"huber\"");
+    mixed_case(0,
+               "\"model\":{\"kind\":\"knn\",\"neighbours\":3},\"target\":{\"transform\":\"log\"}");
+}
+END_TEST
+
 START_TEST(forest_of_numbers)
 {
     table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
@@ -333,6 +345,7 @@ Suite *test_suite(void)
     bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
     tcase_add_test(t, numbers_in_bins);
     tcase_add_test(t, extra_trees);
+    tcase_add_test(t, nearest_neighbours);
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);
