@@ -112,6 +112,21 @@ size_t dataset_numeric_inputs(const struct dataset_info *info)
     return n;
 }
 
+bool dataset_column_is_number(const struct dataset_column *c)
+{
+    return !c || (!c->categorical && (c->part == DATASET_CELL || c->part == DATASET_DAYS));
+}
+
+size_t dataset_number_columns(const struct dataset_info *info)
+{
+    if (info->input != DATASET_TABLE)
+        return 0;
+    size_t n = info->columns ? 0 : info->n_features;
+    for (size_t i = 0; info->columns && i < info->n_features; i++)
+        n += dataset_column_is_number(&info->columns[i]);
+    return n;
+}
+
 size_t dataset_categorical_columns(const struct dataset_info *info)
 {
     size_t n = 0;

@@ -203,8 +203,14 @@ size_t dataset_file_columns(const struct dataset_info *info); /* how many these 
 /* Inputs that are numbers: values and indicators of a table, n_features of an image, else 0. */
 size_t dataset_numeric_inputs(const struct dataset_info *info);
 size_t dataset_categorical_columns(const struct dataset_info *info); /* 0 but for tables */
-size_t dataset_column_slots(const struct dataset_column *column);    /* categorical */
-size_t dataset_category_slots(const struct dataset_info *info);      /* of all columns */
+
+/* Is a feature a number of its own, not one of the cycles of a date or the words of a text? NULL:
+ * of a table whose columns have no names, all of which are. */
+bool dataset_column_is_number(const struct dataset_column *c);
+size_t dataset_number_columns(const struct dataset_info *info); /* such features of a table */
+
+size_t dataset_column_slots(const struct dataset_column *column); /* categorical */
+size_t dataset_category_slots(const struct dataset_info *info);   /* of all columns */
 
 /* Inputs of a model with one-hot categories: dataset_numeric_inputs + dataset_category_slots; 1 for
  * tokens. With an embedding of width D, the first layer has dataset_numeric_inputs + D *

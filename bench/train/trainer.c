@@ -302,7 +302,7 @@ static as_status prepare(struct lab *l, struct as_err *err)
     if (st == AS_OK)
         st = inspect(l, err);
     if (st == AS_OK) {
-        struct net_data data = net_data_of(&l->info);
+        struct net_data data = net_data_of(&l->info, NULL);
         l->train_rows = l->rows - train_spec_validation_rows(&spec, l->rows);
         st = net_plan_create(&spec, &data, "/train", &l->plan, err);
     }

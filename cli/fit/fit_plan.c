@@ -26,12 +26,17 @@
 #define FOREST_SHARE 0.4       /* of the size, for one forest: an ensemble may have two */
 #define LEAST_TREES 40         /* fewer lose more than larger leaves do */
 #define MOST_TREES 300
-#define RARE_ROWS 500    /* of a class: a fifth of fewer rows says little about it */
-#define RARE_TRIALS 4.0  /* trials with folds that are enough for folds then */
-#define FULL_TRIALS 12.0 /* trials with folds below which fewer folds are better */
-#define LEAST_TRIALS 8.0 /* trials below which fewer rows are better */
-#define LEAST_ROWS 20000 /* of which none are left out */
-#define LARGE_CELLS 1e7  /* one trial at a time: each has a copy of the table */
+#define RARE_ROWS 500       /* of a class: a fifth of fewer rows says little about it */
+#define RARE_TRIALS 4.0     /* trials with folds that are enough for folds then */
+#define FULL_TRIALS 12.0    /* trials with folds below which fewer folds are better */
+#define LEAST_TRIALS 8.0    /* trials below which fewer rows are better */
+#define LEAST_ROWS 20000    /* of which none are left out */
+#define LARGE_CELLS 1e7     /* one trial at a time: each has a copy of the table */
+#define BINS 32             /* 8 and 16 are worse on Adult, California and letter */
+#define BIN_CELLS 1e8       /* inputs of all rows, above which a trial would be large */
+#define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
+#define NEIGHBOUR_SHARE 0.2 /* of the size */
+#define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
 #define MAX_TRIALS 200
 
 struct metric {
@@ -263,7 +268,21 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     double outputs = f->classes ? (double)f->classes : (double)f->targets;
     double weights = typical * ((double)f->inputs + typical + outputs);
     double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
+    double cells = (double)f->rows * ((double)f->inputs + (double)f->columns * (BINS - 1));
+    p->bins = cells <= BIN_CELLS ? BINS : 0;
     p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+}
+
+/* All rows are the model, and each row is compared with all others in each fold. */
+static void plan_neighbours(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                            struct fit_plan *p)
+{
+    double bytes = 4 * (double)f->rows * ((double)f->inputs + 2);
+    double seconds = PAIR_SECONDS * rows * rows * (double)f->inputs;
+    seconds *= (double)(trainings_of_trial(p) + p->refit);
+    p->most_neighbours = clamp(rows / 4, 2, 50);
+    p->neighbours = bytes <= (double)w->size_bytes * NEIGHBOUR_SHARE &&
+                    seconds <= core_seconds(w) / NEIGHBOUR_TRIALS;
 }
 
 /* Leaves of a forest may have to be larger than any of boosting would be. */
@@ -303,6 +322,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
     plan_forests(f, w, rows, &p);
     plan_leaf_weights(&p);
     plan_network(f, rows, &p);
+    plan_neighbours(f, w, rows, &p);
     p.class_weights = wants_class_weights(f, &p);
     *ret = p;
     return AS_OK;

@@ -38,15 +38,17 @@ struct fit_plan {
     int64_t search_ms, trial_ms;
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
-    bool forest, extra, network;
+    bool forest, extra, network, neighbours;
     bool class_weights; /* they are searched over */
-    bool refit;         /* forests and extra trees are refitted on all rows */
+    bool refit;         /* forests, extra trees and neighbours are refitted on all rows */
     struct fit_range ranges[FIT_PARAMETERS];
     size_t rounds; /* of boosted trees, at most */
     size_t trees;  /* of a random forest, of extra trees */
     double least_weight,
         least_extra_weight; /* of their leaves, so that they keep within the size */
     size_t epochs, batch;   /* of networks */
+    size_t most_neighbours;
+    size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */
 };
 
 /* AS_E_INVAL: a metric that the task has not, or folds that the rows do not allow; the message

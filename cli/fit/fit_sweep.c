@@ -65,9 +65,10 @@ static void add_forests(const struct fit_plan *p, const char *first, struct str 
 
 static void write_kinds(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
-    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s%s, %s]}\n",
+    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s%s%s, %s]}\n",
                p->forest ? ", random_forest" : "", p->extra ? ", extra_trees" : "",
-               p->network ? ", mlp" : "", f->classes ? "logistic" : "linear");
+               p->neighbours ? ", knn" : "", p->network ? ", mlp" : "",
+               f->classes ? "logistic" : "linear");
 }
 
 /* A range, and the kind that has it. */
@@ -89,12 +90,39 @@ static void write_forest_parameters(const struct fit_plan *p, struct str *b)
     str_puts(b, ", when: {kind: ");
     add_forests(p, NULL, b);
     str_puts(b, "}}\n");
-    if (!p->refit)
+}
+
+static void write_neighbours(const struct fit_plan *p, struct str *b)
+{
+    if (p->neighbours)
+        str_printf(b,
+                   "  # nearest neighbours: how many, and what they count\n"
+                   "  neighbours: {type: int, min: 1, max: %zu, scale: log, when: {kind: knn}}\n"
+                   "  nearness: {type: categorical, values: [uniform, distance], when: {kind: "
+                   "knn}}\n",
+                   p->most_neighbours);
+}
+
+static bool has_refitted(const struct fit_plan *p)
+{
+    return p->refit && (p->forest || p->extra || p->neighbours);
+}
+
+static void write_refit(const struct fit_plan *p, struct str *b)
+{
+    const char *const names[] = {p->forest ? "random_forest" : NULL,
+                                 p->extra ? "extra_trees" : NULL, p->neighbours ? "knn" : NULL};
+    const char *between = "";
+    if (!has_refitted(p))
         return;
-    str_puts(b, "  # one forest on all rows in place of one for each fold: as good, and as small\n"
-                "  refit: {type: constant, value: true, when: {kind: ");
-    add_forests(p, NULL, b);
-    str_puts(b, "}}\n");
+    str_puts(b, "  # one model on all rows in place of one for each fold: as good, and as small\n"
+                "  refit: {type: constant, value: true, when: {kind: [");
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        if (names[i]) {
+            str_printf(b, "%s%s", between, names[i]);
+            between = ", ";
+        }
+    str_puts(b, "]}}\n");
 }
 
 static void write_boosting(const struct fit_plan *p, struct str *b)
@@ -116,21 +144,33 @@ static void write_boosting(const struct fit_plan *p, struct str *b)
 static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
     AS_AUTO(str_done) struct str descent = {0}; /* kinds that are trained by gradients */
-    str_printf(&descent, p->network ? "[mlp, %s]" : "%s", f->classes ? "logistic" : "linear");
+    AS_AUTO(str_done) struct str seeing = {0};  /* kinds that see numbers as inputs */
+    const char *linear = f->classes ? "logistic" : "linear";
+    str_printf(&descent, p->network ? "[mlp, %s]" : "%s", linear);
+    str_printf(&seeing, "[%s%s%s]", p->neighbours ? "knn, " : "", p->network ? "mlp, " : "",
+               linear);
     str_puts(b, "parameters:\n");
     write_kinds(p, f, b);
     write_boosting(p, b);
     write_forest_parameters(p, b);
+    write_neighbours(p, b);
+    write_refit(p, b);
     if (p->network) {
         str_puts(b, "  # networks: two hidden layers\n");
         write_range(p, FIT_WIDTH, "mlp", b);
         write_range(p, FIT_DROPOUT, "mlp", b);
     }
     write_range(p, FIT_LR, str_cstr(&descent), b);
+    if (p->bins)
+        str_printf(b,
+                   "  # do they see numbers in bins? A linear model on them is a spline\n"
+                   "  numbers: {type: categorical, values: [none, piecewise_linear], when: {kind: "
+                   "%s}}\n",
+                   str_cstr(&seeing));
     if (p->class_weights)
         str_puts(b, "  # a class is rare: do its rows count more? (null: all rows alike)\n"
                     "  weights: {type: categorical, values: [null, balanced]}\n");
-    b->failed = b->failed || descent.failed;
+    b->failed = b->failed || descent.failed || seeing.failed;
 }
 
 /* The limit of a forest's size is one of its leaves. */
@@ -185,6 +225,9 @@ static void write_model(const struct fit_plan *p, struct str *b)
                p->trees, patience);
     if (p->forest || p->extra)
         str_puts(b, "      colsample_bynode: \"${per_split}\"\n");
+    if (p->neighbours)
+        str_puts(b, "      neighbours: \"${neighbours}\"\n"
+                    "      weights: \"${nearness}\"\n");
     if (p->network)
         str_puts(b, "      layers: [\"${width}\", \"${width}\"]\n"
                     "      dropout: \"${dropout}\"\n");
@@ -198,7 +241,7 @@ static void write_validation(const struct fit_plan *p, struct str *b)
         str_printf(b, ", fraction: %.2g}\n", p->held_out);
     } else if (p->folds) {
         str_printf(b, "    validation: {folds: %zu%s}\n", p->folds,
-                   p->refit && (p->forest || p->extra) ? ", refit: \"${refit}\"" : "");
+                   has_refitted(p) ? ", refit: \"${refit}\"" : "");
     } else {
         str_printf(b, "    validation: {fraction: %.2g}\n", p->held_out);
     }
@@ -215,6 +258,8 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
     write_model(p, b);
     if (p->class_weights)
         str_puts(b, "    class_weights: \"${weights}\"\n");
+    if (p->bins)
+        str_printf(b, "    numbers: {encode: \"${numbers}\", bins: %zu}\n", p->bins);
     str_printf(b,
                "    optimizer: {kind: adamw, lr: \"${lr}\", weight_decay: 0.01}\n"
                "    schedule: {kind: cosine}\n"
@@ -248,6 +293,36 @@ static json_t *forest_new(const struct fit_plan *p, const char *kind, double per
     return as_steal(j);
 }
 
+/* A kind that is trained by gradients. */
+static json_t *descent_new(const struct fit_plan *p, const char *kind, double lr, bool in_bins)
+{
+    JSON_AUTO j = json_pack("{s:s, s:f}", "kind", kind, "lr", lr);
+    const char *numbers = in_bins ? "piecewise_linear" : "none";
+    if (j && p->bins && json_object_set_new(j, "numbers", json_string(numbers)) != 0)
+        return NULL;
+    return as_steal(j);
+}
+
+static json_t *network_new(const struct fit_plan *p)
+{
+    JSON_AUTO j = descent_new(p, "mlp", 0.003, false);
+    if (!j || json_object_set_new(j, "width", json_integer(128)) != 0 ||
+        json_object_set_new(j, "dropout", json_real(0.1)) != 0)
+        return NULL;
+    return as_steal(j);
+}
+
+static json_t *neighbours_new(const struct fit_plan *p)
+{
+    size_t n = p->most_neighbours < 15 ? p->most_neighbours : 15;
+    JSON_AUTO j = json_pack("{s:s, s:I, s:s}", "kind", "knn", "neighbours", (json_int_t)n,
+                            "nearness", "distance");
+    if (!j || (p->bins && json_object_set_new(j, "numbers", json_string("none")) != 0) ||
+        (p->refit && json_object_set_new(j, "refit", json_true()) != 0))
+        return NULL;
+    return as_steal(j);
+}
+
 /* Add a trial with these parameters; takes them. */
 static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
 {
@@ -262,8 +337,7 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
     JSON_AUTO list = json_array();
     double split = sqrt((double)f->columns) / (double)f->columns;
     int bad = !list;
-    bad |= add_trial(
-        p, list, json_pack("{s:s, s:f}", "kind", f->classes ? "logistic" : "linear", "lr", 0.01));
+    bad |= add_trial(p, list, descent_new(p, f->classes ? "logistic" : "linear", 0.01, true));
     bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
     if (p->forest)
         bad |= add_trial(p, list, forest_new(p, "random_forest", split, p->least_weight));
@@ -271,9 +345,9 @@ json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts 
         bad |= add_trial(
             p, list, forest_new(p, "extra_trees", f->classes ? split : 1, p->least_extra_weight));
     if (p->network)
-        bad |= add_trial(p, list,
-                         json_pack("{s:s, s:I, s:f, s:f}", "kind", "mlp", "width", (json_int_t)128,
-                                   "dropout", 0.1, "lr", 0.003));
+        bad |= add_trial(p, list, network_new(p));
+    if (p->neighbours)
+        bad |= add_trial(p, list, neighbours_new(p));
     bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
     bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
     while (json_array_size(list) > p->max_trials)

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "data/preprocess/moments.h"
+#include "data/preprocess/piecewise.h"
 #include "data/preprocess/table.h"
 #include "data/preprocess/target_unit.h"
 
@@ -18,15 +19,23 @@ void preprocess_done(struct preprocess *p)
     free(p->target_mean);
     free(p->target_scale);
     free(p->quantiles);
+    free(p->n_edges);
+    free(p->edges);
     free(p->fill);
     free(p->median);
     free(p->seen);
     *p = (struct preprocess){0};
 }
 
-size_t preprocess_inputs(const struct preprocess *p, const struct dataset_info *info)
+static size_t inputs_before_bins(const struct preprocess *p, const struct dataset_info *info)
 {
     return p->n_codes ? dataset_numeric_inputs(info) : dataset_inputs(info);
+}
+
+size_t preprocess_inputs(const struct preprocess *p, const struct dataset_info *info)
+{
+    size_t more = p->bins ? (p->bins - 1) * dataset_number_columns(info) : 0;
+    return inputs_before_bins(p, info) + more;
 }
 
 static as_status out_of_memory(struct as_err *err)
@@ -41,21 +50,27 @@ static as_status check_size(const struct preprocess *p, const struct dataset_inf
     size_t values, width = preprocess_inputs(p, info);
     if (__builtin_mul_overflow(n, width, &values) || values > DATASET_MAX_VALUES)
         return as_fail(err, AS_E_TOO_LARGE,
-                       "%zu rows of %zu inputs, categories one-hot: at most %zu values; try "
-                       "model.embedding",
-                       n, width, DATASET_MAX_VALUES);
+                       "%zu rows of %zu inputs, %s: at most %zu values; try %s", n, width,
+                       p->bins ? "numbers in bins" : "categories one-hot", DATASET_MAX_VALUES,
+                       p->bins ? "fewer numbers.bins" : "model.embedding");
     return AS_OK;
 }
 
 /* ---- fitting ---- */
 
-/* Indicators keep their values 0 and 1, and hashed texts their length 1: mean 0, scale 1. */
-static void reset_indicators(const struct dataset_info *info, double *mean, double *scale)
+/* Indicators keep their values 0 and 1, and hashed texts their length 1: mean 0, scale 1. So do
+ * numbers whose bins follow. */
+static void reset_moments(const struct preprocess *p, const struct dataset_info *info, double *mean,
+                          double *scale)
 {
     size_t at = 0;
+    for (size_t i = 0; p->bins && !info->columns && i < info->n_features; i++) {
+        mean[i] = 0;
+        scale[i] = 1;
+    }
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
-        if (c->part == DATASET_HASHED) {
+        if (c->part == DATASET_HASHED || (p->bins && dataset_column_is_number(c))) {
             mean[at] = 0;
             scale[at] = 1;
         }
@@ -84,7 +99,7 @@ static as_status table_moments(const struct preprocess *p, const struct dataset 
     as_status st = moments_of_columns(&v, mean, scale, err);
     if (st != AS_OK)
         return st;
-    reset_indicators(info, mean, scale);
+    reset_moments(p, info, mean, scale);
     return AS_OK;
 }
 
@@ -114,7 +129,7 @@ static as_status fit_features(struct preprocess *p, const struct dataset *set,
                               struct as_err *err)
 {
     bool image = info->input == DATASET_IMAGE;
-    p->n_scales = image ? info->channels : preprocess_inputs(p, info);
+    p->n_scales = image ? info->channels : inputs_before_bins(p, info);
     p->mean = as_calloc(p->n_scales, sizeof *p->mean);
     p->scale = as_calloc(p->n_scales, sizeof *p->scale);
     AS_AUTO(as_freep) double *mean = as_calloc(p->n_scales, sizeof *mean);
@@ -185,6 +200,13 @@ static as_status fit_rows(struct preprocess *p, const struct dataset *set,
     }
     if (info->input == DATASET_TABLE && info->columns) {
         st = preprocess_table_medians(set, info, rows, p, err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (info->input == DATASET_TABLE && opts->bins > 0) {
+        st = piecewise_fit(set, info, rows, opts->bins, p, err);
+        if (st == AS_OK)
+            st = check_size(p, info, set->n_rows, err);
         if (st != AS_OK)
             return st;
     }
@@ -267,16 +289,14 @@ static void standardize_table(const struct preprocess *p, const struct dataset_i
         standardize_row(set->x + r * set->n_features, p->mean, p->scale, n);
 }
 
-/* Replace set->x, which holds NaN and indices of categories, by the inputs of the model. */
+/* The inputs of the rows of `set`, which hold NaN and indices of categories, not standardised. */
 static as_status encode_table(const struct preprocess *p, const struct dataset_info *info,
-                              struct dataset *set, int32_t **ret_codes, struct as_err *err)
+                              const struct dataset *set, float **ret, int32_t **ret_codes,
+                              struct as_err *err)
 {
     const struct preprocess_table table = {info, p->fill, p->seen};
-    size_t n = set->n_rows, width = preprocess_inputs(p, info);
+    size_t n = set->n_rows, width = inputs_before_bins(p, info);
     size_t numbers = dataset_numeric_inputs(info);
-    as_status st = check_size(p, info, n, err);
-    if (st != AS_OK)
-        return st;
     AS_AUTO(as_freep) float *x = as_calloc(n * width, sizeof *x);
     AS_AUTO(as_freep) int32_t *codes = p->n_codes ? as_calloc(n * p->n_codes, sizeof *codes) : NULL;
     if (!x || (p->n_codes && !codes))
@@ -287,9 +307,31 @@ static as_status encode_table(const struct preprocess *p, const struct dataset_i
         preprocess_table_categories(&table, row, codes ? NULL : x + r * width + numbers,
                                     codes ? codes + r * p->n_codes : NULL);
     }
-    free(set->x);
-    set->x = as_steal(x);
-    set->n_features = width;
+    *ret = as_steal(x);
+    *ret_codes = as_steal(codes);
+    return AS_OK;
+}
+
+/* Replace set->x by the inputs of the model. With bins, other inputs are standardised here, too. */
+static as_status encode_rows(const struct preprocess *p, const struct dataset_info *info,
+                             struct dataset *set, int32_t **ret_codes, struct as_err *err)
+{
+    AS_AUTO(as_freep) float *x = NULL;
+    AS_AUTO(as_freep) float *cut = NULL;
+    AS_AUTO(as_freep) int32_t *codes = NULL;
+    size_t width = inputs_before_bins(p, info);
+    as_status st = check_size(p, info, set->n_rows, err);
+    if (st == AS_OK && p->fill)
+        st = encode_table(p, info, set, &x, &codes, err);
+    if (st == AS_OK && p->bins)
+        st = piecewise_apply(p, info, x ? x : set->x, set->n_rows, width, &cut, err);
+    if (st != AS_OK)
+        return st;
+    if (cut || x) {
+        free(set->x);
+        set->x = cut ? as_steal(cut) : as_steal(x);
+    }
+    set->n_features = preprocess_inputs(p, info);
     *ret_codes = as_steal(codes);
     return AS_OK;
 }
@@ -326,13 +368,13 @@ as_status preprocess_apply(const struct preprocess *p, const struct dataset_info
     if (st != AS_OK)
         return st;
     int32_t *codes = NULL;
-    if (p->fill)
-        st = encode_table(p, info, set, &codes, err);
+    if (p->fill || p->bins)
+        st = encode_rows(p, info, set, &codes, err);
     else if (p->standardize && info->input == DATASET_IMAGE)
         st = standardize_images(p, set, err);
     if (st != AS_OK)
         return st;
-    if (p->standardize && info->input == DATASET_TABLE)
+    if (p->standardize && info->input == DATASET_TABLE && !p->bins)
         standardize_table(p, info, set);
     apply_targets(p, set);
     *ret_codes = codes;

@@ -12,6 +12,7 @@
  * standardised per column. Indicators and one-hot inputs stay 0 and 1: the deviation of a rare
  * category is so small that dividing by it would make its inputs huge. Hashed texts stay as they
  * are (data/text_hash.h) for the same reason. The numbers of a date are numbers like any others.
+ * With `bins`, numbers become piecewise-linear values instead (piecewise.h).
  *
  * Images. Each channel has one mean and one deviation, over all pixels of the training rows. Pixels
  * that are bytes stay bytes: their sums are exact, and the caller scales each batch when it gathers
@@ -28,6 +29,8 @@
 #include "data/dataset.h"
 #include "base/status.h"
 
+#define PREPROCESS_MAX_BINS 256
+
 struct preprocess_opts {
     uint64_t split_seed;       /* tables, images: decides which rows are held out */
     bool stratify;             /* classes: each has its share of the held-out rows (split.h) */
@@ -38,6 +41,8 @@ struct preprocess_opts {
     size_t context;        /* text: tokens of a window, at least 1; else unused */
     bool standardize;      /* features; targets of regression always are, except shares */
     bool embed_categories; /* codes for an embedding, not one-hot inputs */
+    size_t bins; /* tables: 2 to PREPROCESS_MAX_BINS: each number becomes so many piecewise-linear
+                  * values (piecewise.h), and is not standardised; 0: none */
     bool targets_as_shares; /* targets are in [0, 1] and are not standardised; two classes become
                              * one target, 0 or 1 */
     target_transform target_transform; /* of a regression; AS_IS with targets_as_shares */
@@ -57,8 +62,11 @@ struct preprocess {
     size_t context;         /* text: tokens of a window; else 0 */
     size_t n_tokens;        /* text: tokens to train on; else 0 */
     size_t n_codes;         /* categorical columns of a table that become codes; else 0 */
-    size_t n_scales;        /* tables: inputs that are numbers; images: channels; text: 0 */
+    size_t n_scales;        /* tables: inputs before bins are made; images: channels; text: 0 */
     float *mean, *scale;    /* [n_scales]: x = (raw - mean) / scale */
+    size_t bins;            /* tables: as in the options … */
+    uint16_t *n_edges;      /* … [numeric inputs] edges of its bins; 0: it is not cut … */
+    float *edges;           /* … [numeric inputs, bins + 1], ascending; else NULL */
     size_t n_targets;       /* targets of a regression; else 0 */
     target_transform target_transform;
     size_t n_quantiles; /* of each target; 0 unless the transformation is QUANTILE */
@@ -111,7 +119,7 @@ void preprocess_complete(const struct preprocess *p, const struct dataset_info *
                          size_t rows);
 
 /* The numeric inputs of an encoded row: dataset_inputs(); if categories become codes, only
- * dataset_numeric_inputs(), which may be 0. */
+ * dataset_numeric_inputs(), which may be 0. With bins there are bins in the place of a number. */
 size_t preprocess_inputs(const struct preprocess *p, const struct dataset_info *info);
 
 #endif

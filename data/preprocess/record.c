@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/preprocess/piecewise.h"
 #include "data/preprocess/record_priv.h"
 #include "data/preprocess/table.h"
 
@@ -50,15 +51,32 @@ static void name_feature(const struct dataset_column *c, size_t i, struct featur
     ret->part = date ? dataset_part_names[c->part] : NULL;
 }
 
+/* Where a feature is: among the inputs of a model, and among means and scales. They differ behind a
+ * number that became several values. */
+struct place {
+    size_t input, scale;
+};
+
+/* The inputs that the numeric input i becomes. */
+static size_t values_of(const struct preprocess *p, size_t i)
+{
+    return p->bins && p->n_edges[i] ? p->bins : 1;
+}
+
 /* A numeric feature: its input, mean and scale; its fill and indicator if values are missing, else
  * its median if it is known. */
 static json_t *numeric_column(const struct preprocess *p, const struct feature_name *name,
-                              bool missing, size_t column, size_t at)
+                              bool missing, size_t column, const struct place *at)
 {
+    size_t i = at->scale, n_edges = p->bins ? p->n_edges[i] : 0;
     JSON_AUTO obj =
         json_pack("{s:s, s:s, s:I, s:o, s:o}", "column", name->column, "kind", name->kind, "input",
-                  (json_int_t)at, "mean", json_number_new((double)p->mean[at]), "scale",
-                  json_number_new((double)p->scale[at]));
+                  (json_int_t)at->input, "mean", json_number_new((double)p->mean[i]), "scale",
+                  json_number_new((double)p->scale[i]));
+    if (n_edges > 0 &&
+        (!obj || json_object_set_new(obj, "edges",
+                                     floats_to_json(p->edges + i * (p->bins + 1), n_edges)) != 0))
+        return NULL;
     if (name->part && (!obj || json_object_set_new(obj, "part", json_string(name->part)) != 0))
         return NULL;
     bool known = p->median && !isnan(p->median[column]);
@@ -68,7 +86,8 @@ static json_t *numeric_column(const struct preprocess *p, const struct feature_n
     if (missing &&
         (!obj ||
          json_object_set_new(obj, "missing", json_number_new((double)p->fill[column])) != 0 ||
-         json_object_set_new(obj, "indicator", json_integer((json_int_t)at + 1)) != 0))
+         json_object_set_new(obj, "indicator",
+                             json_integer((json_int_t)(at->input + values_of(p, i)))) != 0))
         return NULL;
     return as_steal(obj);
 }
@@ -102,7 +121,7 @@ static json_t *text_column(const struct dataset_column *c, size_t at)
 static json_t *table_record(const struct preprocess *p, const struct dataset_info *info)
 {
     JSON_AUTO list = json_array();
-    size_t at = 0;
+    struct place place = {0};
     for (size_t i = 0; i < info->n_features; i++) {
         struct feature_name name;
         const struct dataset_column *c = info->columns ? &info->columns[i] : NULL;
@@ -110,13 +129,15 @@ static json_t *table_record(const struct preprocess *p, const struct dataset_inf
             continue;
         bool text = c && c->part == DATASET_HASHED, missing = c && c->n_missing;
         name_feature(c, i, &name);
-        json_t *item = text ? text_column(c, at) : numeric_column(p, &name, missing, i, at);
+        json_t *item =
+            text ? text_column(c, place.input) : numeric_column(p, &name, missing, i, &place);
         if (json_array_append_new(list, item) != 0)
             return NULL;
-        at += text ? c->n_parts : 1 + (size_t)missing;
+        place.input += text ? c->n_parts : values_of(p, place.scale) + (size_t)missing;
+        place.scale += text ? c->n_parts : 1 + (size_t)missing;
         i += text ? c->n_parts - 1 : 0;
     }
-    at = p->n_codes ? 0 : at;
+    size_t at = p->n_codes ? 0 : place.input;
     const char *seen = p->seen;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
@@ -150,6 +171,8 @@ json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info
                               "standardize", (int)p->standardize, "training_rows",
                               (json_int_t)p->n_train, "validation_rows", (json_int_t)p->n_held);
     int bad = obj == NULL;
+    if (!bad && p->bins > 0)
+        bad |= json_object_set_new(obj, "bins", json_integer((json_int_t)p->bins));
     if (!bad && p->input == DATASET_TABLE)
         bad |= json_object_set_new(obj, "columns", table_record(p, info));
     if (!bad && p->input == DATASET_IMAGE)
@@ -259,7 +282,42 @@ struct learnt {
     float *mean, *scale;
     float *fill;   /* NULL: no value is missing */
     float *median; /* NULL: the column has none */
+    float *edges;  /* [bins + 1]; NULL: the column is not cut */
+    uint16_t *n_edges;
+    size_t bins;
 };
+
+/* Edges rise by a width that piecewise_pieces() can divide by. A column that is cut is not
+ * standardised. */
+static as_status read_edges(struct json_fields *f, const struct learnt *ret, struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "edges", JSON_REQUIRED, &list, err);
+    if (st != AS_OK)
+        return st;
+    size_t n = json_array_size(list);
+    if (n < 1 || n > ret->bins + 1)
+        return as_fail_at(err, AS_E_INVAL, f->pointer,
+                          "%s/edges: found %zu numbers, expected 1 to %zu", f->pointer, n,
+                          ret->bins + 1);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        float v = (float)json_number_value(item);
+        bool rises = i == 0 || v - ret->edges[i - 1] >= FLT_MIN;
+        if (!json_is_number(item) || !(fabsf(v) <= PIECEWISE_LARGEST_EDGE) || !rises)
+            return as_fail_at(err, AS_E_INVAL, f->pointer,
+                              "%s/edges/%zu: expected a number above the one before it, and at "
+                              "most %g from 0",
+                              f->pointer, i, (double)PIECEWISE_LARGEST_EDGE);
+        ret->edges[i] = v;
+    }
+    *ret->n_edges = (uint16_t)n;
+    if (*ret->mean < 0 || *ret->mean > 0 || *ret->scale < 1 || *ret->scale > 1)
+        return as_fail_at(err, AS_E_INVAL, f->pointer,
+                          "%s: found mean %g and scale %g beside edges, expected 0 and 1",
+                          f->pointer, (double)*ret->mean, (double)*ret->scale);
+    return AS_OK;
+}
 
 static as_status read_numeric(const json_t *obj, const char *pointer,
                               const struct feature_name *name, bool missing, size_t at,
@@ -287,11 +345,13 @@ static as_status read_numeric(const json_t *obj, const char *pointer,
         if (st != AS_OK)
             return st;
     }
+    if (ret->edges && (st = read_edges(&f, ret, err)) != AS_OK)
+        return st;
     if (missing) {
         st = read_float(&f, "missing", false, ret->fill, err);
         if (st != AS_OK)
             return st;
-        st = expect_size(&f, "indicator", at + 1, err);
+        st = expect_size(&f, "indicator", at + (ret->edges ? ret->bins : 1), err);
         if (st != AS_OK)
             return st;
     }
@@ -364,7 +424,8 @@ static as_status read_numeric_columns(const json_t *list, const char *pointer,
                                       const struct dataset_info *info, struct preprocess *p,
                                       size_t *ret_next, struct as_err *err)
 {
-    size_t at = 0, next = 0;
+    size_t next = 0;
+    struct place at = {0};
     for (size_t i = 0; i < info->n_features; i++) {
         char item[AS_ERR_POINTER_MAX];
         struct feature_name name;
@@ -375,13 +436,21 @@ static as_status read_numeric_columns(const json_t *list, const char *pointer,
         json_pointer_index(pointer, next, item);
         bool text = c && c->part == DATASET_HASHED, missing = c && c->n_missing;
         const json_t *obj = json_array_get(list, next);
-        const struct learnt ret = {&p->mean[at], &p->scale[at], missing ? &p->fill[i] : NULL,
-                                   c && preprocess_column_is_complete(c) ? &p->median[i] : NULL};
-        as_status st = text ? read_text_column(obj, item, c, at, err)
-                            : read_numeric(obj, item, &name, missing, at, &ret, err);
+        bool cut = p->bins && dataset_column_is_number(c);
+        const struct learnt ret = {.mean = &p->mean[at.scale],
+                                   .scale = &p->scale[at.scale],
+                                   .fill = missing ? &p->fill[i] : NULL,
+                                   .median =
+                                       c && preprocess_column_is_complete(c) ? &p->median[i] : NULL,
+                                   .edges = cut ? p->edges + at.scale * (p->bins + 1) : NULL,
+                                   .n_edges = cut ? &p->n_edges[at.scale] : NULL,
+                                   .bins = p->bins};
+        as_status st = text ? read_text_column(obj, item, c, at.input, err)
+                            : read_numeric(obj, item, &name, missing, at.input, &ret, err);
         if (st != AS_OK)
             return st;
-        at += text ? c->n_parts : 1 + (size_t)missing;
+        at.input += text ? c->n_parts : (cut ? p->bins : 1) + (size_t)missing;
+        at.scale += text ? c->n_parts : 1 + (size_t)missing;
         i += text ? c->n_parts - 1 : 0;
         next++;
     }
@@ -393,7 +462,7 @@ static as_status read_categorical_columns(const json_t *list, const char *pointe
                                           const struct dataset_info *info, size_t next,
                                           struct preprocess *p, struct as_err *err)
 {
-    size_t at = p->n_codes ? 0 : dataset_numeric_inputs(info);
+    size_t at = p->n_codes ? 0 : preprocess_inputs(p, info) - dataset_category_slots(info);
     char *seen = p->seen;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
@@ -441,6 +510,7 @@ static as_status read_columns(struct json_fields *f, const struct dataset_info *
     json_t *list = NULL;
     char pointer[AS_ERR_POINTER_MAX];
     size_t next = 0, n_categorical = dataset_categorical_columns(info);
+    int64_t bins = 0;
     as_status st = json_fields_array(f, "columns", JSON_REQUIRED, &list, err);
     if (st != AS_OK)
         return st;
@@ -452,6 +522,10 @@ static as_status read_columns(struct json_fields *f, const struct dataset_info *
     const json_t *last = json_array_get(list, n_items - 1);
     p->n_codes = json_object_get(last, "code") ? n_categorical : 0;
     st = alloc_scales(p, preprocess_inputs(p, info), err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "bins", JSON_OPTIONAL, 2, PREPROCESS_MAX_BINS, &bins, err);
+    if (st == AS_OK && bins > 0)
+        st = piecewise_alloc(info, (size_t)bins, p, err);
     if (st != AS_OK)
         return st;
     if (!preprocess_table_is_plain(info)) {

@@ -1,6 +1,7 @@
 /* What preprocessing learnt from the training rows, as JSON. It is stored with a model.
- *   {input, standardize, training_rows, validation_rows,
- *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?, median?} or
+ *   {input, standardize, training_rows, validation_rows, bins?,
+ *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?, median?,
+ *                edges?} or
  *               {column, kind: "date", part, and the rest as for "numeric"} or
  *               {column, kind: "text", input, buckets} or
  *               {column, kind: "categorical", input or code, values, other, missing?}],
@@ -11,7 +12,8 @@
  * theirs. `input` and `indicator` are indices of inputs. For a categorical column, `other` and
  * `missing` are slots; for a numeric column, `missing` is the fill, and `median` that of one that
  * lacks no value (absent in records from before 2026-11-28). A value that no training row
- * has is null. */
+ * has is null. `bins` is there if numbers were cut (piecewise.h): then such a column has `edges`,
+ * the edges of its bins, mean 0 and scale 1, and its `bins` inputs begin at `input`. */
 #ifndef ASSAY_DATA_PREPROCESS_RECORD_H
 #define ASSAY_DATA_PREPROCESS_RECORD_H
 

@@ -35,8 +35,7 @@ AS_MUST_CHECK as_status preprocess_table_fit(const struct dataset *set,
  * becomes its median. The parts of a date but the days are 0 where it is missing, and need none. */
 static inline bool preprocess_column_is_complete(const struct dataset_column *c)
 {
-    return !c->categorical && c->n_missing == 0 &&
-           (c->part == DATASET_CELL || c->part == DATASET_DAYS);
+    return dataset_column_is_number(c) && c->n_missing == 0;
 }
 
 /* Set p->median of a table whose columns have names. AS_E_NOMEM; p->median may then be set. */

@@ -275,6 +275,28 @@ static as_status parse_target(struct json_fields *doc, struct train_spec *spec, 
     return json_fields_end(&f, err);
 }
 
+static as_status parse_numbers(struct json_fields *doc, struct train_spec *spec, struct as_err *err)
+{
+    static const char *const words[] = {"none", "piecewise_linear", NULL};
+    const struct train_integer bins = {"bins", 2, TRAIN_MAX_BINS, &spec->bins};
+    struct json_fields f;
+    bool there;
+    int encode = 0;
+    as_status st = train_spec_section(doc, "numbers", &f, &there, err);
+    if (st < 0 || !there)
+        return st;
+    st = json_fields_word(&f, "encode", JSON_OPTIONAL, words, &encode, err);
+    if (st == AS_OK)
+        st = train_spec_integers(&f, &bins, 1, err);
+    spec->piecewise = encode == 1;
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+size_t train_spec_bins(const struct train_spec *spec)
+{
+    return spec->piecewise && !train_model_is_trees(&spec->model) ? (size_t)spec->bins : 0;
+}
+
 /* ---- lists ---- */
 
 /* `class_weights`: "balanced", or as many numbers as there are classes. */
@@ -424,7 +446,8 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
-/* Networks need epochs; trees have rounds (n_estimators), k-means a number of its own. */
+/* Networks need epochs; trees have rounds (n_estimators), k-means a number of its own, and
+ * neighbours one. */
 static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
                               struct as_err *err)
 {
@@ -439,8 +462,10 @@ static as_status check_epochs(struct json_fields *f, const struct train_spec *sp
  * networks, which are checked here too. */
 static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
 {
-    if (!train_model_is_trees(&spec->model))
+    if (train_model_is_network(&spec->model))
         return;
+    if (spec->model.kind == TRAIN_KNN) /* the rows are kept at once */
+        spec->model.trees.n_estimators = spec->report_every = 1;
     spec->epochs = spec->model.trees.n_estimators;
     if (json_fields_lack(f, "report_every"))
         spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
@@ -537,6 +562,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_target(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, parse_numbers(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, check_snapshots(f, spec, err), err);
     if (st != AS_OK)
         return st;
@@ -585,7 +613,8 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .depth = 4,
                   .width = 128,
                   .heads = 4,
-                  .context = 64},
+                  .context = 64,
+                  .neighbours = 5},
         .huber_delta = 1,
         .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9, .history = 10},
         .boost = {.rate = 0.3},
@@ -597,6 +626,7 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
         .batch_size = 32,
         .validation_fraction = 0.25,
         .standardize = true,
+        .bins = 16,
         .report_every = 1,
     };
     set_optimizer_defaults(&spec.optimizer);

@@ -32,6 +32,9 @@
 #define TRAIN_MAX_CYCLES 64
 #define TRAIN_MAX_STAGES 256
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
+#define TRAIN_MAX_BINS 256
+#define TRAIN_MAX_NEIGHBOURS 1000
+#define TRAIN_MAX_NEIGHBOUR_BYTES ((size_t)1 << 28) /* NEIGHBOURS_MAX_BYTES */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -41,7 +44,8 @@ typedef enum train_model_kind {
     TRAIN_BOOSTED_TREES, /* these three are no networks: model/trees */
     TRAIN_RANDOM_FOREST,
     TRAIN_EXTRA_TREES,
-    TRAIN_KMEANS /* no network either, and without a target: model/kmeans */
+    TRAIN_KNN,   /* k nearest neighbours: no network either, model/neighbours */
+    TRAIN_KMEANS /* nor this, which has no target: model/kmeans */
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -162,6 +166,8 @@ struct train_model_spec {
                         * category column is an embedding of so many numbers */
     struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
     struct train_kmeans_spec kmeans;
+    int64_t neighbours;            /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
+    bool by_distance;              /* knn: `weights: distance`; default uniform */
 };
 
 struct train_optimizer_spec {
@@ -247,6 +253,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
+    bool piecewise; /* `numbers: {encode: piecewise_linear}`: of a table; default no */
+    int64_t bins;   /* `numbers: {bins: 16}`: 2 to TRAIN_MAX_BINS, default 16 */
     target_transform
         target_transform; /* `target: {transform: log}`: of a regression; default none */
     int64_t resample;     /* 0 (default): all training rows. K: the K-th bootstrap sample of them
@@ -272,6 +280,10 @@ struct train_spec {
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
 
+/* The values that each number of a table becomes for this model, as preprocess_opts.bins; 0: it
+ * stays one. Trees see numbers as they are. */
+size_t train_spec_bins(const struct train_spec *spec);
+
 /* The snapshots that a training keeps; 0: none. They count for networks with the schedule
  * cosine. */
 int64_t train_spec_snapshots(const struct train_spec *spec);
@@ -290,13 +302,13 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
                                                 struct faults *faults, struct train_spec *ret,
                                                 struct as_err *err);
 
-/* Is it a model of trees, and not a network? */
+/* Is it a model of trees? */
 bool train_model_is_trees(const struct train_model_spec *m);
 
 /* Is it k-means? */
 bool train_model_is_kmeans(const struct train_model_spec *m);
 
-/* Is it neither? Then it has a plan (model/plan). */
+/* Is it a network, with a plan (model/plan) and steps, and not trees, neighbours or k-means? */
 bool train_model_is_network(const struct train_model_spec *m);
 
 /* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
@@ -305,7 +317,7 @@ bool train_spec_is_lbfgs(const struct train_spec *spec);
 /* Is it a linear model that CoCoA trains? It needs the same. */
 bool train_spec_is_cocoa(const struct train_spec *spec);
 
-/* "mlp", …, "extra_trees"; "logistic" where the document said so. */
+/* "mlp", …, "knn"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 
 /* What the model does with a data set of this task: k-means clusters rows whatever their target. */

@@ -13,11 +13,6 @@ bool train_model_is_kmeans(const struct train_model_spec *m)
     return m->kind == TRAIN_KMEANS;
 }
 
-bool train_model_is_network(const struct train_model_spec *m)
-{
-    return !train_model_is_trees(m) && !train_model_is_kmeans(m);
-}
-
 as_status train_spec_parse_kmeans(struct json_fields *f, struct train_model_spec *m,
                                   struct as_err *err)
 {
@@ -48,6 +43,8 @@ static const struct refused refused[] = {
     {NULL, "class_weights", "it has no classes"},
     {NULL, "weights", "its rows count alike"},
     {NULL, "target", "it has no target"},
+    {NULL, "numbers", "its distances are of the numbers themselves"},
+    {NULL, "stack", "clusters of different folds are not the same"},
     {NULL, "optimizer", "it has no gradients"},
     {NULL, "schedule", "it has no learning rate"},
     {NULL, "augment", "its rows are the same in each iteration"},

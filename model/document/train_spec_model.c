@@ -20,6 +20,7 @@ static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_BOOSTED_TREES] = "boosted_trees",
                                           [TRAIN_RANDOM_FOREST] = "random_forest",
                                           [TRAIN_EXTRA_TREES] = "extra_trees",
+                                          [TRAIN_KNN] = "knn",
                                           [TRAIN_KMEANS] = "kmeans",
                                           [LOGISTIC] = "logistic",
                                           [LOGISTIC + 1] = NULL};
@@ -36,10 +37,16 @@ bool train_model_is_trees(const struct train_model_spec *m)
     case TRAIN_LINEAR:
     case TRAIN_CNN:
     case TRAIN_TRANSFORMER:
+    case TRAIN_KNN:
     case TRAIN_KMEANS:
         break;
     }
     return false;
+}
+
+bool train_model_is_network(const struct train_model_spec *m)
+{
+    return !train_model_is_trees(m) && m->kind != TRAIN_KNN && m->kind != TRAIN_KMEANS;
 }
 
 const char *train_model_name(const struct train_model_spec *m)
@@ -124,6 +131,19 @@ static as_status parse_sizes(struct json_fields *f, struct train_model_spec *m, 
     return train_spec_integers(f, sizes, AS_ARRAY_LEN(sizes), err);
 }
 
+static as_status parse_neighbours(struct json_fields *f, struct train_model_spec *m,
+                                  struct as_err *err)
+{
+    static const char *const weights[] = {"uniform", "distance", NULL};
+    const struct train_integer k = {"neighbours", 1, TRAIN_MAX_NEIGHBOURS, &m->neighbours};
+    int how = 0;
+    as_status st = train_spec_integers(f, &k, 1, err);
+    if (st == AS_OK)
+        st = json_fields_word(f, "weights", JSON_OPTIONAL, weights, &how, err);
+    m->by_distance = how == 1;
+    return st;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_model_spec *m, struct as_err *err)
 {
     static const char *const solvers[] = {"sgd", "cocoa", NULL};
@@ -159,6 +179,9 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
     if (st != AS_OK)
         return st;
     st = train_spec_parse_trees(f, m, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_neighbours(f, m, err);
     if (st != AS_OK)
         return st;
     return json_fields_end(f, err);

@@ -27,6 +27,7 @@ as_status train_spec_check_partitions(const struct json_fields *doc, const struc
         {s->holdout_column != NULL, "a column that holds rows out",
          "expected a split at random or stratified"},
         {s->weights != NULL, "weights", "expected none"},
+        {s->piecewise, "numbers in bins", "their bins are learned from all rows in memory"},
         {s->boost.given, "boost", "expected none"},
     };
     char at[AS_ERR_POINTER_MAX];

@@ -44,7 +44,7 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
     return AS_OK;
 }
 
-/* Trees and k-means take rows of a table, or the pixels of an image as such a row. */
+/* Trees, neighbours and k-means take rows of a table, or the pixels of an image as such a row. */
 static as_status check_rows(const struct train_spec *spec, const struct dataset_info *data,
                             const char *pointer, struct as_err *err)
 {
@@ -70,6 +70,20 @@ static as_status refuse_supervised(const struct train_spec *spec, const char *po
                       at, train_model_name(&spec->model), spec->dataset);
 }
 
+/* Pixels are numbers of one kind, and tokens are none. */
+static as_status check_numbers(const struct train_spec *spec, const struct dataset_info *data,
+                               const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (!spec->piecewise || data->input == DATASET_TABLE)
+        return AS_OK;
+    json_pointer_child(pointer, "numbers", at);
+    json_pointer_child(at, "encode", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found piecewise_linear, expected none: data set '%s' is %s", at,
+                      spec->dataset, data->input == DATASET_IMAGE ? "images" : "a text of tokens");
+}
+
 as_status train_spec_check_task(const struct train_spec *spec, const struct dataset_info *data,
                                 const char *pointer, struct as_err *err)
 {
@@ -77,6 +91,8 @@ as_status train_spec_check_task(const struct train_spec *spec, const struct data
     if (data->task == DATASET_CLUSTERING && !kmeans)
         return refuse_supervised(spec, pointer, err);
     as_status st = kmeans ? AS_OK : check_loss(spec, data, pointer, err);
+    if (st == AS_OK)
+        st = check_numbers(spec, data, pointer, err);
     if (st != AS_OK || train_model_is_network(&spec->model))
         return st;
     return check_rows(spec, data, pointer, err);

@@ -38,6 +38,17 @@ static as_status check_standardize(const struct fit_check *c)
                    trees ? "train/model/kind" : "train/standardize");
 }
 
+static as_status check_bins(const struct fit_check *c)
+{
+    char found[24], expected[24];
+    size_t bins = c->m->info->input == DATASET_TABLE ? train_spec_bins(c->m->spec) : 0;
+    if (c->m->fit->bins == bins)
+        return AS_OK;
+    (void)snprintf(found, sizeof found, "%zu", c->m->fit->bins);
+    (void)snprintf(expected, sizeof expected, "%zu", bins);
+    return differs(c, "bins", found, expected, "train/numbers");
+}
+
 /* Without standardising nothing is taken off and nothing divided. */
 static as_status check_moments_of_none(const struct fit_check *c)
 {
@@ -56,7 +67,8 @@ static as_status check_moments_of_none(const struct fit_check *c)
 static as_status check_codes(const struct fit_check *c)
 {
     bool trees = train_model_is_trees(&c->m->spec->model);
-    bool expected = trees || c->m->spec->model.embedding > 0;
+    bool network = train_model_is_network(&c->m->spec->model);
+    bool expected = trees || (network && c->m->spec->model.embedding > 0);
     if (dataset_categorical_columns(c->m->info) == 0 || (c->m->fit->n_codes > 0) == expected)
         return AS_OK;
     return differs(c, "columns", expected ? "categories with the field input" : "codes",
@@ -119,6 +131,8 @@ as_status model_manifest_fit(const struct model_member *m, const char *pointer, 
         st = check_moments_of_none(&c);
     if (st == AS_OK)
         st = check_codes(&c);
+    if (st == AS_OK)
+        st = check_bins(&c);
     if (st == AS_OK)
         st = check_target(&c);
     if (st == AS_OK)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "data/column.h"
+#include "data/preprocess/piecewise.h"
 
 /* ---- numbers ---- */
 
@@ -75,12 +76,57 @@ static const char *standardize(struct onnx_graph *g, const char *x, const struct
     return onnx_graph_binary(g, "Div", x, onnx_graph_floats(g, "scale", fit->scale, n));
 }
 
+/* A constant for each piece: one of its numbers. */
+static const char *piece_floats(struct onnx_graph *g, const char *name, const struct piece *pieces,
+                                size_t n, size_t offset)
+{
+    float *v = onnx_graph_memory(g, n, sizeof *v);
+    for (size_t i = 0; v && i < n; i++)
+        memcpy(&v[i], (const char *)&pieces[i] + offset, sizeof v[i]);
+    return v ? onnx_graph_floats(g, name, v, n) : NULL;
+}
+
+/* The bins of numbers, and the other inputs standardised: the operations of piecewise_apply() in
+ * their order, for all values at once. */
+static const char *cut(struct onnx_graph *g, const char *x, const struct dataset_info *info,
+                       const struct preprocess *fit)
+{
+    AS_AUTO(as_freep) struct piece *pieces = NULL;
+    struct as_err err;
+    size_t n = 0;
+    as_status st = piecewise_pieces(fit, info, &pieces, &n, &err);
+    if (st != AS_OK)
+        onnx_graph_fail(g, st, "%s", err.msg);
+    int64_t *input = onnx_graph_memory(g, n, sizeof *input);
+    if (st != AS_OK || !input)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        input[i] = (int64_t)pieces[i].input;
+    x = onnx_graph_add(g,
+                       &(struct onnx_node){.op = "Gather",
+                                           ONNX_IN(x, onnx_graph_ints(g, "input_of_bin", input, n)),
+                                           ONNX_ATTRS(onnx_int("axis", 1))});
+    const struct {
+        const char *op, *name;
+        size_t offset;
+    } steps[] = {{"Sub", "low", offsetof(struct piece, low)},
+                 {"Div", "width", offsetof(struct piece, width)},
+                 {"Max", "least", offsetof(struct piece, least)},
+                 {"Min", "most", offsetof(struct piece, most)}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(steps); i++)
+        x = onnx_graph_binary(g, steps[i].op, x,
+                              piece_floats(g, steps[i].name, pieces, n, steps[i].offset));
+    return x;
+}
+
 static const char *encode_numbers(struct onnx_graph *g, const struct onnx_inputs *in,
                                   const struct preprocess *fit)
 {
     const char *x = in->numbers;
     if (x && fit->fill)
         x = fill_missing(g, in, fit);
+    if (x && fit->bins)
+        return cut(g, x, in->info, fit);
     return x && fit->standardize ? standardize(g, x, fit, dataset_numeric_inputs(in->info)) : x;
 }
 
@@ -246,7 +292,10 @@ bool onnx_encodes_alike(const struct dataset_info *info, const struct preprocess
         categories += info->columns[c].n_values;
     return a->standardize == b->standardize && a->n_codes == b->n_codes &&
            a->n_scales == b->n_scales && same(a->mean, b->mean, a->n_scales, sizeof *a->mean) &&
-           same(a->scale, b->scale, a->n_scales, sizeof *a->scale) &&
+           same(a->scale, b->scale, a->n_scales, sizeof *a->scale) && a->bins == b->bins &&
+           same(a->n_edges, b->n_edges, dataset_numeric_inputs(info), sizeof *a->n_edges) &&
+           same(a->edges, b->edges, dataset_numeric_inputs(info) * (a->bins + 1),
+                sizeof *a->edges) &&
            same(a->fill, b->fill, info->n_features, sizeof *a->fill) &&
            same(a->seen, b->seen, categories, 1);
 }

@@ -16,7 +16,7 @@ struct onnx_encoded {
 
 /* Add the nodes that encode rows as preprocess_apply() does: fills, indicators of missing values,
  * categories (any text that no training row had is "other"; the words for a missing cell of CSV
- * files are missing), and standardisation. */
+ * files are missing), standardisation, and bins. */
 void onnx_encode(struct onnx_graph *g, const struct onnx_inputs *in, const struct preprocess *fit,
                  struct onnx_encoded *ret);
 

@@ -233,7 +233,8 @@ bool onnx_graph_has_input(const struct onnx_graph *g, const char *name)
     return false;
 }
 
-static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *node, char *output);
+static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *node, char *output,
+                                 char *second);
 
 void onnx_graph_output(struct onnx_graph *g, const struct onnx_port *port, const char *value)
 {
@@ -242,7 +243,8 @@ void onnx_graph_output(struct onnx_graph *g, const struct onnx_port *port, const
         name = onnx_graph_text(g, "%s_", name);
     name = name ? add_port(g, &g->outputs, port, name) : NULL;
     if (name)
-        (void)add_node(g, &(struct onnx_node){.op = "Identity", ONNX_IN(value)}, (char *)name);
+        (void)add_node(g, &(struct onnx_node){.op = "Identity", ONNX_IN(value)}, (char *)name,
+                       NULL);
 }
 
 void onnx_graph_property(struct onnx_graph *g, const char *key, const char *value)
@@ -384,11 +386,13 @@ static Onnx__AttributeProto *new_attr(struct onnx_graph *g, const struct onnx_at
     return m;
 }
 
-static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *node, char *output)
+/* second: NULL of a node with one output. */
+static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *node, char *output,
+                                 char *second)
 {
     Onnx__NodeProto *m = NEW(g, Onnx__NodeProto, onnx__node_proto);
     char **in = onnx_graph_memory(g, node->n_in ? node->n_in : 1, sizeof *in);
-    char **out = onnx_graph_memory(g, 1, sizeof *out);
+    char **out = onnx_graph_memory(g, 2, sizeof *out);
     Onnx__AttributeProto **attrs =
         onnx_graph_memory(g, node->n_attrs ? node->n_attrs : 1, sizeof(void *));
     if (!attrs)
@@ -398,12 +402,13 @@ static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *n
     for (size_t i = 0; i < node->n_attrs; i++)
         attrs[i] = new_attr(g, &node->attrs[i]);
     out[0] = output;
+    out[1] = second;
     m->name = copy_text(g, output);
     m->op_type = copy_text(g, node->op);
     m->domain = node->ml ? copy_text(g, "ai.onnx.ml") : NULL;
     m->n_input = node->n_in;
     m->input = in;
-    m->n_output = 1;
+    m->n_output = second ? 2 : 1;
     m->output = out;
     m->n_attribute = node->n_attrs;
     m->attribute = attrs;
@@ -414,7 +419,15 @@ static Onnx__NodeProto *add_node(struct onnx_graph *g, const struct onnx_node *n
 const char *onnx_graph_add(struct onnx_graph *g, const struct onnx_node *node)
 {
     char *output = new_name(g, node->op);
-    return output && add_node(g, node, output) ? output : NULL;
+    return output && add_node(g, node, output, NULL) ? output : NULL;
+}
+
+const char *onnx_graph_add_two(struct onnx_graph *g, const struct onnx_node *node,
+                               const char **ret_second)
+{
+    char *output = new_name(g, node->op), *second = new_name(g, node->op);
+    *ret_second = second;
+    return second && output && add_node(g, node, output, second) ? output : NULL;
 }
 
 const char *onnx_graph_unary(struct onnx_graph *g, const char *op, const char *a)

@@ -143,6 +143,9 @@ static inline struct onnx_attr onnx_ints(const char *name, const int64_t *v, siz
 
 /* Add a node with one output; returns the output. Everything is copied. */
 const char *onnx_graph_add(struct onnx_graph *g, const struct onnx_node *node);
+/* The same of a node with two outputs, the second of which goes to *ret_second. */
+const char *onnx_graph_add_two(struct onnx_graph *g, const struct onnx_node *node,
+                               const char **ret_second);
 const char *onnx_graph_unary(struct onnx_graph *g, const char *op, const char *a);
 const char *onnx_graph_binary(struct onnx_graph *g, const char *op, const char *a, const char *b);
 const char *onnx_graph_cast(struct onnx_graph *g, const char *a, onnx_type to);

@@ -15,6 +15,7 @@
 #include "model/onnx/inputs.h"
 #include "model/onnx/kmeans_nodes.h"
 #include "model/onnx/layers.h"
+#include "model/onnx/neighbour_nodes.h"
 #include "model/onnx/predictions.h"
 #include "model/onnx/stacked.h"
 #include "model/onnx/tree_nodes.h"
@@ -52,7 +53,7 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(e->file, i);
-    const struct net_data data = net_data_of(m->info);
+    const struct net_data data = net_data_of(m->info, m->spec);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
     as_status st = net_plan_create(m->spec, &data, pointer, &plan, err);
@@ -112,6 +113,15 @@ static const char *export_kmeans(struct exporter *e, size_t i)
     return onnx_kmeans_add(e->g, e->file, i, &e->encoded[i]);
 }
 
+static const char *export_neighbours(struct exporter *e, size_t i)
+{
+    encode_member(e, i);
+    const char *p = onnx_neighbours_add(e->g, e->file, i, e->encoded[i].x);
+    return model_file_member(e->file, i)->info->task == DATASET_REGRESSION
+               ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, p)
+               : p;
+}
+
 typedef const char *member_fn(struct exporter *e, size_t i);
 
 /* How a kind of model is exported: its row is at its number. */
@@ -119,7 +129,8 @@ static member_fn *const kinds[] = {
     [TRAIN_MLP] = export_network,         [TRAIN_LINEAR] = export_network,
     [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
     [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
-    [TRAIN_EXTRA_TREES] = export_trees,   [TRAIN_KMEANS] = export_kmeans,
+    [TRAIN_EXTRA_TREES] = export_trees,   [TRAIN_KNN] = export_neighbours,
+    [TRAIN_KMEANS] = export_kmeans,
 };
 
 static void export_member(struct exporter *e, size_t i)

@@ -14,7 +14,8 @@ struct net_data {
     net_input kind;
     dataset_task task;
     size_t rows;           /* of the whole data set; 0: not known (batches are not clipped) */
-    size_t numeric;        /* table: numeric inputs, with the indicators of missing values */
+    size_t numeric;        /* table: numeric inputs, with the indicators of missing values and with
+                            * the bins of numbers */
     size_t n_categories;   /* table: columns of categories */
     size_t category_slots; /* table: inputs of these columns, one-hot (dataset.h) */
     size_t height, width, channels; /* images */
@@ -25,8 +26,8 @@ struct net_data {
     size_t outputs;  /* of each row or token: classes; targets of regression; tokens: vocab */
 };
 
-/* From the record of the data set. */
-struct net_data net_data_of(const struct dataset_info *info);
+/* From the record of the data set, encoded for `spec`; NULL: without bins. */
+struct net_data net_data_of(const struct dataset_info *info, const struct train_spec *spec);
 
 /* From the record, without the columns that the document uses for something else (spec_columns). */
 struct net_data net_data_for(const struct dataset_info *info, const struct train_spec *spec);

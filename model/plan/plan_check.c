@@ -164,6 +164,42 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
+/* Rows are held in memory as the model sees them (data/preprocess). */
+static as_status check_bins(const struct train_spec *spec, const struct net_data *seen,
+                            const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t inputs = seen->numeric + seen->category_slots, values;
+    if (train_spec_bins(spec) == 0 ||
+        (!__builtin_mul_overflow(inputs, seen->rows, &values) && values <= DATASET_MAX_VALUES))
+        return AS_OK;
+    json_pointer_child(pointer, "numbers", at);
+    json_pointer_child(at, "bins", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %zu, which make %zu inputs of %zu rows, expected at most %zu "
+                      "values",
+                      at, train_spec_bins(spec), inputs, seen->rows, DATASET_MAX_VALUES);
+}
+
+/* The model is the rows, as the network would see them (model/neighbours). */
+static as_status check_neighbours(const struct net_data *seen, const char *pointer,
+                                  struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t inputs = seen->kind == NET_IMAGES ? seen->height * seen->width * seen->channels
+                                             : seen->numeric + seen->category_slots;
+    size_t row = (inputs + seen->outputs + 1) * sizeof(float), bytes;
+    if (!__builtin_mul_overflow(row, seen->rows, &bytes) && bytes <= TRAIN_MAX_NEIGHBOUR_BYTES)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(
+        err, AS_E_INVAL, at,
+        "%s: found knn, whose model has the rows: %zu of %zu inputs are more than %zu "
+        "bytes; expected a smaller table, fewer numbers.bins or another kind",
+        at, seen->rows, inputs, TRAIN_MAX_NEIGHBOUR_BYTES);
+}
+
 /* The plan of a network is made and forgotten: it says whether the model fits the data, and its
  * blocks the model. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
@@ -172,10 +208,14 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     AS_AUTO(net_parts_done) struct net_parts blocks = {0};
     const struct net_data seen = net_data_for(data, spec);
+    if (spec->model.kind == TRAIN_KNN)
+        return check_neighbours(&seen, pointer, err);
     if (!train_model_is_network(&spec->model))
         return AS_OK;
-    as_status st = net_plan_create(spec, &seen, pointer, &plan, err);
-    return st != AS_OK ? st : net_plan_blocks(spec, plan, pointer, &blocks, err);
+    as_status st = check_bins(spec, &seen, pointer, err);
+    if (st == AS_OK)
+        st = net_plan_create(spec, &seen, pointer, &plan, err);
+    return st == AS_OK ? net_plan_blocks(spec, plan, pointer, &blocks, err) : st;
 }
 
 /* ---- columns with a use of their own ---- */

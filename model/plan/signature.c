@@ -49,6 +49,9 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
     case TRAIN_EXTRA_TREES:
         str_puts(out, "trees");
         break;
+    case TRAIN_KNN:
+        str_puts(out, "knn");
+        break;
     case TRAIN_KMEANS:
         str_puts(out, "kmeans");
         break;
@@ -97,6 +100,8 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
         str_printf(out, "; weights '%s'", spec->weights);
     if (spec->standardize)
         str_puts(out, "; standardized");
+    if (train_spec_bins(spec) > 0)
+        str_printf(out, "; numbers in %zu bins", train_spec_bins(spec));
     if (spec->target_transform != TARGET_AS_IS)
         str_printf(out, "; target %s", target_transform_names[spec->target_transform]);
     if (net_augments(spec, data->kind))

@@ -32,7 +32,7 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(f, member);
-    struct net_data data = net_data_of(m->info);
+    struct net_data data = net_data_of(m->info, m->spec);
     *ret = NULL;
     if (!train_model_is_network(&m->spec->model))
         return AS_OK;
@@ -95,12 +95,13 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
                             struct as_err *err)
 {
     size_t member = part->member[0];
-    const struct safetensors_tensor *t = model_file_find(f, member, "trees");
+    const char *name = tree_model_tensor(&model_file_member(f, member)->spec->model);
+    const struct safetensors_tensor *t = model_file_find(f, member, name);
     if (!t || t->type != SAFETENSORS_U8)
         return as_fail(err, AS_E_INVAL,
-                       "/members/%zu/train/model/kind: it is of trees, but the file has no tensor "
-                       "'trees' of U8",
-                       member);
+                       "/members/%zu/train/model/kind: it is of %s, but the file has no such "
+                       "tensor of U8",
+                       member, name);
     as_status st = tree_model_load(t->data, t->size_bytes, model_file_member(f, member)->spec,
                                    model_file_member(f, member)->info, 1, &part->trees, err);
     if (st != AS_OK)
@@ -113,10 +114,11 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
                        member, most, tree_model_rounds(part->trees));
     if (model_file_n_tensors(f, member) != 1)
         return as_fail(err, AS_E_INVAL,
-                       "/members/%zu: found %zu tensors, expected 'trees' alone for "
+                       "/members/%zu: found %zu tensors, expected '%s' alone for "
                        "/members/%zu/train/model/kind",
-                       member, model_file_n_tensors(f, member), member);
+                       member, model_file_n_tensors(f, member), name, member);
     part->outputs = tree_model_outputs(part->trees);
+    part->spec = model_file_member(f, member)->spec;
     part->inputs = as_calloc(max_rows * tree_model_inputs(part->trees), sizeof *part->inputs);
     return part->inputs ? AS_OK : as_fail_nomem(err);
 }
@@ -220,7 +222,7 @@ as_status predict_part_run(struct predict_part *part, struct backend *be,
         return kmeans_predict(&all, part->centroids, part->clusters, 1, ret[0], err);
     }
     if (part->trees) {
-        tree_inputs_of(info, rows->x, rows->codes, NULL, rows->rows, part->inputs);
+        model_inputs_of(part->spec, info, rows->x, rows->codes, NULL, rows->rows, part->inputs);
         return tree_model_predict(part->trees, part->inputs, rows->rows, ret[0], err);
     }
     struct network_pass pass = {.rows = rows->rows};

@@ -18,10 +18,11 @@ struct predict_part {
     size_t n;
     size_t *member; /* [n]: their indices in the model, rising; owned */
     struct network *network;
-    struct buf *x, *codes; /* rows of a pass; NULL when there are none */
-    struct tree_model *trees;
-    float *inputs;    /* trees: [max_rows, tree_model_inputs()]; owned */
-    float *centroids; /* k-means: [clusters, dims]; owned. Else NULL */
+    struct buf *x, *codes;         /* rows of a pass; NULL when there are none */
+    struct tree_model *trees;      /* or neighbours */
+    const struct train_spec *spec; /* of them; a view of the model */
+    float *inputs;                 /* trees: [max_rows, tree_model_inputs()]; owned */
+    float *centroids;              /* k-means: [clusters, dims]; owned. Else NULL */
     size_t clusters, dims;
 };
 

@@ -8,12 +8,15 @@ struct preprocess_opts prepare_rule_opts(const struct train_spec *spec, dataset_
                                          size_t n_rows)
 {
     bool trees = train_model_is_trees(&spec->model); /* model/trees/tree_inputs.h */
+    bool network = train_model_is_network(&spec->model);
     return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
                                     .stratify = spec->validation_split == TRAIN_SPLIT_STRATIFIED,
                                     .n_validation = train_spec_validation_rows(spec, n_rows),
                                     .context = (size_t)spec->model.context,
                                     .standardize = spec->standardize && !trees,
-                                    .embed_categories = spec->model.embedding > 0 || trees,
+                                    .embed_categories =
+                                        trees || (network && spec->model.embedding > 0),
+                                    .bins = train_spec_bins(spec),
                                     .target_transform = spec->target_transform,
                                     .targets_as_shares = train_spec_loss(spec, task) == TRAIN_BCE};
 }

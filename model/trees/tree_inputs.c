@@ -76,3 +76,25 @@ void tree_inputs_of(const struct dataset_info *info, const float *x, const int32
             categories_of(info, codes + row * n_codes, ret + numbers);
     }
 }
+
+/* ---- trees and neighbours ---- */
+
+size_t model_inputs_count(const struct train_spec *spec, const struct dataset_info *info)
+{
+    size_t bins = train_spec_bins(spec);
+    if (train_model_is_trees(&spec->model))
+        return tree_inputs_count(info);
+    return dataset_inputs(info) + (bins ? (bins - 1) * dataset_number_columns(info) : 0);
+}
+
+void model_inputs_of(const struct train_spec *spec, const struct dataset_info *info, const float *x,
+                     const int32_t *codes, const int32_t *pick, size_t rows, float *ret)
+{
+    size_t n = model_inputs_count(spec, info);
+    if (train_model_is_trees(&spec->model)) {
+        tree_inputs_of(info, x, codes, pick, rows, ret);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++)
+        memcpy(ret + r * n, x + (pick ? (size_t)pick[r] : r) * n, n * sizeof *ret);
+}

@@ -17,9 +17,14 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
+#include "model/document/train_spec.h"
 
 /* The number of inputs. */
 size_t tree_inputs_count(const struct dataset_info *info);
+
+/* The same of a model that `spec` describes: of neighbours, which see rows as networks with one-hot
+ * categories do, the numbers that preprocessing gives. */
+size_t model_inputs_count(const struct train_spec *spec, const struct dataset_info *info);
 
 /* The column of the file (a pixel of an image) that an input is made of. O(columns). */
 size_t tree_inputs_column(const struct dataset_info *info, size_t input);
@@ -34,5 +39,9 @@ bool tree_inputs_is_category(const struct dataset_info *info, size_t input);
  *   ret    [rows, tree_inputs_count(info)] */
 void tree_inputs_of(const struct dataset_info *info, const float *x, const int32_t *codes,
                     const int32_t *pick, size_t rows, float *ret);
+
+/* The same of such a model: ret [rows, model_inputs_count()]. */
+void model_inputs_of(const struct train_spec *spec, const struct dataset_info *info, const float *x,
+                     const int32_t *codes, const int32_t *pick, size_t rows, float *ret);
 
 #endif

@@ -1,4 +1,5 @@
-/* Stored models of trees. Extra trees are read and predict by extra-trees/, all others by XGBoost.
+/* Stored models of trees, and neighbours. Extra trees are read and predict by extra-trees/,
+ * neighbours by neighbours/, all others by XGBoost.
  *
  * Predictions go through XGBoost's prediction "in place": it reads the caller's array, keeps
  * nothing, and its results lie in memory of the calling thread, so one model serves any number of
@@ -13,14 +14,21 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "model/neighbours/neighbours.h"
 #include "model/trees/extra_shape.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/xgboost.h"
 
+_Static_assert(TRAIN_MAX_NEIGHBOUR_BYTES == NEIGHBOURS_MAX_BYTES,
+               "what a document may ask for is what may be stored");
+
 struct tree_model {
-    const struct xgboost *x; /* NULL: extra trees */
+    const struct xgboost *x; /* NULL: extra trees, neighbours */
     xgb_booster booster;     /* owned */
     struct extra_forest extra;
+    struct neighbours near; /* n is 0 of other kinds */
+    size_t k;
+    bool by_distance;
     struct tree_outputs outputs;
     size_t inputs, rounds;
 };
@@ -100,6 +108,11 @@ void tree_outputs_apply(const struct tree_outputs *o, const float *raw, size_t r
 
 /* ---- loading ---- */
 
+const char *tree_model_tensor(const struct train_model_spec *m)
+{
+    return m->kind == TRAIN_KNN ? "neighbours" : "trees";
+}
+
 void tree_model_free(struct tree_model *m)
 {
     if (!m)
@@ -107,6 +120,7 @@ void tree_model_free(struct tree_model *m)
     if (m->booster)
         (void)m->x->booster_free(m->booster);
     extra_forest_done(&m->extra);
+    neighbours_done(&m->near);
     free(m);
 }
 
@@ -194,6 +208,16 @@ static as_status load_extra(struct tree_model *m, const void *bytes, size_t len,
     return st;
 }
 
+static as_status load_neighbours(struct tree_model *m, const void *bytes, size_t len,
+                                 const struct train_spec *spec, struct as_err *err)
+{
+    const struct neighbours_shape shape = {m->inputs, m->outputs.values, m->outputs.classes};
+    m->k = (size_t)spec->model.neighbours;
+    m->by_distance = spec->model.by_distance;
+    m->rounds = 1;
+    return neighbours_read(bytes, len, &shape, &m->near, err);
+}
+
 as_status tree_model_load(const void *bytes, size_t len, const struct train_spec *spec,
                           const struct dataset_info *info, size_t threads, struct tree_model **ret,
                           struct as_err *err)
@@ -202,9 +226,10 @@ as_status tree_model_load(const void *bytes, size_t len, const struct train_spec
     if (!m)
         return as_fail_nomem(err);
     m->outputs = tree_outputs_of(spec, info);
-    m->inputs = tree_inputs_count(info);
+    m->inputs = model_inputs_count(spec, info);
     as_status st =
-        spec->model.kind == TRAIN_EXTRA_TREES
+        spec->model.kind == TRAIN_KNN ? load_neighbours(m, bytes, len, spec, err)
+        : spec->model.kind == TRAIN_EXTRA_TREES
             ? load_extra(m, bytes, len, info, err)
             : load_xgboost(m, bytes, len, train_spec_loss(spec, info->task), threads, err);
     if (st != AS_OK)
@@ -253,6 +278,8 @@ as_status tree_model_predict(const struct tree_model *m, const float *inputs, si
     const float *raw = NULL;
     if (rows == 0)
         return AS_OK;
+    if (m->near.n > 0)
+        return neighbours_predict(&m->near, inputs, rows, m->k, m->by_distance, ret, err);
     if (!m->x)
         return predict_extra(m, inputs, rows, ret, err);
     xgboost_array(inputs, rows, m->inputs, array);
@@ -353,7 +380,7 @@ as_status tree_model_importance(const struct tree_model *m, const struct dataset
     as_status st = AS_OK;
     if (m->x)
         st = read_all_scores(m, scores, err);
-    else
+    else if (m->near.n == 0)
         extra_scores(&m->extra, scores);
     if (st != AS_OK)
         return st;

@@ -9,7 +9,10 @@
  *                        class 1; else a tree for each class), from -rounding to 1: they are
  *                        limited to [0, 1], and of several classes divided by their sum
  *   forest, numbers      means over the trees of standardised targets, or of shares
- *   extra trees          as a forest; one tree has all classes or targets */
+ *   extra trees          as a forest; one tree has all classes or targets
+ *
+ * Nearest neighbours are stored, predicted and trained behind the same functions: their bytes are
+ * those of neighbours/neighbours.h, their one round is the rows, their outputs are predictions. */
 #ifndef ASSAY_MODEL_TREES_TREE_MODEL_H
 #define ASSAY_MODEL_TREES_TREE_MODEL_H
 
@@ -39,7 +42,7 @@ AS_MUST_CHECK as_status tree_model_load(const void *bytes, size_t len,
 void tree_model_free(struct tree_model *m);
 AS_DEFINE_FREEP(struct tree_model, tree_model_free)
 
-size_t tree_model_inputs(const struct tree_model *m);  /* tree_inputs_count() */
+size_t tree_model_inputs(const struct tree_model *m);  /* model_inputs_count() */
 size_t tree_model_outputs(const struct tree_model *m); /* classes, or targets */
 size_t tree_model_rounds(const struct tree_model *m);
 
@@ -57,16 +60,20 @@ AS_MUST_CHECK as_status tree_model_predict(const struct tree_model *m, const flo
  *   gain    mean gain of these splits
  *   cover   mean of the rows (of their second derivatives) at these splits
  * {"columns": [{"column", "gain", "cover", "weight", "share"}]}: share is the column's part of the
- * whole gain; the largest comes first; columns that no split uses are left out. A new reference. */
+ * whole gain; the largest comes first; columns that no split uses are left out, so neighbours have
+ * none. A new reference. */
 AS_MUST_CHECK as_status tree_model_importance(const struct tree_model *m,
                                               const struct dataset_info *info, json_t **ret,
                                               struct as_err *err);
 
 /* ---- shared with training ---- */
 
+/* The name of the tensor of bytes: "trees", or "neighbours". */
+const char *tree_model_tensor(const struct train_model_spec *m);
+
 /* What a booster's outputs mean. */
 struct tree_outputs {
-    bool forest;   /* or extra trees */
+    bool forest;   /* or extra trees, or neighbours */
     bool classes;  /* else numbers */
     bool shares;   /* numbers from 0 to 1 (loss bce) */
     size_t raw;    /* numbers of a row that the booster gives */

@@ -1,20 +1,98 @@
-/* Trees are computed by XGBoost, or, extra trees, by extra-trees/: it has none. */
+/* Trees are computed by XGBoost, or, extra trees, by extra-trees/: it has none. Neighbours are the
+ * rows themselves. */
 #include "model/trees/tree_train.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "model/extra-trees/extra_train.h"
+#include "base/mem.h"
+#include "model/neighbours/neighbours.h"
 #include "model/trees/extra_shape.h"
+#include "model/trees/tree_inputs.h"
 #include "model/trees/tree_model.h"
 #include "model/trees/xgboost_train.h"
 
 struct tree_train {
-    struct xgboost_train *xgboost; /* one of the two is NULL */
+    struct xgboost_train *xgboost; /* of the three one is there */
     struct extra_train *extra;
+    struct neighbour_train *near;
     struct tree_outputs outputs;
     size_t n[2]; /* rows, by tree_part */
     float *raw;  /* extra: [the larger n, outputs.raw] */
 };
+
+/* ---- neighbours ---- */
+
+struct neighbour_train {
+    char *bytes; /* owned: the model, which is known from the beginning */
+    size_t len, rounds, k;
+    bool by_distance;
+    struct neighbours model;
+    float *inputs[2]; /* owned: [n, inputs] the rows of each part */
+};
+
+static void neighbour_train_free(struct neighbour_train *t)
+{
+    if (!t)
+        return;
+    neighbours_done(&t->model);
+    free(t->bytes);
+    free(t->inputs[TREE_TRAINING_ROWS]);
+    free(t->inputs[TREE_HELD_ROWS]);
+    free(t);
+}
+
+static as_status keep_inputs(const struct tree_rows *rows, size_t inputs, float **ret,
+                             struct as_err *err)
+{
+    *ret = as_calloc(rows->n * inputs, sizeof **ret);
+    if (!*ret)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", rows->n);
+    memcpy(*ret, rows->inputs, rows->n * inputs * sizeof **ret);
+    return AS_OK;
+}
+
+static as_status create_neighbours(const struct tree_train_opts *opts,
+                                   const struct tree_rows *training, const struct tree_rows *held,
+                                   struct tree_train *t, struct as_err *err)
+{
+    struct neighbour_train *n = t->near = as_calloc(1, sizeof *n);
+    if (!n)
+        return as_fail_nomem(err);
+    const struct neighbours_shape shape = {model_inputs_count(opts->spec, opts->info),
+                                           t->outputs.values, t->outputs.classes};
+    const struct neighbours_rows rows = {.x = training->inputs,
+                                         .n = training->n,
+                                         .labels = training->labels,
+                                         .targets = training->targets,
+                                         .weights = training->weights};
+    n->k = (size_t)opts->spec->model.neighbours;
+    n->by_distance = opts->spec->model.by_distance;
+    t->n[TREE_TRAINING_ROWS] = training->n;
+    t->n[TREE_HELD_ROWS] = held->n;
+    as_status st = neighbours_write(&shape, &rows, &n->bytes, &n->len, err);
+    if (st == AS_OK)
+        st = neighbours_read(n->bytes, n->len, &shape, &n->model, err);
+    if (st == AS_OK)
+        st = keep_inputs(training, shape.inputs, &n->inputs[TREE_TRAINING_ROWS], err);
+    return st == AS_OK ? keep_inputs(held, shape.inputs, &n->inputs[TREE_HELD_ROWS], err) : st;
+}
+
+static as_status save_neighbours(const struct neighbour_train *n, char **ret, size_t *ret_len,
+                                 struct as_err *err)
+{
+    char *copy = as_calloc(n->len, 1);
+    if (!copy)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu bytes of neighbours", n->len);
+    memcpy(copy, n->bytes, n->len);
+    *ret = copy;
+    *ret_len = n->len;
+    return AS_OK;
+}
+
+/* ---- any ---- */
 
 void tree_train_free(struct tree_train *t)
 {
@@ -22,6 +100,7 @@ void tree_train_free(struct tree_train *t)
         return;
     xgboost_train_free(t->xgboost);
     extra_train_free(t->extra);
+    neighbour_train_free(t->near);
     free(t->raw);
     free(t);
 }
@@ -82,7 +161,7 @@ static as_status predict_extra(struct tree_train *t, tree_part part, float *ret,
     return st;
 }
 
-/* ---- both ---- */
+/* ---- all ---- */
 
 as_status tree_train_create(const struct tree_train_opts *opts, const struct tree_rows *training,
                             const struct tree_rows *held, struct tree_train **ret,
@@ -92,7 +171,9 @@ as_status tree_train_create(const struct tree_train_opts *opts, const struct tre
     if (!t)
         return as_fail_nomem(err);
     t->outputs = tree_outputs_of(opts->spec, opts->info);
-    as_status st = opts->spec->model.kind == TRAIN_EXTRA_TREES
+    as_status st = opts->spec->model.kind == TRAIN_KNN
+                       ? create_neighbours(opts, training, held, t, err)
+                   : opts->spec->model.kind == TRAIN_EXTRA_TREES
                        ? create_extra(opts, training, held, t, err)
                        : xgboost_train_create(opts, training, held, &t->xgboost, err);
     if (st == AS_OK)
@@ -103,27 +184,40 @@ as_status tree_train_create(const struct tree_train_opts *opts, const struct tre
 as_status tree_train_restore(struct tree_train *t, const void *bytes, size_t len,
                              struct as_err *err)
 {
+    if (t->near) { /* the rows are those of the job, whose fingerprint the caller has checked */
+        t->near->rounds = 1;
+        return AS_OK;
+    }
     return t->extra ? extra_train_restore(t->extra, bytes, len, err)
                     : xgboost_train_restore(t->xgboost, bytes, len, err);
 }
 
 size_t tree_train_rounds(const struct tree_train *t)
 {
+    if (t->near)
+        return t->near->rounds;
     return t->extra ? extra_train_trees(t->extra) : xgboost_train_rounds(t->xgboost);
 }
 
 bool tree_train_is_boundary(const struct tree_train *t, size_t rounds)
 {
-    return t->extra || xgboost_train_is_boundary(t->xgboost, rounds);
+    return t->near || t->extra || xgboost_train_is_boundary(t->xgboost, rounds);
 }
 
 as_status tree_train_round(struct tree_train *t, struct as_err *err)
 {
+    if (t->near) {
+        t->near->rounds = 1;
+        return AS_OK;
+    }
     return t->extra ? extra_train_tree(t->extra, err) : xgboost_train_round(t->xgboost, err);
 }
 
 as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret, struct as_err *err)
 {
+    if (t->near)
+        return neighbours_predict(&t->near->model, t->near->inputs[part], t->n[part], t->near->k,
+                                  t->near->by_distance, ret, err);
     return t->extra ? predict_extra(t, part, ret, err)
                     : xgboost_train_predict(t->xgboost, part, ret, err);
 }
@@ -131,6 +225,8 @@ as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret, s
 as_status tree_train_save(struct tree_train *t, size_t rounds, char **ret, size_t *ret_len,
                           struct as_err *err)
 {
+    if (t->near)
+        return save_neighbours(t->near, ret, ret_len, err);
     if (!t->extra)
         return xgboost_train_save(t->xgboost, rounds, ret, ret_len, err);
     if (rounds < extra_train_trees(t->extra))

@@ -4,7 +4,7 @@
  * forest grows a tree for each output in each round as well, but every tree is fitted to the
  * targets themselves, with mean values in its leaves; the forest is the mean of its trees
  * (docs/decisions/2006). Extra trees are our own: one for all outputs in each round, and each round
- * is a boundary (docs/decisions/2011).
+ * is a boundary (docs/decisions/2011). Neighbours have one round, which keeps the rows.
  *
  * Two runs with the same arguments end with the same bits, also when one of them was saved at a
  * boundary and restored. XGBoost does not promise equal bits for different numbers of threads;

@@ -44,6 +44,10 @@ static void fill_train_steps(const json_t *train, struct stop_context *c)
         return;
     bool trees = as_streq(name, "boosted_trees") || as_streq(name, "random_forest") ||
                  as_streq(name, "extra_trees");
+    if (as_streq(name, "knn")) { /* it has one round */
+        c->all_steps = c->first_step = 1;
+        return;
+    }
     c->all_steps = trees ? fixed(model, "n_estimators", DEFAULT_TREES) : fixed(train, "epochs", 0);
     int64_t every = trees ? (c->all_steps + TREE_REPORTS - 1) / TREE_REPORTS : 1;
     every = fixed(train, "report_every", every);
@@ -212,7 +216,7 @@ static as_status check_forked_train(const struct train_spec *spec, struct as_err
     if (!train_model_is_network(&spec->model))
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
                           TRAIN_AT "/model/kind: found %s with pbt, expected a kind of network: "
-                                   "others do not go on with other parameters",
+                                   "no other kind goes on with other parameters",
                           train_model_name(&spec->model));
     if (spec->patience > 0)
         return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/patience",

@@ -276,7 +276,7 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
 static as_status check_trees(const struct sweep_doc *d, const struct train_spec *spec,
                              struct as_err *err)
 {
-    if (!d->is_gang || !train_model_is_trees(&spec->model))
+    if (!d->is_gang || train_model_is_network(&spec->model) || train_model_is_kmeans(&spec->model))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
                       TRAIN_AT

@@ -59,15 +59,30 @@ def slot_of(column, cell):
     return column["other"] if cell else column.get("missing", column["other"])
 
 
+def pieces(edges, values, bins):
+    """The values of a number for each bin [rows, bins]."""
+    x = np.zeros((len(values), bins))
+    last = len(edges) - 2
+    for k in range(last + 1):
+        v = (values - edges[k]) / (edges[k + 1] - edges[k])
+        x[:, k] = np.clip(v, None if k == 0 else 0, None if k == last else 1) if 0 < last else v
+    return x
+
+
 def encode(m, rows):
     """Inputs [rows, numbers and one-hot categories], and codes [rows, columns of categories]."""
-    x = np.zeros((len(rows), m["input.mean"].size))
+    bins = m.record.get("bins", 0)
+    cut = sum("edges" in c for c in m.record["columns"]) * (bins - 1)
+    x = np.zeros((len(rows), m["input.mean"].size + cut))
     codes = []
     for c in m.record["columns"]:
         cells = [row[c["column"]].strip() for row in rows]
         if c["kind"] == "numeric":
             values = np.float32([float(cell) if cell else c["missing"] for cell in cells])
-            x[:, c["input"]] = (values - np.float32(c["mean"])) / np.float32(c["scale"])
+            if "edges" in c:
+                x[:, c["input"]:c["input"] + bins] = pieces(np.float32(c["edges"]), values, bins)
+            else:
+                x[:, c["input"]] = (values - np.float32(c["mean"])) / np.float32(c["scale"])
             if "indicator" in c:
                 x[:, c["indicator"]] = [not cell for cell in cells]
         elif "input" in c:

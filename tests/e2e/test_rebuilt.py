@@ -23,6 +23,7 @@ NETWORKS = {
     "normed": ("table", "model: {layers: [7, 5], norm: batch}"),
     "embedded": ("table", "model: {layers: [6], embedding: 3, activation: gelu}"),
     "linear": ("table", "standardize: false, model: {kind: linear}"),
+    "bins": ("table", "numbers: {encode: piecewise_linear, bins: 7}, model: {layers: [9]}"),
     "bce": ("classes", "loss: bce, model: {layers: [9], activation: tanh}"),
     "cnn": ("images", "model: {kind: cnn, layers: [{conv: 4, norm: batch}, {residual: [{conv: 6, stride: 2, norm: batch}, "
                       "{conv: 6, activation: none}]}, {conv: 12, depthwise: true, padding: valid}, {pool: max, size: 3, stride: 1, "

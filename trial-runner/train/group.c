@@ -397,10 +397,10 @@ static as_status run_group(struct group *g, struct as_err *err)
         group_listen(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
         if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;
-        if (!g->be && g->n_waiting > 0 && train_model_is_trees(&g->waiting[0]->spec.model))
-            return group_run_trees(g, err);
         if (!g->be && g->n_waiting > 0 && train_model_is_kmeans(&g->waiting[0]->spec.model))
             return group_run_kmeans(g, err);
+        if (!g->be && g->n_waiting > 0 && !train_model_is_network(&g->waiting[0]->spec.model))
+            return group_run_trees(g, err);
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))

@@ -16,7 +16,7 @@ static int64_t epochs_of(const struct train_spec *spec, double best_step)
 static int set_length(json_t *train, const struct train_spec *spec, double best_step)
 {
     json_t *model = json_object_get(train, "model");
-    if (train_model_is_trees(&spec->model))
+    if (!train_model_is_network(&spec->model))
         return json_object_set_new(model, "n_estimators", json_integer(llround(best_step)));
     return json_object_set_new(train, "epochs", json_integer(epochs_of(spec, best_step)));
 }

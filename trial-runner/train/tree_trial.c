@@ -90,10 +90,10 @@ static as_status inputs_of(const struct tree_trial *t, const int32_t *rows, size
 {
     const struct dataset_info *info = t->setup->info;
     const struct train_data *d = t->setup->data;
-    float *x = as_calloc(n * tree_inputs_count(info), sizeof *x);
+    float *x = as_calloc(n * model_inputs_count(&t->m->spec, info), sizeof *x);
     if (!x)
         return as_fail(err, AS_E_NOMEM, "out of memory for the inputs of %zu rows", n);
-    tree_inputs_of(info, d->set.x, d->codes, rows, n, x);
+    model_inputs_of(&t->m->spec, info, d->set.x, d->codes, rows, n, x);
     *ret = x;
     return AS_OK;
 }
@@ -298,7 +298,7 @@ static as_status predict_rows(const struct tree_trial *t, const struct tree_mode
         return as_fail_nomem(err);
     for (size_t at = 0; at < n; at += PIECE) {
         size_t piece = n - at < PIECE ? n - at : PIECE;
-        tree_inputs_of(info, d->set.x, d->codes, rows + at, piece, x);
+        model_inputs_of(&t->m->spec, info, d->set.x, d->codes, rows + at, piece, x);
         as_status st = tree_model_predict(model, x, piece, t->values + at * outputs, err);
         if (st != AS_OK)
             return st;
@@ -385,6 +385,19 @@ static as_status report_round(struct tree_trial *t, struct as_err *err)
 
 /* ---- the end ---- */
 
+/* The bytes, then the units of targets and inputs, where there are any. */
+static as_status write_tensors(const char *path, const json_t *meta,
+                               const struct safetensors_tensor all[5], const struct preprocess *fit,
+                               bool has_inputs, struct as_err *err)
+{
+    struct safetensors_tensor list[5] = {all[0]};
+    size_t n = 1;
+    for (size_t i = 1; i < 5; i++)
+        if (i < 3 ? fit->n_targets > 0 : has_inputs && fit->n_scales > 0)
+            list[n++] = all[i];
+    return safetensors_write(path, meta, list, n, err);
+}
+
 static as_status write_model(const struct tree_trial *t, const char *folder, const char *trees,
                              size_t len, struct as_err *err)
 {
@@ -399,20 +412,28 @@ static as_status write_model(const struct tree_trial *t, const char *folder, con
         target[fit->n_targets + i] = (float)fit->target_scale[i];
     }
     const struct safetensors_tensor all[] = {
-        {.name = "trees", .type = SAFETENSORS_U8, .n_dims = 1, .shape = {len}, .data = trees},
+        {.name = tree_model_tensor(&t->m->spec.model),
+         .type = SAFETENSORS_U8,
+         .n_dims = 1,
+         .shape = {len},
+         .data = trees},
         {.name = "target.mean", .n_dims = 1, .shape = {fit->n_targets}, .data = target},
         {.name = "target.scale",
          .n_dims = 1,
          .shape = {fit->n_targets},
          .data = target + fit->n_targets},
+        {.name = "input.mean", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->mean},
+        {.name = "input.scale", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->scale},
     };
-    return safetensors_write(path, meta, all, fit->n_targets > 0 ? 3 : 1, err);
+    return write_tensors(path, meta, all, fit, !train_model_is_trees(&t->m->spec.model), err);
 }
 
 static as_status write_importance(const struct tree_trial *t, const char *folder,
                                   const struct tree_model *model, struct as_err *err)
 {
     JSON_AUTO scores = NULL;
+    if (!train_model_is_trees(&t->m->spec.model))
+        return AS_OK;
     as_status st = tree_model_importance(model, t->setup->info, &scores, err);
     return st == AS_OK ? importance_file_write(folder, scores, err) : st;
 }

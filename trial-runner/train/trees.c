@@ -17,7 +17,7 @@
 static as_status open_trees(struct group *g, const struct member *m, struct as_err *err)
 {
     struct xgboost_opening opening = {0};
-    if (m->spec.model.kind != TRAIN_EXTRA_TREES)
+    if (m->spec.model.kind != TRAIN_EXTRA_TREES && m->spec.model.kind != TRAIN_KNN)
         xgboost_opening_begin(&opening);
     as_status st = group_load_data(g, &m->spec, err);
     xgboost_opening_wait(&opening);
@@ -31,7 +31,7 @@ static as_status open_trees(struct group *g, const struct member *m, struct as_e
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);
-    size_t inputs = tree_inputs_count(&g->roles.info);
+    size_t inputs = model_inputs_count(&m->spec, &g->roles.info);
     g->slots = 1;
     g->bytes = (g->data.n_train + g->data.n_val) * inputs * 2 *
                sizeof(float); /* the copy that trees are grown from */

@@ -247,13 +247,20 @@ START_TEST(forests_within_the_size)
     f.rows = 10000000; /* a forest would take more than half of a trial's time */
     struct fit_plan huge = plan_of(&f, &usual);
     ck_assert(!huge.extra);
+    ck_assert(huge.bins == 0 && usually.bins > 0);
     AS_AUTO(str_done) struct str b = {0};
     fit_sweep_write(&huge, &f, "x-fit", "x", "assay fit", &b);
     ck_assert_ptr_null(strstr(str_cstr(&b), "extra_trees"));
+    ck_assert_ptr_null(strstr(str_cstr(&b), "numbers: "));
     str_clear(&b);
     fit_sweep_write(&little, &f, "x-fit", "x", "assay fit", &b);
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind != 'extra_trees' or leaf_weight >= "));
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "refit: \"${refit}\"}"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "numbers: {encode: \"${numbers}\", bins: 32}"));
+    ck_assert(!huge.neighbours && usually.neighbours && plan_of(&small, &usual).neighbours);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind: [random_forest, extra_trees, knn]"));
+    w.size_bytes = 2000000; /* the rows would be more than a fifth of it */
+    ck_assert(!plan_of(&f, &w).neighbours);
 }
 END_TEST
 

@@ -286,6 +286,7 @@ static const struct {
     {",\"validation\":{\"folds\":3}", "{\"partitions\":\"lineage\"}", "/partitions"},
     {",\"validation\":{\"column\":\"c\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
     {",\"weights\":\"c\"", "{\"partitions\":\"lineage\"}", "/partitions"},
+    {",\"numbers\":{\"encode\":\"piecewise_linear\"}", "{\"partitions\":\"lineage\"}", "/partitions"},
     {",\"boost\":{\"stage\":0}", "{\"partitions\":\"lineage\"}", "/partitions"},
     {"", "{\"model_parallel\":\"some\"}", "/model_parallel"},
     {"", "{\"model_parallel\":[[\"layers.0\"]]}", "/model_parallel"},

@@ -33,6 +33,7 @@ START_TEST(defaults)
     ck_assert(s.standardize);
     ck_assert_int_eq(s.report_every, 1);
     ck_assert_int_eq(s.resample, 0);
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
 }
 END_TEST
 
@@ -62,6 +63,14 @@ START_TEST(everything)
     ck_assert(!s.standardize);
     ck_assert_int_eq(s.report_every, 3);
     ck_assert_int_eq(s.resample, 7);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"numbers\":{\"bins\":9}}", &s), err);
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":1,\"numbers\":{\"encode\":\"piecewise_linear\"}}", &s),
+        err);
+    ck_assert_uint_eq(train_spec_bins(&s), 16);
+    s.model.kind = TRAIN_EXTRA_TREES; /* trees cut by themselves */
+    ck_assert_uint_eq(train_spec_bins(&s), 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"linear\"}}", &s), err);
     ck_assert_uint_eq(s.model.n_layers, 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}}", &s), err);
@@ -134,6 +143,37 @@ START_TEST(trees_refused)
 }
 END_TEST
 
+START_TEST(neighbours)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"knn\",\"n_estimators\":300},"
+                "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":4}}",
+                &s),
+          err);
+    ck_assert_int_eq(s.model.kind, TRAIN_KNN);
+    ck_assert(!train_model_is_trees(&s.model) && !train_model_is_network(&s.model));
+    ck_assert_str_eq(train_model_name(&s.model), "knn");
+    ck_assert_int_eq(s.model.neighbours, 5);
+    ck_assert(!s.model.by_distance);
+    ck_assert_int_eq(s.epochs, 1); /* whatever it is of other kinds */
+    ck_assert_uint_eq(train_spec_bins(&s), 4);
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"knn\",\"neighbours\":1000,"
+                "\"weights\":\"distance\"}}",
+                &s),
+          err);
+    ck_assert_int_eq(s.model.neighbours, 1000);
+    ck_assert(s.model.by_distance);
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"knn\",\"neighbours\":1001}}", &s),
+             AS_E_INVAL, err, "/trial/train/model/neighbours: found 1001");
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"knn\",\"weights\":\"rank\"}}", &s),
+             AS_E_INVAL, err, "/trial/train/model/weights: found");
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"knn\"},\"privacy\":{\"clip\":1,"
+                   "\"noise\":1}}",
+                   &s),
+             AS_E_INVAL, err, "knn");
+}
+END_TEST
+
 START_TEST(refused)
 {
     static const struct {
@@ -161,6 +201,10 @@ START_TEST(refused)
         {"\"target\":\"log\"", "/trial/train/target", "an object"},
         {"\"target\":{\"transform\":\"sqrt\"}", "/trial/train/target/transform", "log1p"},
         {"\"target\":{\"transfrom\":\"log\"}", "/trial/train/target/transfrom", "transform"},
+        {"\"numbers\":{\"encode\":\"spline\"}", "/trial/train/numbers/encode", "piecewise_linear"},
+        {"\"numbers\":{\"bins\":1}", "/trial/train/numbers/bins", "from 2 to 256"},
+        {"\"numbers\":{\"bins\":257}", "/trial/train/numbers/bins", "from 2 to 256"},
+        {"\"numbers\":{\"knots\":9}", "/trial/train/numbers/knots", "bins"},
         {"\"standardize\":1", "/trial/train/standardize", "true or false"},
         {"\"model\":[]", "/trial/train/model", "an object"},
         {"\"model\":{\"kind\":\"rnn\"}", "/trial/train/model/kind", "mlp, linear, cnn"},
@@ -704,6 +748,7 @@ Suite *test_suite(void)
     tcase_add_test(t, models);
     tcase_add_test(t, trees);
     tcase_add_test(t, trees_refused);
+    tcase_add_test(t, neighbours);
     tcase_add_test(t, presets);
     tcase_add_test(t, layers_refused);
     tcase_add_test(t, what_follows_from_a_task);

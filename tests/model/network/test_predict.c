@@ -43,7 +43,7 @@ static void stored_read(struct stored *s)
     AS_AUTO(as_freep) char *path = child_path(&child, "artifacts/model.safetensors");
     ck_ok(model_file_read(path, 1 << 26, &s->file, &err), err);
     s->spec = model_file_member(s->file, 0)->spec;
-    struct net_data data = net_data_of(model_file_data(s->file));
+    struct net_data data = net_data_of(model_file_data(s->file), s->spec);
     ck_ok(net_plan_create(s->spec, &data, "/train", &s->plan, &err), err);
 }
 

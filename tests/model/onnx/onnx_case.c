@@ -495,7 +495,7 @@ void onnx_case_compare_text(const struct child *c, const char *name, size_t rows
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, &f, &err), err);
-    const struct net_data data = net_data_of(model_file_data(f));
+    const struct net_data data = net_data_of(model_file_data(f), NULL);
     ck_ok(net_plan_create(model_file_member(f, 0)->spec, &data, "", &plan, &err), err);
     size_t n = rows * plan->tokens;
     AS_AUTO(as_freep) int32_t *tokens = as_calloc(n, sizeof *tokens);

@@ -81,6 +81,15 @@ START_TEST(logistic)
 }
 END_TEST
 
+START_TEST(numbers_in_bins)
+{
+    table_case(3, "\"epochs\":6,\"model\":{\"kind\":\"logistic\"},\"optimizer\":{\"lr\":0.05},"
+                  "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":6}");
+    table_case(0, "\"epochs\":4,\"standardize\":false,\"model\":{\"layers\":[12],\"embedding\":2},"
+                  "\"numbers\":{\"encode\":\"piecewise_linear\"}");
+}
+END_TEST
+
 START_TEST(deep_and_wide)
 {
     table_case(3, "\"epochs\":30,\"model\":{\"layers\":[256,256,256,128]},\"optimizer\":{\"lr\":"
@@ -344,6 +353,16 @@ START_TEST(kmeans)
 }
 END_TEST
 
+START_TEST(nearest_neighbours)
+{
+    table_case(3, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\"}");
+    table_case(2, "\"model\":{\"kind\":\"knn\",\"neighbours\":12}");
+    table_case(0, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\"},\"numbers\":{\"encode\":"
+                  "\"piecewise_linear\",\"bins\":6}");
+    picture_case(2, false, "\"model\":{\"kind\":\"knn\"}");
+}
+END_TEST
+
 START_TEST(trees_of_pictures)
 {
     picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
@@ -532,6 +551,7 @@ Suite *test_suite(void)
     tcase_add_test(t, several_numbers);
     tcase_add_test(t, linear_not_standardised);
     tcase_add_test(t, logistic);
+    tcase_add_test(t, numbers_in_bins);
     tcase_add_test(t, deep_and_wide);
     tcase_add_test(t, refused_rows);
     tcase_add_test(t, array_without_names);
@@ -551,6 +571,7 @@ Suite *test_suite(void)
     add_test_if(t, trees_of_pictures, trees, why);
     tcase_add_test(t, extra_trees);
     tcase_add_test(t, kmeans);
+    tcase_add_test(t, nearest_neighbours);
     tcase_add_test(t, boosted_pictures);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -419,19 +419,19 @@ START_TEST(from_dataset)
                                         .height = 4,
                                         .width = 3,
                                         .channels = 2};
-    struct net_data d = net_data_of(&images);
+    struct net_data d = net_data_of(&images, NULL);
     ck_assert(d.kind == NET_IMAGES && d.height == 4 && d.width == 3 && d.channels == 2);
     ck_assert(d.outputs == 3 && d.rows == 7 && d.numeric == 0);
     const struct dataset_info table = {
         .task = DATASET_REGRESSION, .n_rows = 5, .n_features = 6, .n_outputs = 2};
-    d = net_data_of(&table);
+    d = net_data_of(&table, NULL);
     ck_assert(d.kind == NET_TABLE && d.numeric == 6 && d.n_categories == 0 && d.outputs == 2);
     const struct dataset_info tokens = {.input = DATASET_TOKEN_TEXT,
                                         .task = DATASET_LANGUAGE_MODELING,
                                         .n_rows = 500,
                                         .n_features = 1,
                                         .n_outputs = 40};
-    d = net_data_of(&tokens);
+    d = net_data_of(&tokens, NULL);
     ck_assert(d.kind == NET_TOKENS && d.vocab == 40 && d.outputs == 40);
 }
 END_TEST

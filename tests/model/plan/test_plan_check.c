@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "model/plan/plan_check.h"
 #include "model/plan/plan.h"
+#include "model/plan/signature.h"
 #include "tests/support/check_main.h"
 
 static struct as_err err;
@@ -47,6 +48,20 @@ START_TEST(against_classes)
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
              "/model/kind: found cnn, which takes images");
     s.model.kind = TRAIN_MLP;
+    s.piecewise = true;
+    s.bins = 16;
+    d.input = DATASET_IMAGE;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/numbers/encode: found piecewise_linear, expected none: data set 'd' is images");
+    d.input = DATASET_TABLE;
+    size_t rows = d.n_rows;
+    d.n_rows = DATASET_MAX_ROWS;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/numbers/bins: found 16, which");
+    s.model.kind = TRAIN_KNN; /* its model would be the rows */
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/model/kind: found knn, whose");
+    s.model.kind = TRAIN_MLP;
+    d.n_rows = rows;
+    s.piecewise = false;
     s.target_transform = TARGET_LOG;
     ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
              "/trial/train/target/transform: found log, expected none: data set 'd' is for "
@@ -285,7 +300,7 @@ START_TEST(columns_are_no_inputs)
                 "\"validation\":{\"groups\":\"who\"}}",
                 &s),
           err);
-    const struct net_data all = net_data_of(&people), seen = net_data_for(&people, &s);
+    const struct net_data all = net_data_of(&people, &s), seen = net_data_for(&people, &s);
     ck_assert_uint_eq(all.numeric, 4); /* a, b and its indicator, w */
     ck_assert_uint_eq(seen.numeric, 3);
     ck_assert_uint_eq(all.category_slots, 5);
@@ -293,6 +308,13 @@ START_TEST(columns_are_no_inputs)
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     ck_ok(net_plan_create(&s, &seen, "", &plan, &err), err);
     ck_assert_uint_eq(plan->max_rows, 99);
+    s.piecewise = true;
+    s.bins = 10;
+    ck_assert_uint_eq(net_data_of(&people, &s).numeric, 31); /* the indicator stays one */
+    ck_assert_uint_eq(net_data_for(&people, &s).numeric, 21);
+    AS_AUTO(str_done) struct str of_bins = {0};
+    net_signature(&s, &seen, &of_bins);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&of_bins), "; numbers in 10 bins"));
 }
 END_TEST
 

@@ -65,9 +65,11 @@ static const char *const parameters[] = {
     "/members/*/preprocessing/columns/*/median",   /* absent in records from before 2026-11-28 */
     "/members/*/preprocessing/columns/*/values/*", /* null: no training row has it */
     "/members/*/preprocessing/target/quantiles/*",
+    "/members/*/preprocessing/columns/*/edges/*",
     "/members/*/train/model/activation",
     "/members/*/train/model/heads",
     "/members/*/train/model/layers/*/size", /* of a pool, which has no weights */
+    "/members/*/train/model/neighbours",    /* more of the rows that are there, or fewer */
 };
 
 /* What is the default may be left out, or null. */
@@ -277,9 +279,9 @@ static void change_number(struct base *b, const char *parent, const char *key, c
 /* A word of a list, and all words that some list of the manifest has. */
 static void change_text(struct base *b, const char *parent, const char *key)
 {
-    static const char *const of_lists[] = {"format", "task",   "kind",     "part",       "input",
-                                           "inputs", "loss",   "pool",     "activation", "norm",
-                                           "column", "cycles", "transform"};
+    static const char *const of_lists[] = {"format", "task",   "kind",      "part",       "input",
+                                           "inputs", "loss",   "pool",      "activation", "norm",
+                                           "column", "cycles", "transform", "encode"};
     static const char *const words[] = {"classification",
                                         "regression",
                                         "language_modeling",
@@ -298,6 +300,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "boosted_trees",
                                         "random_forest",
                                         "extra_trees",
+                                        "knn",
                                         "kmeans",
                                         "relu",
                                         "tanh",
@@ -312,6 +315,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "outputs",
                                         "log1p",
                                         "quantile",
+                                        "piecewise_linear",
                                         "numeric",
                                         "categorical",
                                         "date",
@@ -460,6 +464,10 @@ START_TEST(networks_of_tables)
                 "\"epochs\":1,\"model\":{\"kind\":\"linear\"},\"target\":{\"transform\":"
                 "\"quantile\"}");
     of_trial("linear");
+    train_table(0, 2,
+                "\"epochs\":1,\"model\":{\"kind\":\"linear\"},\"numbers\":{\"encode\":"
+                "\"piecewise_linear\",\"bins\":3}");
+    of_trial("numbers in bins");
 }
 END_TEST
 
@@ -483,6 +491,13 @@ START_TEST(kmeans)
 {
     train_table(0, 3, "\"model\":{\"kind\":\"kmeans\",\"clusters\":3}");
     of_trial("kmeans");
+}
+END_TEST
+
+START_TEST(nearest_neighbours)
+{
+    train_table(0, 3, "\"model\":{\"kind\":\"knn\",\"neighbours\":3}");
+    of_trial("neighbours");
 }
 END_TEST
 
@@ -610,6 +625,7 @@ Suite *test_suite(void)
     add_test_if(t, trees, has_trees, lacks);
     tcase_add_test(t, extra_trees);
     tcase_add_test(t, kmeans);
+    tcase_add_test(t, nearest_neighbours);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);

@@ -150,6 +150,18 @@ static void mixed_case(int classes, const char *fields)
     predicts_as_recorded(&paths, classes ? (size_t)classes : 1);
 }
 
+/* Each number is a value for each bin; categories, dates and texts are as without. */
+START_TEST(numbers_in_bins)
+{
+    table_case(3, "\"epochs\":3,\"model\":{\"kind\":\"logistic\"},\"numbers\":{\"encode\":"
+                  "\"piecewise_linear\",\"bins\":5}");
+    mixed_case(0, "\"epochs\":3,\"model\":{\"layers\":[9],\"embedding\":2},\"numbers\":{"
+                  "\"encode\":\"piecewise_linear\"}");
+    mixed_case(2, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":5},\"numbers\":{"
+                  "\"encode\":\"piecewise_linear\"}");
+}
+END_TEST
+
 START_TEST(dates_and_texts)
 {
     mixed_case(0, "\"epochs\":3,\"batch_size\":16,\"model\":{\"layers\":[9]}");
@@ -287,6 +299,18 @@ START_TEST(hostile_centroids)
 }
 END_TEST
 
+START_TEST(nearest_neighbours)
+{
+    table_case(3, "\"model\":{\"kind\":\"knn\"}");
+    table_case(2, "\"model\":{\"kind\":\"knn\",\"neighbours\":9,\"weights\":\"distance\"},"
+                  "\"class_weights\":\"balanced\",\"numbers\":{\"encode\":\"piecewise_linear\"}");
+    table_case(0, "\"model\":{\"kind\":\"knn\",\"weights\":\"distance\",\"embedding\":3},\"loss\":"
+                  "\"huber\"");
+    mixed_case(0,
+               "\"model\":{\"kind\":\"knn\",\"neighbours\":3},\"target\":{\"transform\":\"log\"}");
+}
+END_TEST
+
 START_TEST(forest_of_numbers)
 {
     table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
@@ -383,9 +407,11 @@ Suite *test_suite(void)
     tcase_add_test(t, images_of_fractions);
     const struct xgboost *xgboost = NULL;
     bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
+    tcase_add_test(t, numbers_in_bins);
     tcase_add_test(t, extra_trees);
     tcase_add_test(t, kmeans);
     tcase_add_test(t, hostile_centroids);
+    tcase_add_test(t, nearest_neighbours);
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -113,6 +114,21 @@ START_TEST(extra_trees_of_tables)
     predicts_as_recorded(path);
     AS_AUTO(as_freep) char *text = child_read(&child, "artifacts/importance.json", NULL);
     ck_assert_ptr_nonnull(strstr(text, "colour"));
+}
+END_TEST
+
+/* ---- neighbours, which are trained by the same loop ---- */
+
+START_TEST(neighbours_of_digits)
+{
+    digits_job("\"kind\":\"knn\",\"weights\":\"distance\",\"n_estimators\":9",
+               ",\"metrics\":[\"val_auc\"]");
+    ck_assert_int_eq(run_job(), 1);
+    ck_assert_double_eq(field(last, "step"), 1);
+    ck_assert_double_lt(field(last, "val_error"), 0.05);
+    ck_assert_double_lt(field(last, "train_loss"), 1e-6); /* each row is its own neighbour */
+    AS_AUTO(as_freep) char *scores = child_path(&child, "artifacts/importance.json");
+    ck_assert_int_ne(access(scores, F_OK), 0); /* they have none */
 }
 END_TEST
 
@@ -434,6 +450,7 @@ Suite *test_suite(void)
     add_test_if(t, models_that_do_not_fit, here, lacks);
     tcase_add_test(t, extra_trees_of_digits);
     tcase_add_test(t, extra_trees_of_tables);
+    tcase_add_test(t, neighbours_of_digits);
     tcase_add_test(t, extra_trees_have_the_same_bits_with_any_threads);
     tcase_add_test(t, extra_trees_resume);
     tcase_add_test(t, without_the_library);
