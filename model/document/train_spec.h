@@ -166,8 +166,8 @@ struct train_model_spec {
                         * category column is an embedding of so many numbers */
     struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
     struct train_kmeans_spec kmeans;
-    int64_t neighbours;            /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
-    bool by_distance;              /* knn: `weights: distance`; default uniform */
+    int64_t neighbours; /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
+    bool by_distance;   /* knn: `weights: distance`; default uniform */
 };
 
 struct train_optimizer_spec {

@@ -21,6 +21,7 @@ struct kmeans_ranks {
     bool stopping;
     uint64_t bytes_sent; /* in worlds that are over */
     uint64_t sums;
+    int64_t busy_ns, n_iterations; /* of this rank's */
 };
 
 as_status kmeans_ranks_create(struct team *team, struct member *m, struct kmeans_state *state,
@@ -61,9 +62,16 @@ bool kmeans_ranks_stop_asked(const struct kmeans_ranks *r)
     return team_stop_asked(r->team);
 }
 
-void kmeans_ranks_progress(struct kmeans_ranks *r)
+static int64_t iteration_ns(const struct kmeans_ranks *r)
 {
-    team_progress(r->team, r->m->epoch);
+    return r->n_iterations > 0 ? r->busy_ns / r->n_iterations : 0;
+}
+
+void kmeans_ranks_progress(struct kmeans_ranks *r, int64_t took_ns)
+{
+    r->busy_ns += took_ns;
+    r->n_iterations++;
+    team_progress(r->team, r->m->epoch, iteration_ns(r));
 }
 
 void kmeans_ranks_part(struct kmeans_ranks *r)
@@ -270,7 +278,7 @@ as_status kmeans_ranks_finish(struct kmeans_ranks *r,
             st = leave_together(r, err);
         if (st == AS_OK) {
             print_traffic(r);
-            team_progress_last(r->team, r->m->epoch);
+            team_progress_last(r->team, r->m->epoch, iteration_ns(r));
         }
         if (st != AS_E_UNAVAILABLE || !team_coll(r->team))
             return st;

@@ -48,8 +48,9 @@ AS_MUST_CHECK as_status kmeans_ranks_sum(struct kmeans_ranks *r, uint64_t round,
                                          struct as_err *err);
 void kmeans_ranks_part(struct kmeans_ranks *r);
 
-/* An iteration is done: the runner is told how far this rank is, at most once a second. */
-void kmeans_ranks_progress(struct kmeans_ranks *r);
+/* An iteration is done, in so many ns, waits for other ranks included: the runner is told how far
+ * this rank is, at most once a second. */
+void kmeans_ranks_progress(struct kmeans_ranks *r, int64_t took_ns);
 
 /* Does this rank write the trial's files? One rank of a world does. */
 bool kmeans_ranks_leads(const struct kmeans_ranks *r);

@@ -296,10 +296,11 @@ static as_status iterate_together(struct kmeans_trial *t, bool *ret_done, struct
         t->stop = kmeans_ranks_stopping(t->ranks);
         return AS_OK;
     }
+    int64_t begin_ns = clock_mono_ns();
     st = iterate(t, err);
     *ret_done = st == AS_OK;
     if (st == AS_OK)
-        kmeans_ranks_progress(t->ranks);
+        kmeans_ranks_progress(t->ranks, clock_mono_ns() - begin_ns);
     if (st != AS_E_UNAVAILABLE)
         return st;
     kmeans_ranks_part(t->ranks);

@@ -134,7 +134,8 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = check_cocoa(m, job, err);
     if (st != AS_OK)
         return st;
-    bool has_ranks = train_model_is_network(&m->spec.model) || train_model_is_kmeans(&m->spec.model);
+    bool has_ranks =
+        train_model_is_network(&m->spec.model) || train_model_is_kmeans(&m->spec.model);
     if (!has_ranks && job->listen)
         return as_fail_at(
             err, AS_E_INVAL, "/train/model/kind",
