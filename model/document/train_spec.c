@@ -530,6 +530,24 @@ int64_t train_spec_cycle_end(const struct train_spec *spec, int64_t c)
     return spec->epochs * (c + 1) / spec->schedule.cycles;
 }
 
+/* What goes with what. Not while there are faults: the fields that are read may be at fault. */
+static as_status check_together(struct json_fields *f, struct train_spec *spec, struct as_err *err)
+{
+    as_status (*const checks[])(const struct json_fields *, const struct train_spec *,
+                                struct as_err *) = {train_spec_check_lbfgs, train_spec_check_cocoa,
+                                                    train_spec_check_partitions,
+                                                    train_spec_check_model_parallel};
+    bool is_faulty = f->faults && f->faults->n > 0;
+    as_status st =
+        is_faulty ? AS_OK : json_fields_note(f, train_spec_check_kmeans(f, spec, err), err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(checks); i++) {
+        is_faulty = f->faults && f->faults->n > 0;
+        if (st == AS_OK && !is_faulty)
+            st = json_fields_note(f, checks[i](f, spec, err), err);
+    }
+    return st;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
     as_status st = parse_plain(f, spec, err);
@@ -586,16 +604,7 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, train_spec_parse_privacy(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    if (!f->faults || f->faults->n == 0) /* fields that it reads may be at fault */
-        st = json_fields_note(f, train_spec_check_lbfgs(f, spec, err), err);
-    if (st == AS_OK && (!f->faults || f->faults->n == 0))
-        st = json_fields_note(f, train_spec_check_cocoa(f, spec, err), err);
-    if (st == AS_OK && (!f->faults || f->faults->n == 0))
-        st = json_fields_note(f, train_spec_check_partitions(f, spec, err), err);
-    if (st == AS_OK && (!f->faults || f->faults->n == 0))
-        st = json_fields_note(f, train_spec_check_kmeans(f, spec, err), err);
-    if (st == AS_OK && (!f->faults || f->faults->n == 0))
-        st = json_fields_note(f, train_spec_check_model_parallel(f, spec, err), err);
+    st = check_together(f, spec, err);
     if (st != AS_OK)
         return st;
     settle_rounds(f, spec);

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { parse } from "yaml";
 
 const METHODS = ["get", "put", "post", "patch", "delete", "head"];
-const KNOWN = new Set(["type", "$ref", "oneOf", "allOf", "enum", "const", "properties", "required", "items",
+const KNOWN = new Set(["type", "$ref", "oneOf", "allOf", "enum", "const", "properties", "required", "items", "uniqueItems",
   "additionalProperties", "propertyNames", "description", "discriminator", "format", "pattern", "minimum", "exclusiveMinimum", "maximum", "minLength", "maxLength",
   "minProperties", "maxProperties", "minItems", "maxItems", "default"]);
 

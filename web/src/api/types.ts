@@ -241,9 +241,9 @@ export type TrialResources = {
   memory?: string | number;
   /** Nothing else runs on the machine of a trial while it runs; for timing. Not with ranks above 1 */
   exclusive?: boolean;
-  /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs. 1 that is sent beside a micro_batch trains as one rank, with the bits of several */
-  ranks?: number;
-  /** Fewer ranks than this wait until others have joined; at most `ranks`. 1 when absent; for trial.command always `ranks` */
+  /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs. 1 that is sent beside a micro_batch trains as one rank, with the bits of several. ${parameter}: each trial has its own number, the value of an unconditional parameter whose values are all whole numbers from 1 to 4096. {min, max} is written as a parameter `ranks` */
+  ranks?: number | Template | RanksRange;
+  /** Fewer ranks than this wait until others have joined; at most the ranks of any trial. When absent, 1 for trial.train and `ranks` for trial.command, whose world begins again with at least so many when one is lost */
   min_ranks?: number;
   /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
   group?: number;
@@ -292,7 +292,7 @@ export type EnsembleOptions = {
   size?: number;
   /** stacking: no coefficient below 0 */
   non_negative?: boolean;
-  /** classes: probabilities are calibrated, and of two classes the threshold is chosen by the metric where it counts right classes */
+  /** classes: probabilities are calibrated, and of two classes the threshold is chosen by the metric where it counts right classes, of more their weights */
   calibrate?: boolean;
   /** bucketing: the column whose values are buckets. It becomes trial.train.buckets, and is not in the stored document */
   by?: string;
@@ -376,6 +376,8 @@ export type CommandTrial = {
   checkpoints?: boolean;
   /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
   launch?: "all" | "first";
+  /** Where the command runs: in `directory` with all trials, or in a folder of its trial below it (.assay/SWEEP/NUMBER), which has a link to each entry of `directory`. auto: the same, but where none can be made, in `directory`. auto for commands on every rank of several (launch: all) without a container; else shared */
+  folder?: "shared" | "auto" | "own";
 };
 
 /** Where a program's measurements are: in what it prints, or in files that it writes. Paths are below the folder where it runs, and may have ${name} of parameters */
@@ -406,7 +408,7 @@ export type Template = string;
 /** What the built-in trainer does, docs/sweep.md */
 export type TrainDocument = {
   dataset: string;
-  /** Required, except where model.kind is a kind of trees */
+  /** Required, except where model.kind is a kind of trees or knn */
   epochs?: number | Template;
   batch_size?: number | Template;
   micro_batch?: number | Template;
@@ -414,6 +416,13 @@ export type TrainDocument = {
   /** 0: all training rows. K: the K-th bootstrap sample of them */
   resample?: number | Template;
   standardize?: boolean | Template;
+  /** How the columns of numbers of a table become inputs of a network or a linear model */
+  numbers?: {
+    /** none: standardised. piecewise_linear: a value for each bin of the column, whose edges are quantiles of the training rows */
+    encode?: "none" | "piecewise_linear" | Template;
+    /** Of each column, with piecewise_linear; when absent: 16 */
+    bins?: number | Template;
+  };
   /** What is done to the targets of a regression */
   target?: {
     /** Before they are standardised; metrics and predictions are in their own unit. log needs targets above 0, log1p targets above -1; quantile gives each the normal score of its rank */
@@ -434,6 +443,8 @@ export type TrainDocument = {
     stage?: number | Template;
     rate?: number | Template;
   };
+  /** Trials with folds, of the same data set, SWEEP/NUMBER. What they predicted of the rows that they held out stands behind the columns of the data set; the model has theirs in it. Needs validation.folds */
+  stack?: string[];
   /** So many reports without a better one, by the sweep's metric, end the training; the weights of the best report are kept. Default: it never ends early */
   patience?: number | Template;
   model?: TrainModel;
@@ -460,9 +471,11 @@ export type TrainPrivacy = {
 /** How the ranks of a trial with resources.ranks above 1 work together, docs/distributed.md */
 export type TrainDistributed = {
   /** Default: that of the section that is given, else allreduce */
-  strategy?: "allreduce" | "local_sgd" | "server" | "groups" | "gossip" | Template;
+  strategy?: "allreduce" | "local_sgd" | "server" | "groups" | "gossip" | "model_parallel" | Template;
   /** How sums over ranks are made. tree (default): equal bits for any number of ranks */
   allreduce?: "tree" | "ring" | "halving_doubling" | "auto" | Template;
+  /** lineage: a rank holds the rows of its own shards alone, and reads those of a lost rank again. Default none */
+  partitions?: "none" | "lineage" | Template;
   /** Gradients of linear layers travel as the factors of outer products. auto: where that sends less. Default never */
   sufficient_factors?: "never" | "auto" | "always" | Template;
   compress?: "none" | "fp16" | "one_bit" | "top_k" | "powersgd" | Template | TrainCodec;
@@ -473,11 +486,13 @@ export type TrainDistributed = {
   /** All-reduce inside a group, a server between groups; 0 (default): no groups */
   groups?: number | Template;
   gossip?: TrainGossip;
+  /** Layers lie on different ranks: auto, or all layers in blocks that stay together, by the names of their weights */
+  model_parallel?: "auto" | Template | string[][];
   /** The optimizer's moments are divided among the ranks; default false */
   shard_state?: boolean | Template;
   /** What ranks send to ranks of other hosts is encrypted; default false */
   encrypt?: boolean | Template;
-  /** On how many ranks each moment is, with shard_state; default 2 */
+  /** On how many ranks each moment is, with shard_state, or each block of model_parallel; default 2 */
   state_copies?: number | Template;
 };
 
@@ -526,6 +541,8 @@ export type TrainServer = {
   rows?: "dense" | "sparse" | Template;
   /** async, groups: so many steps are made by one worker alone; default 0 */
   warm_start?: number | Template;
+  /** sync: who is done computes shards that are missing, and the first result counts; default false */
+  backup_copies?: boolean | Template;
   /** sync, ssp: the last so many gradients of a step do not count; default 0 */
   backup?: number | Template;
 };
@@ -538,10 +555,14 @@ export type TrainGossip = {
 };
 
 /** val_pinball_Q: the pinball loss at the quantile of Q per cent */
-export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | string;
+export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | "inertia" | "val_inertia" | "val_davies_bouldin" | string;
 
 export type TrainModel = {
-  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | Template;
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | "knn" | "kmeans" | Template;
+  /** knn: of each row; default 5 */
+  neighbours?: number | Template;
+  /** knn: what a neighbour counts: alike, or 1 / distance. Default uniform */
+  weights?: "uniform" | "distance" | Template;
   /** linear, with resources.ranks: cocoa ascends the dual, and reports the duality gap. Default sgd, the optimizer */
   solver?: "sgd" | "cocoa" | Template;
   activation?: "relu" | "tanh" | "gelu" | Template;
@@ -572,6 +593,9 @@ export type TrainModel = {
   colsample_bytree?: number | Template;
   colsample_bylevel?: number | Template;
   colsample_bynode?: number | Template;
+  clusters?: number | Template;
+  init?: "k-means++" | "random" | Template;
+  tolerance?: number | Template;
   tree_method?: "hist" | Template;
   grow_policy?: "depthwise" | "lossguide" | Template;
 };
@@ -1390,6 +1414,13 @@ export type TestFigure = {
 /** gathering: the ranks start, epoch 0. waiting: fewer than min_ranks live, so they do not train. over: the attempt has ended */
 export type GangState = "gathering" | "running" | "waiting" | "over";
 
+export type RanksRange = {
+  min: number;
+  max: number;
+  scale?: "linear" | "log";
+  step?: number;
+};
+
 export type GangSummary = {
   ranks: number;
   state: GangState;
@@ -1596,6 +1627,8 @@ export type EnsembleCombine = {
   };
   /** Of two classes, where the metric counts right ones: the second is predicted where its probability is above this */
   threshold?: number;
+  /** Of more classes, where the metric is f1 or balanced_accuracy: that class is predicted whose probability times its weight is the highest */
+  class_weights?: number[];
 };
 
 export type Ensemble = {
@@ -1714,7 +1747,7 @@ export type DatasetCreate = {
   };
   /** Column of the target in a csv or npy table: its name, or its index (negative: from the end). Several columns, separated by commas, make a regression with several outputs */
   target?: string | number;
-  task?: "auto" | "classification" | "regression" | "language_modeling";
+  task?: "auto" | "classification" | "regression" | "language_modeling" | "clustering";
   options?: DatasetOptions;
   description?: string;
 };
@@ -1772,7 +1805,7 @@ export type DatasetColumn = {
 export type Dataset = {
   name: string;
   format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
-  task: "classification" | "regression" | "language_modeling";
+  task: "classification" | "regression" | "language_modeling" | "clustering";
   input: "table" | "image" | "tokens";
   target?: string | number | null;
   /** tokens: their number */
@@ -1969,7 +2002,7 @@ export type ModelVersion = {
   sweep_id: string;
   /** Numbers of the trials of its members; of an ensemble of several sweeps, those of `sweep_id` */
   trials: number[];
-  task: "classification" | "regression" | "language_modeling";
+  task: "classification" | "regression" | "language_modeling" | "clustering";
   input: "table" | "image" | "tokens";
   metrics: Record<string, Number>;
   /** On which rows the metrics were measured */
@@ -2309,6 +2342,8 @@ export type RankProgress = {
   step: number;
   /** To other ranks */
   sent_bytes: number;
+  /** The mean time of its steps in this attempt. It is recorded as the metric step_seconds where that is an objective or a constraint of the sweep */
+  step_seconds?: number | null;
 };
 
 export type Batch = {
