@@ -20,7 +20,10 @@
 
 static const char *said(const char *name)
 {
-    return json_string_value(json_object_get(fx.registration, name));
+    fx_lock();
+    const char *s = json_string_value(json_object_get(fx.registration, name));
+    fx_unlock();
+    return s;
 }
 
 static int await_end(pid_t pid)
