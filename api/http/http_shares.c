@@ -18,8 +18,9 @@ struct list {
 };
 
 struct member {
-    int prev, next; /* in its list */
-    int address;    /* its entry */
+    int prev, next;  /* in its list */
+    int address;     /* its entry */
+    uint64_t serial; /* connections before it */
     http_share_use use;
     bool is_in;
 };
@@ -36,6 +37,7 @@ struct http_shares {
     struct http_share_limits limits;
     int n_fds;
     unsigned n;
+    uint64_t n_added;          /* connections so far */
     struct member *members;    /* by descriptor */
     struct address *addresses; /* n_fds of them */
     int fresh;                 /* entries from here on were never used */
@@ -199,15 +201,23 @@ static int oldest_of(const struct address *a)
                                          : a->lists[HTTP_SHARE_IDLE].head;
 }
 
+static bool gives_before(const struct http_shares *s, const struct list *a, const struct list *b)
+{
+    if (!b || a->n != b->n)
+        return a->n > (b ? b->n : 0);
+    return a->n > 0 && s->members[a->head].serial < s->members[b->head].serial;
+}
+
 /* The same for all addresses: of the one that has the most silent connections, else of the one that
- * has the most idle ones. */
+ * has the most idle ones. Where several have as many, the one that came first: who has just come
+ * with its first connection has not had the time to send a request. */
 static int oldest_of_all(const struct http_shares *s)
 {
     for (int use = 0; use < LISTS; use++) {
         const struct list *most = NULL;
         for (int at = s->used_head; at != NONE; at = s->addresses[at].used_next) {
             const struct list *l = &s->addresses[at].lists[use];
-            if (l->n > (most ? most->n : 0))
+            if (gives_before(s, l, most))
                 most = l;
         }
         if (most)
@@ -235,7 +245,8 @@ int http_shares_add(struct http_shares *s, int fd, const struct sockaddr *addr)
     }
     if (at == NONE)
         at = add_address(s, key);
-    s->members[fd] = (struct member){.address = at, .use = HTTP_SHARE_SILENT, .is_in = true};
+    s->members[fd] = (struct member){
+        .address = at, .serial = s->n_added++, .use = HTTP_SHARE_SILENT, .is_in = true};
     append_member(s, fd);
     s->addresses[at].n++;
     s->n++;

@@ -78,6 +78,19 @@ START_TEST(test_all)
 }
 END_TEST
 
+/* Where all addresses have as many, the one that has been silent for longest pays, and not the one
+ * that came last: its request may be on its way. */
+START_TEST(test_all_alike)
+{
+    start(4, 2);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(add(i, 10 + (unsigned)i), HTTP_SHARE_ROOM);
+    for (int i = 0; i < 9; i++)
+        ck_assert_int_eq(add(4 + i, 20 + (unsigned)i), i);
+    http_shares_free(shares);
+}
+END_TEST
+
 START_TEST(test_addresses)
 {
     const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -142,6 +155,7 @@ Suite *test_suite(void)
     TCase *tc = tcase_create("shares");
     tcase_add_test(tc, test_oldest_silent_of_the_address);
     tcase_add_test(tc, test_all);
+    tcase_add_test(tc, test_all_alike);
     tcase_add_test(tc, test_addresses);
     tcase_add_test(tc, test_any_sequence);
     suite_add_tcase(s, tc);
