@@ -28,19 +28,29 @@ static void close_dir(DIR **d)
         (void)closedir(*d);
 }
 
+/* Whoever owns a link decides where files go, and which ones are removed. */
+static as_status make_real_folder(const char *path, struct as_err *err)
+{
+    struct stat sb;
+    as_status st = file_mkdirs(path, 0755, err);
+    if (st == AS_OK && (lstat(path, &sb) < 0 || !S_ISDIR(sb.st_mode)))
+        return as_fail(err, AS_E_IO, "%.200s is a link, expected a folder", path);
+    return st;
+}
+
 /* What is made below the project is no part of it: version control leaves it out. */
 static as_status make_place(const char *project, const char *sweep, char **ret, struct as_err *err)
 {
+    AS_AUTO(str_done) struct str place = {0};
     AS_AUTO(str_done) struct str ignore = {0};
     AS_AUTO(str_done) struct str folder = {0};
+    str_printf(&place, "%s/" PLACE, project);
     str_printf(&ignore, "%s/" PLACE "/.gitignore", project);
     str_printf(&folder, "%s/" PLACE "/%s", project, sweep);
-    as_status st = str_check(&folder, err);
-    if (st == AS_OK)
-        st = str_check(&ignore, err);
-    if (st == AS_OK)
-        st = file_mkdirs(folder.s, 0755, err);
-    if (st != AS_OK)
+    as_status st = AS_OK;
+    if ((st = str_check(&place, err)) != AS_OK || (st = str_check(&ignore, err)) != AS_OK ||
+        (st = str_check(&folder, err)) != AS_OK || (st = make_real_folder(place.s, err)) != AS_OK ||
+        (st = make_real_folder(folder.s, err)) != AS_OK)
         return st;
     AS_AUTO(file_closep)
     int fd = open(ignore.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -57,6 +57,25 @@ static void holds(const char *folder, const char *name, const char *text)
     ck_assert_pstr_eq(found, text);
 }
 
+/* A link where the folders of trials are made would lead somewhere else. */
+START_TEST(a_link_is_not_followed)
+{
+    char elsewhere[TEMP_FOLDER_SIZE];
+    const struct own_folder_trial t = {"s", 3, true, "token"};
+    AS_AUTO(as_freep) char *place = file_join(project, ".assay");
+    AS_AUTO(as_freep) char *of_sweep = file_join(project, ".assay/s");
+    char *path = NULL;
+    temp_folder_make(elsewhere);
+    ck_assert_int_eq(symlink(elsewhere, place), 0);
+    ck_fails(own_folder_make(project, &t, &path, &err), AS_E_IO, err, "is a link");
+    ck_assert_int_eq(unlink(place), 0);
+    ck_assert_int_eq(mkdir(place, 0700), 0);
+    ck_assert_int_eq(symlink(elsewhere, of_sweep), 0);
+    ck_fails(own_folder_make(project, &t, &path, &err), AS_E_IO, err, "is a link");
+    ck_assert_int_eq(rmdir(elsewhere), 0); /* nothing was made there */
+}
+END_TEST
+
 START_TEST(what_is_there_is_found_and_what_is_made_stays)
 {
     char inner[60];
@@ -142,6 +161,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("own_folder");
     TCase *t = tcase_create("own_folder");
     tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, a_link_is_not_followed);
     tcase_add_test(t, what_is_there_is_found_and_what_is_made_stays);
     tcase_add_test(t, attempts_share_it_and_another_trial_of_the_name_does_not);
     tcase_add_test(t, ranks_make_it_at_once);
