@@ -228,6 +228,21 @@ void lbfgs_remember(struct lbfgs_history *h, const struct coll *c, int64_t next,
     h->step = next;
 }
 
+void lbfgs_complete(struct lbfgs_history *h, int64_t next, const float *x, const float *moved,
+                    const float *g, const float *g_moved)
+{
+    size_t row = ((size_t)h->head[1] + h->most - 1) % h->most, from, till;
+    float *s = h->s + row * h->n, *y = h->y + row * h->n;
+    h->step = next;
+    for (size_t p = 0; p < LBFGS_PIECES && h->head[0] > 0; p++) {
+        lbfgs_piece(h, p, &from, &till);
+        for (size_t i = from; h->held[p] && i < till; i++) {
+            s[i] = moved[i] - x[i];
+            y[i] = g_moved[i] - g[i];
+        }
+    }
+}
+
 void lbfgs_forget(struct lbfgs_history *h, int64_t next)
 {
     h->head[0] = h->head[1] = 0;

@@ -54,6 +54,10 @@ AS_MUST_CHECK as_status lbfgs_move(const struct lbfgs_history *h, struct coll *c
  *   next   the position behind it */
 void lbfgs_remember(struct lbfgs_history *h, const struct coll *c, int64_t next, const float *x,
                     const float *moved, const float *g, const float *g_moved);
+/* The same for a rank that missed the end of the step, but has learned from another where it ended:
+ * its pieces of the newest pair. moved, g_moved: of the others, at `next`. */
+void lbfgs_complete(struct lbfgs_history *h, int64_t next, const float *x, const float *moved,
+                    const float *g, const float *g_moved);
 /* No step was possible: all pairs are forgotten. */
 void lbfgs_forget(struct lbfgs_history *h, int64_t next);
 

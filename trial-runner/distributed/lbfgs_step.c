@@ -44,6 +44,7 @@ struct lbfgs {
     struct slot_state base; /* the weights of the position */
     float *moved;           /* [LBFGS_PIECES x stride]: those of a trial */
     float *now;             /* [n + 1]: the sum at the weights; then 1: of the step before */
+    int64_t now_of;         /* the position at which this rank had it; -1: none */
     float *tried;           /* [n]: at those of a trial */
     double *of_s, *of_y;    /* of a direction */
 };
@@ -95,8 +96,11 @@ static as_status lbfgs_create(const struct strategy_setup *setup, void **ret, st
     AS_AUTO(lbfgs_freep) struct lbfgs *l = as_calloc(1, sizeof *l);
     if (!l)
         return as_fail_nomem(err);
-    *l = (struct lbfgs){
-        .replica = r, .lr = o->lr, .decay = o->weight_decay, .n = r->n_numbers + N_WISHES};
+    *l = (struct lbfgs){.replica = r,
+                        .lr = o->lr,
+                        .decay = o->weight_decay,
+                        .n = r->n_numbers + N_WISHES,
+                        .now_of = -1};
     as_status st = lbfgs_history_init(&l->history, r->n_params, (uint32_t)o->history, err);
     if (st < 0 || (st = own_sum_create(OWN_TREE, l->n, r->max_shards, &l->own, err)) < 0 ||
         (st = create_base(l, err)) < 0)
@@ -310,10 +314,12 @@ static as_status lbfgs_run(void *self, struct coll *c, struct backend *lane, uns
     struct wishes said = {.own = wishes};
     bool found = false;
     as_status st = r->ops->state_get(r->self, &l->base, err);
+    l->now_of = -1;
     if (st == AS_OK && l->now[l->n] <= 0)
         st = try_at(l, c, lane, l->base.params, &said, l->now, err);
     if (st < 0)
         return st;
+    l->now_of = r->ops->step(r->self);
     double before = objective_of(l, l->base.params, l->now);
     if ((st = lbfgs_direct(&l->history, c, r->ops->step(r->self), l->now, &d, err)) < 0 ||
         (st = search(l, c, lane, &d, before, &said, &found, err)) < 0)
@@ -348,12 +354,55 @@ static as_status lbfgs_strategy_gather(void *self, struct coll *c, struct backen
     return lbfgs_gather(&((struct lbfgs *)self)->history, c, err);
 }
 
+/* Where this rank stood before it got another's state. */
+struct standing {
+    int64_t step;         /* -1: it knows too little */
+    float *weights, *sum; /* owned: the sum at the weights */
+};
+
+static void standing_done(struct standing *s)
+{
+    free(s->weights);
+    free(s->sum);
+}
+
+static as_status standing_of(struct lbfgs *l, struct standing *ret, struct as_err *err)
+{
+    const struct replica *r = l->replica;
+    int64_t step = r->ops->step(r->self);
+    ret->step = -1;
+    if (l->history.step != step || (l->now[l->n] <= 0 && l->now_of != step))
+        return AS_OK;
+    ret->weights = as_calloc(r->n_params, sizeof *ret->weights);
+    ret->sum = as_calloc(r->n_params, sizeof *ret->sum);
+    if (!ret->weights || !ret->sum)
+        return as_fail_nomem(err);
+    as_status st = r->ops->state_get(r->self, &l->base, err);
+    if (st < 0)
+        return st;
+    memcpy(ret->weights, l->base.params, r->n_params * sizeof *ret->weights);
+    memcpy(ret->sum, l->now, r->n_params * sizeof *ret->sum);
+    ret->step = step;
+    return AS_OK;
+}
+
+/* A world may end after one rank has completed a step and before another has. The other one lacks
+ * its pieces of the newest pair, but not what they are made of. */
 static as_status lbfgs_strategy_meet(void *self, struct meeting *m, struct as_err *err)
 {
     struct lbfgs *l = self;
-    as_status st = meeting_catch_up(m, err);
-    return st < 0 ? st
-                  : lbfgs_meet(&l->history, m->coll, l->replica->ops->step(l->replica->self), err);
+    const struct replica *r = l->replica;
+    AS_AUTO(standing_done) struct standing before = {0};
+    as_status st = standing_of(l, &before, err);
+    if (st < 0 || (st = meeting_catch_up(m, err)) < 0)
+        return st;
+    int64_t step = r->ops->step(r->self);
+    if (m->moved && before.step >= 0 && step == before.step + 1 && l->now[l->n] > 0) {
+        if ((st = r->ops->state_get(r->self, &l->base, err)) < 0)
+            return st;
+        lbfgs_complete(&l->history, step, before.weights, l->base.params, before.sum, l->now);
+    }
+    return lbfgs_meet(&l->history, m->coll, step, err);
 }
 
 const struct strategy_ops strategy_lbfgs = {
