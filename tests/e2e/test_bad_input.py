@@ -60,7 +60,7 @@ BAD = [
     (change(["parameter_constraints"], ["x < 0"]), "/parameter_constraints/0", "allowed"),
     (change(["forbidden"], [{"kind": "c"}]), "/forbidden/0/kind", ""),
     (change(["resources"], {"ranks": 0}), "/resources/ranks", ""),
-    (change(["resources"], {"ranks": 4, "min_ranks": 2}), "/resources/min_ranks", "cannot change"),
+    (change(["resources"], {"ranks": 4, "min_ranks": 5}), "/resources/min_ranks", "at most"),
     (change(["trial", "command"], ["run", "${z}"]), "/trial/command/1", "z"),
     (change(["trial", "command"], []), "/trial/command", ""),
     (change(["limits", "max_trials"], 0), "/limits/max_trials", ""),
