@@ -18,7 +18,7 @@ struct row_parts {
     int64_t *base; /* [n] where the rows of a partition begin among those in memory; -1: they are
                     * not there */
     int32_t *work; /* [n_rows / n + 1] */
-}; /* the arrays are borrowed */
+};                 /* the arrays are borrowed */
 
 /* Put the rows into the order of the partitions, of which the first has rows [0,
  * row_parts_first(p, 1)), and so on. */

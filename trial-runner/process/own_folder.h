@@ -29,7 +29,8 @@ struct own_folder_trial {
  *   project  an absolute path
  *   ret      its path; owned by the caller
  * Processes may call it for one trial at the same time. AS_E_IO: it cannot be made, with the reason
- * of the system, or a link is in its place; AS_E_TOO_LARGE: the project has more than OWN_FOLDER_MAX entries; AS_E_NOMEM. */
+ * of the system, or a link is in its place; AS_E_TOO_LARGE: the project has more than
+ * OWN_FOLDER_MAX entries; AS_E_NOMEM. */
 AS_MUST_CHECK as_status own_folder_make(const char *project, const struct own_folder_trial *t,
                                         char **ret, struct as_err *err);
 
