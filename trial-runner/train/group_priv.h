@@ -40,7 +40,7 @@ struct group {
     size_t n_waiting;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_locksteps;
-    struct member *growing; /* a model of trees in training (trees.c); owned */
+    struct member *growing; /* the one in training, of those without a network; owned */
     atomic_size_t begun;    /* locksteps whose turn in this round has begun */
     bool closed;            /* no more members join */
     int exit;               /* of the last member that ended; the process's, in the single form */
@@ -72,11 +72,29 @@ void group_dismiss_other_shapes(struct group *g);
 /* Remove the first n waiting members from the list. */
 void group_forget_waiting(struct group *g, size_t n);
 
-/* Train members that are models of trees, the first of which waits, to the end of the group. An
- * error is one of the whole group. */
+/* How members train that need no back end (one_by_one.c). */
+struct lone_ops {
+    /* Loads the data, as the first member's document asks, sets g->setup, and ends with
+     * group_open_one_by_one(). */
+    as_status (*open)(struct group *g, const struct member *m, struct as_err *err);
+    /* ret: a trial, freed with `free`, which accepts NULL. AS_E_IO: worth another try. */
+    as_status (*create)(struct group *g, struct member *m, void **ret, struct as_err *err);
+    void (*slice)(void *trial, struct watch *w); /* a turn; sets m->ended at the last one */
+    void (*free)(void *trial);
+};
+
+/* Train members, the first of which waits, one after another to the end of the group. An error is
+ * one of the whole group. */
+AS_MUST_CHECK as_status group_run_one_by_one(struct group *g, const struct lone_ops *ops,
+                                             struct as_err *err);
+/* Set what the group is for, and send the runner that it is ready: a member needs `bytes`. */
+AS_MUST_CHECK as_status group_open_one_by_one(struct group *g, const struct member *m,
+                                              size_t inputs, size_t bytes, struct as_err *err);
+
+/* That of models of trees and of neighbours. */
 AS_MUST_CHECK as_status group_run_trees(struct group *g, struct as_err *err);
 
-/* The same of k-means; this process may be a rank. */
+/* That of k-means; this process may be a rank. */
 AS_MUST_CHECK as_status group_run_kmeans(struct group *g, struct as_err *err);
 
 /* Send the runner what the group needs, and how many members it has room for. */

@@ -1,17 +1,10 @@
-/* Members that are models of trees. They need no back end and have no lockstep: they train one
- * after another, because each round of XGBoost uses every thread of the process. All else is as for
- * networks: the runner's requests are read between turns, members wait in order, each one sends its
- * beginning and its end. */
-#include <stdio.h>
-
+/* Members that are models of trees, or neighbours. */
 #include "model/trees/tree_inputs.h"
 #include "model/trees/xgboost.h"
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/group_priv.h"
 #include "trial-runner/train/tree_trial.h"
-
-#define WAIT_MS 100 /* how often to look for a signal while no member trains */
 
 /* Load the data, as the first member's document asks. */
 static as_status open_trees(struct group *g, const struct member *m, struct as_err *err)
@@ -28,73 +21,37 @@ static as_status open_trees(struct group *g, const struct member *m, struct as_e
                                        .data = &g->data,
                                        .loss = train_spec_loss(&m->spec, g->job->info.task),
                                        .threads = g->opts->threads};
-    g->signature = as_strdup(m->signature);
-    if (!g->signature)
-        return as_fail_nomem(err);
     size_t inputs = model_inputs_count(&m->spec, &g->roles.info);
-    g->slots = 1;
-    g->bytes = (g->data.n_train + g->data.n_val) * inputs * 2 *
-               sizeof(float); /* the copy that trees are grown from */
-    struct control_event e = {.kind = CONTROL_READY,
-                              .members = 1,
-                              .bytes_per_member = (int64_t)g->bytes,
-                              .bytes_shared =
-                                  (int64_t)(g->data.set.n_rows * inputs * sizeof(float)),
-                              .threads = (int64_t)g->opts->threads};
-    channel_send(g->channel, &e);
-    (void)printf("%s: %zu rows to train on, %zu held out, %zu inputs, %s, %zu threads\n",
-                 m->spec.dataset, g->data.n_train, g->data.n_val, inputs,
-                 train_model_name(&m->spec.model), g->opts->threads);
-    return AS_OK;
+    size_t copied = (g->data.n_train + g->data.n_val) * inputs * 2; /* trees grow from a copy */
+    return group_open_one_by_one(g, m, inputs, copied * sizeof(float), err);
 }
 
-/* Let the first waiting member begin. One that cannot is dismissed. */
-static void begin_next(struct group *g, struct tree_trial **ret)
+static as_status create_tree(struct group *g, struct member *m, void **ret, struct as_err *err)
 {
-    struct member *m = g->waiting[0];
-    struct as_err why = {0};
-    group_forget_waiting(g, 1);
-    as_status st = evaluate_check(&g->setup, m, &why);
+    struct tree_trial *made = NULL;
+    as_status st = evaluate_check(&g->setup, m, err);
     if (st == AS_E_INVAL && !as_streq(g->job->metric, "val_auc")) { /* as for networks: a warning */
-        channel_log(g->channel, m->id, true, why.msg);
+        channel_log(g->channel, m->id, true, err->msg);
         st = AS_OK;
     }
     if (st == AS_OK)
-        st = tree_trial_create(&g->setup, m, g->opts->threads, ret, &why);
-    if (st == AS_OK)
-        g->growing = m;
-    else
-        group_dismiss(g, m, st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED, &why);
+        st = tree_trial_create(&g->setup, m, g->opts->threads, &made, err);
+    *ret = made;
+    return st;
 }
 
-static void run_turn(struct group *g, struct tree_trial **trial)
+static void slice_tree(void *trial, struct watch *w)
 {
-    g->throughput.most = 1;
-    tree_trial_slice(*trial, &g->watch);
-    if (!g->growing->ended)
-        return;
-    struct member *m = g->growing;
-    g->growing = NULL;
-    tree_trial_free(*trial);
-    *trial = NULL;
-    group_finish(g, m);
+    tree_trial_slice(trial, w);
+}
+
+static void free_tree(void *trial)
+{
+    tree_trial_free(trial);
 }
 
 as_status group_run_trees(struct group *g, struct as_err *err)
 {
-    AS_AUTO(tree_trial_freep) struct tree_trial *trial = NULL;
-    as_status st = open_trees(g, g->waiting[0], err);
-    while (st == AS_OK) {
-        group_listen(g, trial || g->n_waiting > 0 ? 0 : WAIT_MS);
-        group_dismiss_other_shapes(g);
-        bool stops = atomic_load(g->opts->stop);
-        if (!trial && g->n_waiting > 0 && !stops)
-            begin_next(g, &trial);
-        if (trial)
-            run_turn(g, &trial);
-        group_send_throughput(g, false);
-        if (!trial && (stops || (g->n_waiting == 0 && (g->closed || g->channel->fd < 0))))
-            break;
-    }
-    return st;
+    static const struct lone_ops ops = {open_trees, create_tree, slice_tree, free_tree};
+    return group_run_one_by_one(g, &ops, err);
 }
