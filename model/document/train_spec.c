@@ -462,7 +462,7 @@ static as_status check_epochs(struct json_fields *f, const struct train_spec *sp
  * networks, which are checked here too. */
 static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
 {
-    if (train_model_is_network(&spec->model))
+    if (train_model_is_network(&spec->model) || train_model_is_kmeans(&spec->model))
         return;
     if (spec->model.kind == TRAIN_KNN) /* the rows are kept at once */
         spec->model.trees.n_estimators = spec->report_every = 1;

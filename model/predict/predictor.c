@@ -50,7 +50,7 @@ void predictor_free(struct predictor *p)
     free(p->of_row);
     free(p->raw);
     free(p->part);
-    for (size_t i = 0; p->stacked && i < model_file_combine(p->file)->n_stacks; i++)
+    for (size_t i = 0; p->stacked && i < p->n_stacks; i++)
         free(p->stacked[i]);
     free(p->stacked);
     free(p->seen);

@@ -34,12 +34,13 @@ struct predictor {
     size_t *of_row;    /* by a column: [max_rows] the input of each row of a pass; else NULL */
     float *raw, *part; /* by a column: rows of an input [max_rows, n_features], and what it predicts
                         * [max_rows, n_outputs] */
-    float **stacked; /* [stacks of the model]: rows of a pass, with what their inputs predict behind
+    size_t n_stacks;   /* of the model */
+    float **stacked;   /* [n_stacks]: rows of a pass, with what their inputs predict behind
                       * them [max_rows, n_features of the stack] */
-    float *seen;     /* with stacks: what one input predicts [max_rows, n_outputs]; else NULL */
-    bool *wanted;    /* [inputs]: which a pass needs */
-    bool *categorical;   /* [columns] */
-    bool has_gaps;       /* the rows of this call have missing numbers */
+    float *seen;       /* with stacks: what one input predicts [max_rows, n_outputs]; else NULL */
+    bool *wanted;      /* [inputs]: which a pass needs */
+    bool *categorical; /* [columns] */
+    bool has_gaps;     /* the rows of this call have missing numbers */
     size_t *first_value; /* tables with columns: [columns], in `known` */
     bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };

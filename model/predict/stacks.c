@@ -12,6 +12,7 @@ as_status predictor_stacks_init(struct predictor *p, struct as_err *err)
     p->stacked = as_calloc(c->n_stacks, sizeof *p->stacked);
     if (!p->wanted || !p->stacked)
         return as_fail_nomem(err);
+    p->n_stacks = c->n_stacks;
     for (size_t s = 0; s < c->n_stacks; s++) {
         size_t width = c->stacks[s].info->n_features;
         p->stacked[s] = as_calloc(p->max_rows * width, sizeof **p->stacked);
