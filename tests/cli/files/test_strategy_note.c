@@ -16,7 +16,8 @@ START_TEST(notes)
     } cases[] = {
         {"4", "'distributed': {'gossip': {}}", "gossip lags"},
         {"1", "'distributed': {'gossip': {}}", NULL},
-        {"'${ranks}'", "'distributed': {'gossip': {}}", NULL},
+        {"'${ranks}'", "'distributed': {'gossip': {}}", "gossip lags"}, /* some trials have more */
+        {"{'min': 1, 'max': 4}", "'distributed': {'gossip': {}}", "gossip lags"},
         {"4", "'distributed': {'strategy': 'allreduce', 'gossip': {}}", NULL},
         {"4", "'distributed': {'strategy': '${s}', 'gossip': {}}", NULL},
         {"4", "'distributed': {'gossip': null}", NULL},
