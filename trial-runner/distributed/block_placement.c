@@ -44,13 +44,3 @@ void block_placement(const double *cost, size_t n, size_t stages, size_t *bounds
     }
     (void)fill(cost, n, stages, high, bounds);
 }
-
-double block_placement_most(const double *cost, size_t stages, const size_t *bounds)
-{
-    double most = 0;
-    for (size_t s = 0; s < stages; s++) {
-        double sum = sum_of(cost, bounds[s], bounds[s + 1]);
-        most = sum > most ? sum : most;
-    }
-    return most;
-}

@@ -9,7 +9,5 @@
  *   cost    [n], of each block: >= 0
  *   bounds  [stages + 1]: stage s gets blocks bounds[s] to bounds[s + 1] - 1 */
 void block_placement(const double *cost, size_t n, size_t stages, size_t *bounds);
-/* The largest sum of a stage. */
-double block_placement_most(const double *cost, size_t stages, const size_t *bounds);
 
 #endif
