@@ -10,7 +10,7 @@
 #include "trial-runner/collective/world.h"
 #include "trial-runner/train/rank_lines.h"
 
-enum { TAG_SUM = 1, TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
+enum { TAG_SUM = 1, TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY };
 
 struct kmeans_ranks {
     struct team *team;
@@ -241,20 +241,6 @@ as_status kmeans_ranks_sum(struct kmeans_ranks *r, uint64_t round, uint32_t tota
 
 /* ---- the end ---- */
 
-/* As leave_together() of shared_step.c: who is through the first barrier knows that the files are
- * complete, and waits for the others at the second one. */
-static as_status leave_together(struct kmeans_ranks *r, struct as_err *err)
-{
-    struct coll *c = team_coll(r->team);
-    struct coll_id id = {.step = (uint64_t)r->m->epoch, .tag = TAG_FINISH, .what = "the end"};
-    as_status st = coll_barrier(c, id, err);
-    if (st < 0)
-        return st;
-    id.tag = TAG_LEAVE;
-    st = coll_barrier(c, id, err);
-    return st == AS_E_UNAVAILABLE ? AS_OK : st;
-}
-
 /* For people, and for tests. */
 static void print_traffic(const struct kmeans_ranks *r)
 {
@@ -275,7 +261,7 @@ as_status kmeans_ranks_finish(struct kmeans_ranks *r,
         if (st == AS_OK && kmeans_ranks_leads(r))
             st = finish(arg, err);
         if (st == AS_OK)
-            st = leave_together(r, err);
+            st = team_leave_together(r->team, (uint64_t)r->m->epoch, err);
         if (st == AS_OK) {
             print_traffic(r);
             team_progress_last(r->team, r->m->epoch, iteration_ns(r));

@@ -41,7 +41,7 @@ struct shared_step {
 #define DEVICE_FAILURES 3
 
 /* Tags of the operations; those of a strategy are below. */
-enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
+enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY }; /* team.c has those behind */
 
 static struct member *member_of(const struct shared_step *s)
 {
@@ -533,21 +533,6 @@ as_status shared_step_evaluate(struct shared_step *s, struct backend *lane, bool
     }
 }
 
-/* Who is through the first barrier knows that the files are complete, and waits for the others at
- * the second one. So nobody ends while another is at the first one, where it would be taken for
- * lost; and a loss at the second one changes nothing. */
-static as_status leave_together(struct shared_step *s, struct as_err *err)
-{
-    struct coll *c = team_coll(s->team);
-    struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH, .what = "the end"};
-    as_status st = coll_barrier(c, id, err);
-    if (st < 0)
-        return st;
-    id.tag = TAG_LEAVE;
-    st = coll_barrier(c, id, err);
-    return st == AS_E_UNAVAILABLE ? AS_OK : st;
-}
-
 as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool is_saved,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
@@ -564,7 +549,7 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);
         if (st == AS_OK)
-            st = leave_together(s, err);
+            st = team_leave_together(s->team, (uint64_t)position_of(s), err);
         if (st == AS_OK) {
             print_traffic(s);
             team_progress_last(s->team, position_of(s), step_ns(s));

@@ -18,6 +18,8 @@
 #include "trial-runner/protocol/control.h"
 #include "trial-runner/protocol/ranks.h"
 
+enum { TAG_FINISH = (1 << 16) + 3, TAG_LEAVE }; /* behind those of who meets */
+
 #define JOIN_MS 10000 /* a rank that has not connected by then is reported as lost */
 #define PROGRESS_MS 1000
 #define LOOK_MS 100 /* how often to look for a signal while waiting for a world */
@@ -378,6 +380,17 @@ void team_progress(struct team *t, int64_t step, int64_t step_ns)
         return;
     t->progress_due_ns = now_ns + PROGRESS_MS * NS_PER_MS;
     team_progress_last(t, step, step_ns);
+}
+
+as_status team_leave_together(struct team *t, uint64_t position, struct as_err *err)
+{
+    struct coll_id id = {.step = position, .tag = TAG_FINISH, .what = "the end"};
+    as_status st = coll_barrier(t->coll, id, err);
+    if (st < 0)
+        return st;
+    id.tag = TAG_LEAVE;
+    st = coll_barrier(t->coll, id, err);
+    return st == AS_E_UNAVAILABLE ? AS_OK : st;
 }
 
 void team_part(struct team *t)

@@ -48,6 +48,12 @@ void team_joined(struct team *t, int64_t step);
 void team_progress(struct team *t, int64_t step, int64_t step_ns);
 /* The same at the end of the training, whenever the last report was. */
 void team_progress_last(struct team *t, int64_t step, int64_t step_ns);
+/* All ranks, when the files are complete. Who is through the first of two barriers knows that they
+ * are, and waits for the others at the second one. So nobody ends while another is at the first
+ * one, where it would be taken for lost; and a loss at the second one changes nothing.
+ *   position  equal on all
+ * AS_E_UNAVAILABLE: a rank was lost before; another world follows. */
+AS_MUST_CHECK as_status team_leave_together(struct team *t, uint64_t position, struct as_err *err);
 /* An operation failed with AS_E_UNAVAILABLE: closes the connections. Who is lost has been reported
  * when it was noticed. */
 void team_part(struct team *t);
