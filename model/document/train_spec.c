@@ -550,62 +550,26 @@ static as_status check_together(struct json_fields *f, struct train_spec *spec, 
 
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
-    as_status st = parse_plain(f, spec, err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_class_weights(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_model(f, &spec->model, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, check_epochs(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_optimizer(f, &spec->optimizer, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_schedule(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_augment(f, &spec->augment, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_validation(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_weights(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_target(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_numbers(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, check_snapshots(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_boost(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, check_boost(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_stack(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, parse_metrics(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_note(f, train_spec_parse_privacy(f, spec, err), err);
-    if (st != AS_OK)
-        return st;
-    st = check_together(f, spec, err);
-    if (st != AS_OK)
+    as_status st;
+    if ((st = parse_plain(f, spec, err)) != AS_OK ||
+        (st = json_fields_note(f, parse_class_weights(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_model(f, &spec->model, err), err)) != AS_OK ||
+        (st = json_fields_note(f, check_epochs(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_optimizer(f, &spec->optimizer, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_schedule(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_augment(f, &spec->augment, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_validation(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_weights(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_target(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_numbers(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, check_snapshots(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_boost(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, check_boost(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_stack(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, parse_metrics(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err)) != AS_OK ||
+        (st = json_fields_note(f, train_spec_parse_privacy(f, spec, err), err)) != AS_OK ||
+        (st = check_together(f, spec, err)) != AS_OK)
         return st;
     settle_rounds(f, spec);
     return json_fields_end(f, err);
