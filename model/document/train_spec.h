@@ -311,6 +311,9 @@ bool train_model_is_kmeans(const struct train_model_spec *m);
 /* Is it a network, with a plan (model/plan) and steps, and not trees, neighbours or k-means? */
 bool train_model_is_network(const struct train_model_spec *m);
 
+/* Can ranks train it together? Networks and k-means; others train in one process. */
+bool train_model_takes_ranks(const struct train_model_spec *m);
+
 /* Is it a network that L-BFGS trains? That needs ranks, if only one, and batches of all rows. */
 bool train_spec_is_lbfgs(const struct train_spec *spec);
 

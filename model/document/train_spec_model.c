@@ -49,6 +49,11 @@ bool train_model_is_network(const struct train_model_spec *m)
     return !train_model_is_trees(m) && m->kind != TRAIN_KNN && m->kind != TRAIN_KMEANS;
 }
 
+bool train_model_takes_ranks(const struct train_model_spec *m)
+{
+    return train_model_is_network(m) || train_model_is_kmeans(m);
+}
+
 const char *train_model_name(const struct train_model_spec *m)
 {
     return model_words[m->logistic ? LOGISTIC : (int)m->kind];

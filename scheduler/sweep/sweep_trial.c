@@ -272,11 +272,11 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
     return AS_OK;
 }
 
-/* Trees train in one process, which is no rank. */
+/* Trees and neighbours train in one process, which is no rank. */
 static as_status check_trees(const struct sweep_doc *d, const struct train_spec *spec,
                              struct as_err *err)
 {
-    if (!d->is_gang || train_model_is_network(&spec->model) || train_model_is_kmeans(&spec->model))
+    if (!d->is_gang || train_model_takes_ranks(&spec->model))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
                       TRAIN_AT

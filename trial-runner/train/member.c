@@ -134,9 +134,7 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = check_cocoa(m, job, err);
     if (st != AS_OK)
         return st;
-    bool has_ranks =
-        train_model_is_network(&m->spec.model) || train_model_is_kmeans(&m->spec.model);
-    if (!has_ranks && job->listen)
+    if (job->listen && !train_model_takes_ranks(&m->spec.model))
         return as_fail_at(
             err, AS_E_INVAL, "/train/model/kind",
             "/train/model/kind: found %s, which trains in one process and not as ranks",
