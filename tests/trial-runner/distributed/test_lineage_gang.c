@@ -88,16 +88,16 @@ END_TEST
 /* A rank that dies has the only copy of its partitions in memory: the others make them anew. */
 START_TEST(deaths_joins_and_stops_change_no_bit)
 {
-    gang_train(&rig, "calm", NET "40" LINEAGE, 1);
-    size_t well = gang_train_dying(&rig, "dying", NET "40" LINEAGE, 4, 4, 3);
+    gang_train(&rig, "calm", NET "800" LINEAGE, 1);
+    size_t well = gang_train_dying(&rig, "dying", NET "800" LINEAGE, 4, 4, 3);
     gang_same(&rig, "calm", "dying");
     ck_assert_uint_gt(read_again("dying", well), 0);
-    (void)gang_train_dying(&rig, "deaths", NET "40" SERVER, 4, 3, 5);
+    (void)gang_train_dying(&rig, "deaths", NET "800" SERVER, 4, 3, 5);
     gang_same(&rig, "calm", "deaths");
-    gang_train_growing(&rig, "growing", NET "40" LINEAGE, 1, 4);
+    gang_train_growing(&rig, "growing", NET "800" LINEAGE, 1, 4);
     gang_same(&rig, "calm", "growing");
     ck_assert_uint_eq(holding_of("growing", 0).held, 4); /* it has given the others away */
-    gang_train_halted(&rig, "halted", NET "40" LINEAGE, 3, 5, 2);
+    gang_train_halted(&rig, "halted", NET "800" LINEAGE, 3, 5, 2);
     gang_same(&rig, "calm", "halted");
 }
 END_TEST
