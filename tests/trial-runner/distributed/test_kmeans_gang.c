@@ -24,7 +24,7 @@ static void use_cloud(void)
     struct rng r;
     rng_init(&r, 11, 0);
     str_puts(&text, "a,b,c,d,e,f,none\n");
-    for (size_t i = 0; i < 8000; i++) {
+    for (size_t i = 0; i < 40000; i++) {
         for (size_t c = 0; c < 6; c++)
             str_printf(&text, "%.4f,", rng_uniform(&r));
         str_printf(&text, "%zu\n", i % 2);
