@@ -35,10 +35,12 @@ static as_status check_ranks(const struct sweep_doc *d, struct as_err *err)
                           " with early_stopping.method pbt, whose trials have one process; leave "
                           "out one of them",
                           d->ranks);
-    if (has_ranks(d) && json_object_get(d->trial.environment, "container"))
+    if (has_ranks(d) && d->trial.launch == LAUNCH_FIRST &&
+        json_object_get(d->trial.environment, "container"))
         return as_fail_at(err, AS_E_INVAL, "/trial/container",
-                          "/trial/container: not with resources.ranks above 1; let the command "
-                          "start the containers");
+                          "/trial/container: not with resources.ranks above 1 and trial.launch: "
+                          "first, because a launcher starts processes outside of its container; "
+                          "use launch: all, or let the command start the containers");
     return AS_OK;
 }
 

@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 
 from harness import PATIENCE_S, Assay, skip
-from test_environment import DOCUMENT, given, reason, write
+from test_environment import DOCUMENT, given, kept, reason, write
 
 IMAGE = "localhost/assay-test:busybox"
 # Settings with which podman also runs where a test is itself in a container.
@@ -48,7 +48,7 @@ def make_image(folder, env):
     os.makedirs(os.path.join(root, "etc"))
     write(os.path.join(root, "etc", "image"), "made by the test")
     shutil.copy(shutil.which("busybox"), os.path.join(root, "bin", "busybox"))
-    for name in ("sh", "cat", "sleep", "kill", "test", "printf", "touch"):
+    for name in ("sh", "cat", "sleep", "kill", "test", "printf", "touch", "httpd", "wget", "mv"):
         os.symlink("busybox", os.path.join(root, "bin", name))
     with tarfile.open(tar, "w") as t:
         t.add(root, "/")
@@ -63,12 +63,28 @@ def settings(folder):
             "CONTAINERS_STORAGE_CONF": os.path.join(folder, "storage.conf")}
 
 
+# The second of two ranks finds the first one where torchrun's variables say. They have one folder.
+RANKS = """
+if [ "$RANK" = 0 ]; then
+  echo "rank 0 of $WORLD_SIZE in $(cat /etc/image)" > hello
+  httpd -f -p "$MASTER_ADDR:$MASTER_PORT" -h . &
+  until test -e got; do sleep 0.1; done
+  kill $!
+  cat got > "$ASSAY_ARTIFACTS/met"
+  echo '{"loss": 1}' >> "$ASSAY_REPORT"
+else
+  until wget -q -O part "http://$MASTER_ADDR:$MASTER_PORT/hello"; do sleep 0.1; done
+  mv part got
+fi
+"""
+
+
 class Case:
     def __init__(self, assay, folder, env):
         self.assay, self.folder, self.env = assay, folder, env
 
-    def sweep(self, script, limits=None, **trial):
-        document = {**DOCUMENT, "limits": {**DOCUMENT["limits"], **(limits or {})}, "trial": {
+    def sweep(self, script, limits=None, resources=None, **trial):
+        document = {**DOCUMENT, **({"resources": resources} if resources else {}), "limits": {**DOCUMENT["limits"], **(limits or {})}, "trial": {
             "command": ["sh", "-c", script], "directory": self.folder, "container": IMAGE, **trial}}
         return self.assay.call("POST", "/v1/sweeps", document)["id"]
 
@@ -115,6 +131,15 @@ class Case:
         self.ended(self.sweep("trap '' TERM; while :; do sleep 0.1; done", {"trial_timeout": "3s", "grace": "1s"}))
         self.none_is_left()
 
+    def ranks(self):
+        """Each rank has a container; they reach each other, and go when one of them ends."""
+        met = kept(self.assay, self.sweep(RANKS, resources={"ranks": 2}), "met")
+        assert met == b"rank 0 of 2 in made by the test\n", met
+        self.none_is_left()
+        trial = self.ended(self.sweep('test "$RANK" = 0 && exit 3; while :; do sleep 0.1; done', {"grace": "1s"}, {"ranks": 2}))
+        assert trial["attempts"][-1]["exit_code"] == 3, trial
+        self.none_is_left()
+
     def runner_dies(self):
         sweep = self.sweep("touch running; while :; do sleep 0.1; done", {"grace": "1s"})
         self.assay.wait(lambda: os.path.exists(os.path.join(self.folder, "running")), "the program to run")
@@ -141,11 +166,11 @@ def main():
         probe = podman(env, "run", "--rm", IMAGE, "sh", "-c", "exit 0", check=False)
         if probe.returncode != 0:
             skip(f"podman cannot run a container here: {probe.stderr}")
-        with Assay(runners=1, env=env) as assay:
+        with Assay(runners=1, slots=2, env=env) as assay:
             folder = os.path.join(assay.data, "programs")
             os.mkdir(folder)
             case = Case(assay, folder, env)
-            for part in (case.folders_and_variables, case.exits, case.stops, case.runner_dies):
+            for part in (case.folders_and_variables, case.exits, case.stops, case.ranks, case.runner_dies):
                 try:
                     part()
                 finally:

@@ -26,13 +26,18 @@ def write(path, text):
         f.write(text)
 
 
-def given(assay, sweep):
+def kept(assay, sweep, path):
+    """A file of the sweep's only trial, which has completed."""
     state = assay.wait_ended(sweep)
     trial, = assay.trials(sweep)
     assert trial["state"] == "completed", (state, trial, assay.cli("logs", f"{sweep}/0", check=False).stdout)
     files = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/artifacts")["items"]
-    digest, = [f["sha256"] for f in files if f["path"] == "given.json"]
-    return json.loads(assay.call("GET", f"/v1/blobs/{digest}"))
+    digest, = [f["sha256"] for f in files if f["path"] == path]
+    return assay.call("GET", f"/v1/blobs/{digest}")
+
+
+def given(assay, sweep):
+    return json.loads(kept(assay, sweep, "given.json"))
 
 
 def reason(assay, sweep):

@@ -25,6 +25,7 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
 #include "trial-runner/process/time_limit.h"
+#include "trial-runner/attempt/attempt_start.h"
 #include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
@@ -108,10 +109,9 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         return;
     }
     int64_t now_ns = clock_mono_ns(); /* before it: a busy machine may return here late */
-    as_status st = t->group ? group_process_add_member(t->group, t, &err)
-                   : t->rank
-                       ? rank_process_start(t, l->attempts, l->n, &err)
-                       : child_spawn(&t->launch.spec, &t->process.pid, &t->process.out_fd, &err);
+    as_status st = t->group  ? group_process_add_member(t->group, t, &err)
+                   : t->rank ? rank_process_start(t, l->attempts, l->n, &err)
+                             : attempt_start(t, t->gpus, &err);
     if (st == AS_E_CONFLICT) { /* its group has ended meanwhile, and the attempt was not started */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
         return;
@@ -123,8 +123,6 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
         return;
     }
-    if (t->launch.in_podman && container_guard(t->dir, environ, &t->process.guard_fd, &err) < 0)
-        log_write(LOG_WARN, "a container is not guarded", "%s error=\"%s\"", t->label, err.msg);
     stopping_begin(&t->process.stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
     t->process.joined = t->group != NULL;
     if (t->launch.collector)
@@ -312,7 +310,7 @@ static void take_end(struct loop *l, struct attempt *t)
         collector_ended(t->launch.collector);
     size_t strays = child_take_end(t->process.pid, t->launch.spec.cgroup, t->dir, &status);
     file_closep(&t->process.guard_fd);
-    status = t->launch.contained ? container_wait_status(status) : status;
+    status = t->launch.container ? container_wait_status(status) : status;
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);

@@ -95,6 +95,8 @@ void attempt_free(struct attempt *a)
     child_spec_done(&a->launch.spec);
     file_closep(&a->process.guard_fd);
     json_decref(a->launch.job);
+    json_decref(a->launch.container);
+    free(a->launch.folder);
     trial_end_done(&a->end);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);

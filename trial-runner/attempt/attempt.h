@@ -45,8 +45,9 @@ struct sender;
 /* What the delivery thread makes for the main thread, which owns it from phase `ready` on. */
 struct attempt_launch {
     struct child_spec spec;
-    bool contained;              /* spec runs it in a container … */
-    bool in_podman;              /* … of podman */
+    json_t *container;           /* trial.container; owned; NULL: the process runs in none … */
+    const char *engine;          /* … or by this engine (container_engine()) … */
+    char *folder;                /* … and begins in this folder; owned */
     struct collector *collector; /* owned; NULL: trial.report asks for nothing */
     json_t *job;                 /* of a member: {"dataset", "metric", "member"}; owned */
 };

@@ -534,31 +534,21 @@ static as_status find_directory(struct attempt *a, const json_t *trial, struct a
     return dir && !a->launch.spec.directory ? as_fail_nomem(err) : AS_OK;
 }
 
-/* Let the engine of trial.container run the program. */
-static as_status enter_container(struct attempt *a, const json_t *container, struct as_err *err)
+/* Find what runs trial.container, before a rank lets the others of its gang wait. attempt_start()
+ * makes the command line, when all variables and GPUs are known. */
+static as_status find_container(struct attempt *a, json_t *container, struct as_err *err)
 {
     AS_AUTO(child_env_done) struct child_env e = {0};
     const char *dir = a->launch.spec.directory;
-    AS_AUTO(as_freep)
-    char *folder = dir && *dir == '/' ? as_strdup(dir) : realpath(dir ? dir : ".", NULL);
-    char name[CONTAINER_NAME_SIZE];
-    struct container_run r = {
-        .name = name, .attempt = a->dir, .gpus = a->gpus, .container = container};
     if (!container)
         return AS_OK;
-    if (!folder)
+    a->launch.container = json_incref(container);
+    a->launch.folder = dir && *dir == '/' ? as_strdup(dir) : realpath(dir ? dir : ".", NULL);
+    if (!a->launch.folder)
         return as_fail(err, AS_E_NOT_FOUND, "trial.directory: '%.200s' is not on this machine",
                        dir ? dir : ".");
     as_status st = child_env_init(&e, environ, err);
-    if (st < 0 || (st = container_engine(container, &e, &r.engine, err)) < 0)
-        return st;
-    container_name(a->dir, name);
-    r.folder = folder;
-    r.cache = access(a->options->cache, R_OK) == 0 ? a->options->cache : NULL;
-    a->launch.contained = true;
-    a->launch.spec.is_engine = true;
-    a->launch.in_podman = as_streq(r.engine, "podman");
-    return container_wrap(&r, &a->launch.spec, environ, err);
+    return st < 0 ? st : container_engine(container, &e, &a->launch.engine, err);
 }
 
 /* The absolute path of the folder where the program is. */
@@ -609,7 +599,7 @@ static as_status prepare_program(struct attempt *a, const json_t *trial, struct 
         return st;
     if ((st = enter_own_folder(a, trial, err)) < 0)
         return st;
-    st = enter_container(a, json_object_get(trial, "container"), err);
+    st = find_container(a, json_object_get(trial, "container"), err);
     return st < 0 ? st : start_collector(a, json_object_get(trial, "report"), err);
 }
 

@@ -204,6 +204,22 @@ static void add_gpus(struct args *a, bool podman, const char *gpus)
     }
 }
 
+/* Do the document's options choose a network? */
+static bool chooses_network(const json_t *container)
+{
+    size_t i;
+    json_t *option;
+    json_array_foreach(json_object_get(container, "options"), i, option)
+    {
+        const char *text = json_string_value(option);
+        size_t n = strcspn(text, "=");
+        if ((n == strlen("--net") && as_starts_with(text, "--net")) ||
+            (n == strlen("--network") && as_starts_with(text, "--network")))
+            return true;
+    }
+    return false;
+}
+
 static void add_begin(struct args *a, bool podman, const struct container_run *r)
 {
     static const char *const podmans[] = {
@@ -217,6 +233,8 @@ static void add_begin(struct args *a, bool podman, const struct container_run *r
         args_add(a, apptainers[i]);
     if (podman)
         args_add(a, r->name);
+    if (podman && r->is_rank && !chooses_network(r->container))
+        args_add(a, "--network=host");
 }
 
 static void add_end(struct args *a, const struct container_run *r, char *const *program)

@@ -18,6 +18,8 @@ struct container_run {
     const char *attempt;     /* the attempt's folder */
     const char *cache;       /* of data sets, mounted for reading; NULL: there is none */
     const char *gpus;        /* UUIDs with commas between them; "": none */
+    bool is_rank; /* other machines reach its ports: podman gives it the network of the machine,
+                   * unless `options` name one; apptainer does so always */
 };
 
 /* The engine of a container: the one that it names, else podman, else apptainer, whichever is in

@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc_stat.h"
+#include "base/str.h"
+#include "trial-runner/attempt/attempt_start.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/protocol/ranks.h"
 
@@ -37,10 +39,9 @@ static bool same_gang(const struct attempt *a, const struct attempt *b)
 /* ---- start ---- */
 
 /* The GPUs of all ranks of this gang here, in the order of their seats: the order of LOCAL_RANK. */
-static as_status set_gpus(struct attempt *t, struct attempt *const *all, size_t n,
-                          struct as_err *err)
+static as_status find_gpus(const struct attempt *t, struct attempt *const *all, size_t n,
+                           struct str *list, struct as_err *err)
 {
-    AS_AUTO(str_done) struct str list = {0};
     for (int64_t after = -1;;) {
         const struct attempt *next = NULL;
         for (size_t i = 0; i < n; i++)
@@ -51,24 +52,24 @@ static as_status set_gpus(struct attempt *t, struct attempt *const *all, size_t 
             break;
         after = next->id.seat;
         if (*next->gpus)
-            str_printf(&list, "%s%s", list.len ? "," : "", next->gpus);
+            str_printf(list, "%s%s", list->len ? "," : "", next->gpus);
     }
-    as_status st = str_check(&list, err);
-    return st < 0
-               ? st
-               : child_env_set(&t->launch.spec.env, "CUDA_VISIBLE_DEVICES", str_cstr(&list), err);
+    return str_check(list, err);
 }
 
 as_status rank_process_start(struct attempt *t, struct attempt *const *all, size_t n,
                              struct as_err *err)
 {
+    AS_AUTO(str_done) struct str gpus = {0};
     if (t->rank->gang.elastic)
         return child_spawn_on_socket(&t->launch.spec, &t->process.pid, &t->process.out_fd,
                                      &t->rank->fd, err);
     if (t->rank->held)
         return AS_OK;
-    as_status st = set_gpus(t, all, n, err);
-    return st < 0 ? st : child_spawn(&t->launch.spec, &t->process.pid, &t->process.out_fd, err);
+    as_status st = find_gpus(t, all, n, &gpus, err);
+    if (st == AS_OK)
+        st = child_env_set(&t->launch.spec.env, "CUDA_VISIBLE_DEVICES", str_cstr(&gpus), err);
+    return st < 0 ? st : attempt_start(t, str_cstr(&gpus), err);
 }
 
 /* ---- from the process ---- */

@@ -74,6 +74,31 @@ START_TEST(podman)
 }
 END_TEST
 
+/* Of ranks: other machines reach their ports. */
+START_TEST(network)
+{
+    static const struct {
+        const char *container, *want;
+    } cases[] = {
+        {"{'image': 'i'}", "|assay-s-0-1|--network=host|--volume|"},
+        {"{'image': 'i', 'options': ['--shm-size=1g']}", "|assay-s-0-1|--network=host|--volume|"},
+        {"{'image': 'i', 'options': ['--network-alias=a']}", "|assay-s-0-1|--network=host|"},
+        {"{'image': 'i', 'options': ['--network=own']}", "|assay-s-0-1|--volume|"},
+        {"{'image': 'i', 'options': ['--net=own']}", "|assay-s-0-1|--volume|"},
+    };
+    struct as_err err = {0};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO c = json_of(cases[i].container);
+        struct container_run r = run_of("podman", c);
+        r.is_rank = true;
+        set_program();
+        ck_ok(container_wrap(&r, &spec, runner_env, &err), err);
+        ck_assert_msg(strstr(command_line(), cases[i].want) != NULL, "%s: %s", cases[i].container,
+                      command_line());
+    }
+}
+END_TEST
+
 START_TEST(apptainer)
 {
     struct as_err err = {0};
@@ -171,6 +196,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("container");
     TCase *t = tcase_create("container");
     tcase_add_test(t, podman);
+    tcase_add_test(t, network);
     tcase_add_test(t, apptainer);
     tcase_add_test(t, folders_that_cannot_be_mounted);
     tcase_add_test(t, engines);
