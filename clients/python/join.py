@@ -10,10 +10,10 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("constants", "errors", "states", "address", "connection", "parameters", "distributions", "constraints", "trial", "own_sampler", "fixed", "frames",
+MODULES = ("constants", "errors", "messages", "states", "address", "connection", "parameters", "distributions", "constraints", "trial", "pruners", "own_sampler", "fixed", "frames",
            "run",
            "notebook", "progress", "results", "attributes", "sweep", "moving", "asking", "study", "methods", "create", "studies", "inside", "sampler",
-           "callbacks", "tables", "importance", "charts", "visualization", "names")
+           "callbacks", "tables", "importance", "charts", "visualization", "storages", "names")
 LINES_MAX = 400
 
 

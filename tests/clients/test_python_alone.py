@@ -401,7 +401,7 @@ class TheFile(Case):
         copy = os.path.join(self.folder, "python")
         for name, change, words in [
                 ("run.py", "\nimport math as m\n", ["run.py:", "another name"]),
-                ("run.py", "\n_say = 1\n", ["run.py:", "_say", "errors"]),
+                ("run.py", "\n_say = 1\n", ["run.py:", "_say", "messages"]),
                 ("errors.py", "\nfrom .trial import Trial\n", ["errors.py:", "Trial", "later"]),
                 ("run.py", "\n" * 400, ["run.py:400", "at most 400"]),
                 ("more.py", "", ["more", "MODULES"])]:

@@ -304,6 +304,48 @@ class Ends(Case):
         self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "pruned", "pruned"])
         self.assertEqual(self.states(study), [t.state for t in study.trials])
 
+    def test_pruner_of_the_program(self):
+        """It sees the curves of other programs, and stops trials here."""
+        def objective(trial):
+            level = levels.pop(0)
+            for step in range(4):
+                trial.report(level, step)
+                if trial.should_prune():
+                    raise assay.TrialPruned()
+            return level
+
+        levels = [1.0, 2.0, 3.0]
+        first = assay.create_study(study_name="median", space={"x": (0.0, 1.0)}, method="random")
+        first.optimize(objective, n_trials=3)
+        levels = [1.5, 2.5, 9.0]
+        pruner = assay.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=1)
+        again = assay.load_study("median", storage="sqlite:///none", pruner=pruner)
+        again.optimize(objective, n_trials=3)
+        self.assertEqual([t.state for t in again.trials], ["completed"] * 4 + ["pruned"] * 2)
+        self.assertEqual([t.last_step for t in again.trials[3:]], [3, 1, 1])
+
+    def test_grid_of_the_program(self):
+        """Each cell once, over two programs and threads, and the study stops by itself."""
+        def objective(trial):
+            x, kind = trial.suggest_int("x", 0, 10), trial.suggest_categorical("kind", ["a", "b"])
+            if (x, kind) == (2, "a"):
+                raise ValueError("a cell that fails is not tried again")
+            return x
+
+        def run(n_trials):
+            sampler = assay.samplers.GridSampler({"x": [1, 2, 5], "kind": ["a", "b"]}, seed=1)
+            study = assay.create_study(study_name="cells", sampler=sampler, load_if_exists=True)
+            study.optimize(objective, n_trials=n_trials, n_jobs=2, catch=ValueError)
+            return study
+
+        run(2)
+        cells = sorted((t.params["x"], t.params["kind"]) for t in run(50).trials)
+        self.assertEqual(cells, [(x, k) for x in (1, 2, 5) for k in "ab"])
+        with self.assertRaisesRegex(assay.SpaceError, "'x': found values in the grid that it may not have, expected int from 0 to 3"):
+            assay.create_study(sampler=assay.samplers.GridSampler({"x": [7]})).optimize(lambda t: t.suggest_int("x", 0, 3), n_trials=1)
+        with self.assertRaisesRegex(assay.SpaceError, "'y': found no values of it in the grid, which has x"):
+            assay.create_study(sampler=assay.samplers.GridSampler({"x": [7]})).optimize(lambda t: t.suggest_int("y", 0, 3), n_trials=1)
+
     def test_reports_are_a_curve(self):
         def objective(trial):
             x = trial.suggest_float("x", 0, 1)

@@ -4,6 +4,7 @@ and distributions, and what mypy finds in a user's program."""
 import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import re
 import shutil
@@ -72,21 +73,113 @@ class Names(unittest.TestCase):
         code = ("import assay as optuna\nfrom assay.trial import TrialState, FixedTrial\nfrom assay.samplers import TPESampler\n"
                 "from assay.visualization import plot_slice\nimport assay.visualization.matplotlib\n"
                 "assert optuna.trial.TrialState is TrialState is optuna.TrialState\n"
-                "assert optuna.study.StudyDirection.MINIMIZE == 'minimize'\n")
+                "assert optuna.study.StudyDirection.MINIMIZE == 'minimize'\n"
+                "from assay.storages.journal import JournalFileBackend\nfrom assay.logging import WARNING, set_verbosity\n"
+                "optuna.create_study(storage=optuna.storages.JournalStorage(JournalFileBackend('none/x')))\n"
+                "assert not __import__('os').path.exists('none')\n")
         for path in (CLIENT, MODULES):
             subprocess.run([sys.executable, "-W", "error", "-B", "-c", code], env=dict(os.environ, PYTHONPATH=path), check=True)
 
     def test_pruners(self):
-        """One that says the steps of a full trial is early_stopping; early_stopping goes before it."""
-        def stopping(**named):
-            with contextlib.redirect_stderr(None):
-                return assay.create_study(**named)._options.get("early_stopping")
+        """One that says the steps of a full trial is early_stopping; early_stopping goes before it. Others are asked here."""
+        def made(**named):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                study = assay.create_study(**named)
+            return study._options.get("early_stopping"), study._pruner, said.getvalue()
 
-        hyperband = assay.pruners.HyperbandPruner(2, 54, reduction_factor=3)
-        self.assertEqual(stopping(pruner=hyperband), {"method": "hyperband", "min_steps": 2, "max_steps": 54, "eta": 3})
-        self.assertEqual(stopping(pruner=hyperband, early_stopping={"method": "asha"}), {"method": "asha"})
-        for pruner in (assay.pruners.HyperbandPruner(), assay.pruners.MedianPruner(), assay.pruners.NopPruner(), None):
-            self.assertIsNone(stopping(pruner=pruner))
+        p = assay.pruners
+        hyperband, median = p.HyperbandPruner(2, 54, reduction_factor=3), p.MedianPruner()
+        self.assertEqual(made(pruner=hyperband), ({"method": "hyperband", "min_steps": 2, "max_steps": 54, "eta": 3}, None, ""))
+        self.assertEqual(made(pruner=hyperband, early_stopping={"method": "asha"}), ({"method": "asha"}, None, ""))
+        self.assertEqual(made(pruner=median), (None, median, ""))
+        self.assertEqual(made(pruner=p.NopPruner()), (None, None, ""))
+        for without in (p.HyperbandPruner(), object()):
+            self.assertEqual(made(pruner=without), (None, None, "assay: pruner: no effect here, the service has its own\n"))
+
+    def prunes(self, pruner, curve, others=(), direction="minimize"):
+        """The steps of `curve` at which the pruner would stop its trial; others: (state, curve)."""
+        study = assay.create_study(direction=direction, study_name="p")
+        for number, (state, points) in enumerate(others):
+            t = assay.FrozenTrial(number, state, {}, {}, [0.0], sweep="s")
+            t._curve = dict(points)
+            study._own.append(t)
+        trial, stopped = assay.FrozenTrial(99, "running", {}, {}, [None], sweep="s"), []
+        trial._curve = {}
+        for step, value in curve:
+            trial._curve[step] = value
+            if pruner.prune(study, trial):
+                stopped.append(step)
+        return stopped
+
+    def test_rules_of_pruners(self):
+        """By Optuna's documentation. Values of other trials at each step: 1, 2, 3, 4, 5."""
+        p, nan = assay.pruners, float("nan")
+        five = [("completed", [(s, float(v)) for s in range(10)]) for v in range(1, 6)]
+        flat = [(s, 3.5) for s in range(6)]
+        self.assertEqual(self.prunes(p.MedianPruner(), flat, five), [0, 1, 2, 3, 4, 5])
+        self.assertEqual(self.prunes(p.MedianPruner(), flat, five, "maximize"), [])
+        self.assertEqual(self.prunes(p.MedianPruner(), [(0, 2.9)] + flat[1:], five), [])  # its best counts
+        self.assertEqual(self.prunes(p.MedianPruner(6), flat, five), [])
+        self.assertEqual(self.prunes(p.MedianPruner(5), flat, five[:4] + [("failed", five[4][1])]), [])
+        self.assertEqual(self.prunes(p.MedianPruner(0, n_min_trials=6), flat, five), [])
+        self.assertEqual(self.prunes(p.MedianPruner(0), [(20, 9.0)], five), [])  # nobody reported there
+        self.assertEqual(self.prunes(p.MedianPruner(0, 2, 3), flat, five), [2, 5])
+        self.assertEqual(self.prunes(p.MedianPruner(0, 2, 3), [(1, 9.0), (3, 9.0), (4, 9.0), (6, 9.0)], five), [3, 6])
+        self.assertEqual(self.prunes(p.PercentilePruner(75.0), flat, five), [])
+        self.assertEqual(self.prunes(p.PercentilePruner(60.0), flat, five), [0, 1, 2, 3, 4, 5])  # 3.4
+        self.assertEqual(self.prunes(p.MedianPruner(), [(0, nan)], five), [0])
+        self.assertEqual(self.prunes(p.ThresholdPruner(upper=3.0), [(0, 2.0), (1, 3.0), (2, 3.1), (3, nan), (4, 1.0)]), [2, 3])
+        self.assertEqual(self.prunes(p.ThresholdPruner(lower=3.0, n_warmup_steps=1), [(0, 2.0), (1, 2.0), (2, 3.0)]), [1])
+        gains = [(0, 5.0), (1, 4.0), (2, 4.5), (3, 4.5), (4, 3.0), (5, 3.5), (6, 3.5)]
+        self.assertEqual(self.prunes(p.PatientPruner(None, 1), gains), [3, 6])
+        self.assertEqual(self.prunes(p.PatientPruner(None, 1, min_delta=0.5), gains), [])
+        self.assertEqual(self.prunes(p.PatientPruner(p.NopPruner(), 1), gains), [])
+        self.assertEqual(self.prunes(p.PatientPruner(p.MedianPruner(), 1), gains, five), [3])
+        for wrong in (lambda: p.ThresholdPruner(), lambda: p.PatientPruner(3, 1), lambda: p.MedianPruner(-1),
+                      lambda: p.PercentilePruner(101), lambda: p.SuccessiveHalvingPruner(reduction_factor=1)):
+            with self.assertRaises((TypeError, ValueError)):
+                wrong()
+
+    def test_successive_halving(self):
+        """Rungs at 2, 4 and 8. Of 8 trials the best 4 go on; trials count that were stopped or run."""
+        pruner = assay.pruners.SuccessiveHalvingPruner(2, 2)
+        others = [("pruned" if v % 2 else "running", [(2, float(v))]) for v in range(7)]
+        self.assertEqual(self.prunes(pruner, [(1, 9.0), (2, 3.5), (3, 9.0)], others), [2])
+        self.assertEqual(self.prunes(pruner, [(1, 9.0), (2, 2.5), (3, 9.0), (4, 9.0)], others), [])  # the first at its rung
+        self.assertEqual(self.prunes(pruner, [(3, 3.5)], others), [3])  # the first report after its step
+        self.assertEqual(self.prunes(pruner, [(2, 2.5)], others, "maximize"), [2])
+        self.assertEqual(self.prunes(pruner, [(2, 3.5)], others, "maximize"), [])
+        self.assertEqual(self.prunes(pruner, [(2, float("nan"))], others), [2])
+        auto = assay.pruners.SuccessiveHalvingPruner()
+        self.assertEqual(self.prunes(auto, [(1, 9.0)], others), [])
+        self.assertEqual(self.prunes(auto, [(1, 9.0), (2, 9.0)], [("completed", [(1, 1.0), (250, 1.0)])]), [2])
+
+    def test_messages(self):
+        """They go through a logger, below whose level nothing is said, and to a program's own handler."""
+        def said():
+            with contextlib.redirect_stderr(io.StringIO()) as err:
+                assay.create_study(sampler=object())
+            return err.getvalue()
+
+        want = "assay: sampler: no effect here, the service has its own\n"
+        log = assay.logging
+        self.assertEqual((log.get_verbosity(), said()), (log.INFO, want))
+        try:
+            log.set_verbosity(log.ERROR)
+            self.assertEqual(said(), "")
+            log.set_verbosity(log.WARNING)
+            log.disable_default_handler()
+            log.enable_propagation()
+            with self.assertLogs("assay", "WARNING") as own:
+                self.assertEqual(said(), "")
+            self.assertEqual([r.getMessage() for r in own.records], [want[7:-1]])
+        finally:
+            log.disable_propagation()
+            log.enable_default_handler()
+            log.set_verbosity(log.INFO)
+        self.assertIs(log.get_logger("optuna"), log.get_logger("assay"))
+        self.assertEqual(log.get_logger("mine").name, "assay.mine")
+        self.assertEqual(said(), want)
 
     def test_states(self):
         study = assay.create_study()

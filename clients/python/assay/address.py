@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 from .constants import JSON
-from .errors import AssayError, Unavailable, _say
+from .errors import AssayError, Unavailable
+from .messages import _say
 
 
 class _Address(NamedTuple):

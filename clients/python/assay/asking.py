@@ -12,7 +12,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Uni
 from .constants import BEAT_S, JSON
 from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
 from .distributions import _distribution
-from .errors import AssayError, _encodable, _repr, _say
+from .errors import AssayError, _encodable, _repr
+from .messages import _warn
 from .own_sampler import BaseSampler, _sampled
 from .parameters import _of_space, _Parameter
 from .run import _Run
@@ -28,7 +29,7 @@ _open_studies: Set[_StudyTrials] = set()  # that hold trials, or gave some back
 def _after_fork() -> None:
     """In a child process: the trials are those of its parent, and a lock may be held by a thread that is not here."""
     for study in _open_studies:
-        study._lock, study._beating = threading.RLock(), None
+        study._lock, study._sampling, study._beating = threading.RLock(), threading.RLock(), None
         for trial in study._held:
             trial._sending = threading.Lock()
         study._held, study._given_back = [], {}
@@ -155,9 +156,10 @@ class _StudyTrials(_StudyMoves):
             trial.number = made + unknown  # the server's, once it has one
             self._hold(trial)
         try:
-            seen = self._frozen(trial, "running", {}, None)
-            sampler.before_trial(self, seen)
-            trial._relative = sampler.sample_relative(self, seen, sampler.infer_relative_search_space(self, seen))
+            with self._sampling:
+                seen = self._frozen(trial, "running", {}, None)
+                sampler.before_trial(self, seen)
+                trial._relative = sampler.sample_relative(self, seen, sampler.infer_relative_search_space(self, seen))
         except BaseException:
             self._release(trial)
             raise
@@ -241,7 +243,7 @@ class _StudyTrials(_StudyMoves):
             state, reason = row["state"], row.get("reason")  # a decision of early stopping stands
         record = self._frozen(trial, state, metrics, reason)
         if trial._lost is not None:
-            _say(f"trial {trial.number}: its result is not used: {trial._lost}")
+            _warn(f"trial {trial.number}: its result is not used: {trial._lost}")
         with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
             self._let_go(trial)
             if trial.number < 0 or state == "paused" or trial._lost is not None:  # it has not ended, or its end is not from here

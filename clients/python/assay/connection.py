@@ -14,7 +14,8 @@ from typing import Any, Mapping, Optional, Tuple
 
 from .address import _Address
 from .constants import PATIENCE_S, __version__
-from .errors import AssayError, Unavailable, _say
+from .errors import AssayError, Unavailable
+from .messages import _warn
 
 
 class _Plain(http.client.HTTPConnection):
@@ -121,7 +122,7 @@ class _Http:
                 raise problem
             if passed > 5 and not said:
                 said = True
-                _say(f"{problem}; trying again for {self.patience / 60:.0f} minutes")
+                _warn(f"{problem}; trying again for {self.patience / 60:.0f} minutes")
             pause = min(pause * 1.7, 5.0)
             time.sleep(max(pause * (0.5 + random.random()), min(wait, 30.0)))
 

@@ -10,9 +10,11 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Type, U
 from .address import _Address, _find
 from .constants import JSON, LEASE_S
 from .constraints import ConstraintsFunc, _check_free_names
-from .errors import AssayError, _say
-from .methods import NopPruner, _Pruner, _Sampler
+from .errors import AssayError
+from .messages import _warn
+from .methods import _Sampler
 from .own_sampler import BaseSampler
+from .pruners import BasePruner, HyperbandPruner, NopPruner
 from .results import Metrics
 from .run import Callback
 from .study import Study
@@ -72,10 +74,10 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives.
     constraints_func: called with each trial that completed or was pruned; the trial is feasible when every number that it
     returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
-    when no server is known. Optuna's storage is accepted and has no effect; a pruner of assay.pruners that says the steps
-    of a full trial (HyperbandPruner with max_resource) is early_stopping, others have no effect; a sampler of assay.samplers
-    chooses method, seed and constraints_func; one of your own (samplers.BaseSampler) chooses the values; others have no
-    effect."""
+    when no server is known. Optuna's storage is accepted and has no effect. A pruner of assay.pruners, or one of your own
+    (pruners.BasePruner), is asked by should_prune(); HyperbandPruner is early_stopping with max_resource, and has no effect
+    without. A sampler of assay.samplers chooses method, seed and constraints_func; GridSampler and one of your own
+    (samplers.BaseSampler) choose the values; others have no effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
     sampler = ignored.pop("sampler", None)
@@ -86,14 +88,12 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
         method = "random"  # the service does not search
     elif sampler is not None:
         ignored["sampler"] = sampler
-    pruner = ignored.get("pruner")
-    if isinstance(pruner, _Pruner) and early_stopping is None and pruner.early_stopping() is not None:
-        early_stopping = pruner.early_stopping()
-        del ignored["pruner"]
-    elif isinstance(pruner, NopPruner):
-        del ignored["pruner"]
+    pruner = _own_pruner(ignored)
+    if pruner is not None and pruner._early_stopping() is not None:
+        early_stopping = early_stopping or pruner._early_stopping()
+        pruner = None
     if any(v is not None for v in ignored.values()):
-        _say(f"{', '.join(sorted(ignored))}: no effect here, the service has its own")
+        _warn(f"{', '.join(sorted(ignored))}: no effect here, the service has its own")
     if (parameter_constraints or forbidden) and space is None:
         raise ValueError("parameter_constraints and forbidden need space=: they name parameters before the first trial")
     goals = _goals(direction, directions, metric, metrics)
@@ -109,6 +109,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     study = Study(_slug(study_name), goals, options, address)
     study._lease = _lease_of(lease)
     study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
+    study._pruner = pruner
     if constraints_func is not None:
         _check_free_names([name for name, _ in goals] + [str(c.get("metric")) for c in constraints])
         study._constraints_func = constraints_func
@@ -119,6 +120,16 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
         with contextlib.suppress(_NoSuchSweep):
             _load(study, study_name or study.name)
     return study
+
+
+def _own_pruner(arguments: JSON) -> Optional[BasePruner]:
+    """The pruner that the study asks, taken from the arguments, where one without effect stays; None: it asks none."""
+    pruner = arguments.get("pruner")
+    without = isinstance(pruner, HyperbandPruner) and pruner._early_stopping() is None
+    if not isinstance(pruner, BasePruner) or without:
+        return None
+    del arguments["pruner"]
+    return None if isinstance(pruner, NopPruner) else pruner
 
 
 def _lease_of(lease: Optional[float]) -> float:
@@ -148,12 +159,18 @@ def _load(study: Study, sweep: str) -> None:
         pass
 
 
-def load_study(study_name: str, *, constraints_func: Optional[ConstraintsFunc] = None, server: Optional[str] = None, profile: Optional[str] = None,
+def load_study(study_name: str, storage: Any = None, sampler: Any = None, pruner: Any = None, *,
+               constraints_func: Optional[ConstraintsFunc] = None, server: Optional[str] = None, profile: Optional[str] = None,
                token: Optional[str] = None) -> Study:
     """The study of a sweep that the server has, by its id: to read its trials, or to go on with it. Its optimize()
-    without n_trials runs what is left of the sweep's limit, with the constraints_func of the program that made it. AssayError with status 404 when there is none."""
+    without n_trials runs what is left of the sweep's limit, with the constraints_func of the program that made it.
+    A sampler that chooses the values itself, and a pruner that is asked by should_prune(), are asked in this program too.
+    What the sweep has (method, early_stopping) stays, and storage has no effect. AssayError with status 404 when there is
+    none."""
     study = Study(study_name, [("value", "minimize")], {}, lambda: _find(server, profile, token, False))
-    study._constraints_func = constraints_func
+    own = _own_pruner({"pruner": pruner})
+    study._constraints_func, study._pruner = constraints_func, own if own is None or own._early_stopping() is None else None
+    study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
     _load(study, study_name)
     return study
 

@@ -1,7 +1,6 @@
 """Errors."""
 from __future__ import annotations
 
-import sys
 from typing import Any, Sequence
 
 from .constants import JSON
@@ -49,6 +48,3 @@ def _reason_of(failure: BaseException) -> str:
         message = f"<its text raises {type(fault).__name__}>"
     return _encodable(f"{type(failure).__name__}: {message}")[:2000]
 
-
-def _say(text: str) -> None:
-    print("assay: " + _encodable(text), file=sys.stderr, flush=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Mapping, Optional
 
 from .constants import JSON
-from .errors import AssayError, _say
+from .errors import AssayError
+from .messages import _say
 from .trial import _measured, _metric_name, _step, _this_thread
 
 _stop = threading.Event()

@@ -1,16 +1,18 @@
-"""Samplers and pruners by Optuna's names, for create_study(sampler=…, pruner=…). A sampler chooses the search method of the
-service, its seed and the constraints_func; its other arguments have no effect. HyperbandPruner is the early_stopping of the
-sweep; the other pruners do not say how many steps a full trial has, which the service wants to know, and have no effect."""
+"""Samplers by Optuna's names, for create_study(sampler=…). One chooses the search method of the service, its seed and the
+constraints_func; its other arguments have no effect. GridSampler chooses the values itself."""
 from __future__ import annotations
 
+import itertools
 import random
-from typing import Any, Optional
+from typing import Any, List, Mapping, Optional, Sequence
 
 from .constants import JSON
 from .constraints import ConstraintsFunc
 from .distributions import BaseDistribution
+from .errors import SpaceError, _repr
 from .own_sampler import BaseSampler
 from .parameters import _of_space
+from .states import TrialState
 from .trial import FrozenTrial
 
 
@@ -63,41 +65,58 @@ class QMCSampler(_Sampler):
     method = "sobol"
 
 
-class _Pruner:
-    def __init__(self, *ignored: Any, **also_ignored: Any) -> None:
-        pass
+class NSGAIISampler(_Sampler):
+    """Evolution, which ranks trials by dominance with several objectives."""
 
-    def early_stopping(self) -> Optional[JSON]:
-        """The field of the sweep document; None: it has none."""
-        return None
+    method = "evolution"
 
 
-class NopPruner(_Pruner):
-    pass
+class NSGAIIISampler(NSGAIISampler):
+    """The same."""
 
 
-class MedianPruner(_Pruner):
-    pass
+class GridSampler(BaseSampler):
+    """Each cell of a grid once, in a random order; then the study stops. Cells that trials of the study have, also those
+    of other programs, are not tried again. Two programs that choose at the same moment may choose one cell.
 
+    search_space: {name: the values to try}. method="grid" with space= has the service do this."""
 
-class PercentilePruner(_Pruner):
-    pass
+    def __init__(self, search_space: Mapping[str, Sequence[Any]], seed: Optional[int] = None) -> None:
+        for name, values in search_space.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise ValueError(f"search_space: {name}: found {_repr(values)[:200]}, expected a list of values")
+        self._names = sorted(search_space)
+        self._cells = [dict(zip(self._names, cell)) for cell in itertools.product(*(search_space[n] for n in self._names))]
+        random.Random(seed).shuffle(self._cells)
 
+    def _left(self, study: Any) -> List[JSON]:
+        """The cells that no trial has. One that runs here has its cell in _relative."""
+        with study._lock:
+            taken = [t._relative for t in study._held] + [t.params for t in study.trials]
+        known = {self._key(p) for p in taken}
+        return [cell for cell in self._cells if self._key(cell) not in known]
 
-class SuccessiveHalvingPruner(_Pruner):
-    pass
+    def _key(self, params: Mapping[str, Any]) -> str:
+        return _repr([params.get(n) for n in self._names])
 
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> Mapping[str, BaseDistribution]:
+        return {}
 
-class HyperbandPruner(_Pruner):
-    """max_resource: the steps of a full trial; with "auto" it has no effect."""
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: Any) -> Mapping[str, Any]:
+        left = self._left(study)
+        if not left:
+            study.stop()
+        return left[0] if left else self._cells[0]
 
-    def __init__(self, min_resource: int = 1, max_resource: Any = "auto", reduction_factor: int = 3,
-                 bootstrap_count: int = 0) -> None:
-        super().__init__()
-        self._steps, self._eta = (min_resource, max_resource), reduction_factor
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
+        if param_name not in self._names:
+            raise SpaceError(f"parameter '{param_name}': found no values of it in the grid, which has {', '.join(self._names)}"[:600])
+        raise SpaceError(f"parameter '{param_name}': found values in the grid that it may not have, expected "
+                         f"{_of_space(param_name, param_distribution).described()}"[:600])
 
-    def early_stopping(self) -> Optional[JSON]:
-        least, most = self._steps
-        if not isinstance(most, int):
-            return None
-        return {"method": "hyperband", "min_steps": least, "max_steps": most, "eta": self._eta}
+    def is_exhausted(self, study: Any) -> bool:
+        return not self._left(study)
+
+    def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Optional[Sequence[float]]) -> None:
+        if self.is_exhausted(study):
+            study.stop()

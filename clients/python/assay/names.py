@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from logging import CRITICAL, DEBUG, ERROR, FATAL, INFO, WARN, WARNING
 from typing import Any
 
 from .create import create_study, load_study
@@ -11,10 +12,17 @@ from .distributions import BaseDistribution, CategoricalDistribution, FloatDistr
 from .errors import TrialPruned
 from .fixed import FixedTrial, create_trial
 from .importance import get_param_importances
-from .methods import (CmaEsSampler, GPSampler, HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, QMCSampler,
-                      RandomSampler, SuccessiveHalvingPruner, TPESampler)
+from .messages import (create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
+                       enable_propagation, get_logger, get_verbosity, set_verbosity)
+from .methods import (CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, RandomSampler,
+                      TPESampler)
 from .own_sampler import BaseSampler, IntersectionSearchSpace, intersection_search_space
+from .pruners import (BasePruner, HyperbandPruner, MedianPruner, NopPruner, PatientPruner, PercentilePruner,
+                      SuccessiveHalvingPruner, ThresholdPruner)
 from .states import StudyDirection, TrialState
+from .storages import (GrpcStorageProxy, InMemoryStorage, JournalFileBackend, JournalFileOpenLock, JournalFileStorage,
+                       JournalFileSymlinkLock, JournalRedisBackend, JournalRedisStorage, JournalStorage, RDBStorage,
+                       RetryFailedTrialCallback)
 from .studies import (MaxTrialsCallback, StudySummary, copy_study, delete_study, get_all_study_names,
                       get_all_study_summaries)
 from .study import Study
@@ -39,14 +47,24 @@ _study_names = _module("study", MaxTrialsCallback, Study, StudyDirection, StudyS
 _distribution_names = _module("distributions", BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution)
 _exception_names = _module("exceptions", TrialPruned)
 _importance_names = _module("importance", get_param_importances)
-_sampler_names = _module("samplers", BaseSampler, CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler)
+_logging_names = _module("logging", create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
+                         enable_propagation, get_logger, get_verbosity, set_verbosity, CRITICAL=CRITICAL, DEBUG=DEBUG,
+                         ERROR=ERROR, FATAL=FATAL, INFO=INFO, WARN=WARN, WARNING=WARNING)
+_sampler_names = _module("samplers", BaseSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler,
+                         QMCSampler, RandomSampler, TPESampler)
+_journal_names = (JournalFileBackend, JournalFileOpenLock, JournalFileStorage, JournalFileSymlinkLock, JournalRedisBackend,
+                  JournalRedisStorage, JournalStorage)
+_storage_names = _module("storages", GrpcStorageProxy, InMemoryStorage, RDBStorage, RetryFailedTrialCallback, *_journal_names,
+                         journal=_module("storages.journal", *_journal_names))
 _search_space_names = _module("search_space", IntersectionSearchSpace, intersection_search_space)
-_pruner_names = _module("pruners", HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, SuccessiveHalvingPruner)
+_pruner_names = _module("pruners", BasePruner, HyperbandPruner, MedianPruner, NopPruner, PatientPruner, PercentilePruner,
+                        SuccessiveHalvingPruner, ThresholdPruner)
 _visualization_names = _module("visualization", is_available, **_plots(False),
                                matplotlib=_module("visualization.matplotlib", is_available, **_plots(True)))
 _all_names = {"trial": _trial_names, "study": _study_names, "distributions": _distribution_names,
-              "exceptions": _exception_names, "importance": _importance_names, "samplers": _sampler_names,
-              "pruners": _pruner_names, "search_space": _search_space_names, "visualization": _visualization_names}
+              "exceptions": _exception_names, "importance": _importance_names, "logging": _logging_names,
+              "samplers": _sampler_names, "storages": _storage_names, "pruners": _pruner_names,
+              "search_space": _search_space_names, "visualization": _visualization_names}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,9 @@ from .frames import _joined_name, _optuna_table
 from .notebook import _html
 from .own_sampler import BaseSampler
 from .parameters import _Parameter
+from .pruners import BasePruner
 from .run import _Run
-from .states import StudyDirection, _states
+from .states import StudyDirection, _state, _states
 from .trial import FrozenTrial, Trial
 
 Metrics = List[Tuple[str, str]]
@@ -62,6 +63,8 @@ class _StudyData:
         self.user_attrs: JSON = {}
         self._constraints_func: Optional[ConstraintsFunc] = None
         self._sampler: Optional[BaseSampler] = None  # of the user's own
+        self._sampling = threading.RLock()  # a sampler or pruner of the user's own is asked by one thread at a time
+        self._pruner: Optional[BasePruner] = None  # that is asked here
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
@@ -78,6 +81,7 @@ class _StudyData:
         self._fixed: Dict[Tuple[str, int], JSON] = {}  # enqueued values that the sweep has no parameters for
         self._records: Dict[Tuple[str, int], FrozenTrial] = {}  # of this process, by sweep and number
         self._own: List[FrozenTrial] = []  # the same, in the order of their ends
+        self._curves: Dict[Tuple[str, int], Dict[int, float]] = {}  # of trials of other programs that have ended
         self._held: List[Trial] = []
         self._given_back: Dict[Tuple[str, int], Trial] = {}  # to the queue, and not run since
         self._beating: Optional[threading.Thread] = None
@@ -135,6 +139,16 @@ class _StudyData:
         wanted = None if states is None else _states(states)
         return [t for t in self.trials if wanted is None or t.state in wanted]
 
+    def _curve_of(self, row: JSON) -> Dict[int, float]:
+        """The curve of a trial of another program; of one that has ended it is read once."""
+        key = row["sweep"], row["number"]
+        curve = self._curves.get(key)
+        if curve is None:
+            curve = self._read_curve(*key)
+            if _state(row["state"]).is_finished():
+                self._curves[key] = curve
+        return curve
+
     def _read_curve(self, sweep: str, number: int) -> Dict[int, float]:
         """The reported values of the first objective."""
         path, curve, cursor = f"/v1/sweeps/{sweep}/trials/{number}/measurements", {}, ""  # type: str, Dict[int, float], str
@@ -169,7 +183,7 @@ class _StudyData:
         record._encoded = record._given = row["params"]
         record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
         record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))
-        record._read_curve = lambda: self._read_curve(row["sweep"], row["number"])
+        record._read_curve = lambda: self._curve_of(row)
         return record
 
     def _better(self, a: FrozenTrial, b: FrozenTrial, objective: int = 0) -> float:

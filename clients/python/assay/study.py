@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Type
 
 from .asking import _StudyTrials
 from .constants import TRIALS_MAX
-from .errors import AssayError, SpaceError, _reason_of, _say
+from .errors import AssayError, SpaceError, _reason_of
+from .messages import _warn
 from .progress import _Progress
 from .run import Callback, _Run, _Teller
 from .sweep import _made
@@ -153,7 +154,7 @@ class Study(_StudyTrials):
                 self._release(trial)
                 raise
             if failure is None and not pruned:
-                _say(f"trial {trial.number} failed: {reason}")
+                _warn(f"trial {trial.number} failed: {reason}")
         except BaseException:  # Ctrl-C, SystemExit
             self._release(trial)
             raise
@@ -176,6 +177,12 @@ class Study(_StudyTrials):
                 self._constrained(trial, "pruned", {})
             raise
         return self._constrained(trial, "completed", metrics)
+
+    def _prunes(self, trial: Trial) -> bool:
+        """Does the study's own pruner stop the trial? It is not asked about one of several objectives."""
+        with self._sampling:
+            return (self._pruner is not None and len(self.metrics) == 1 and
+                    self._pruner.prune(self, self._frozen(trial, "running", {}, None)))
 
     def _conclude(self, trial: Trial, run: _Run, state: str, metrics: Dict[str, float], reason: Optional[str]) -> None:
         try:

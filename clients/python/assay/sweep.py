@@ -9,7 +9,8 @@ from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, T
 from .attributes import _sendable
 from .constraints import _bounded_constraints, _constraint_bounds
 from .constants import JSON
-from .errors import AssayError, SpaceError, _say
+from .errors import AssayError, SpaceError
+from .messages import _warn
 from .parameters import _matches, _of_space, _Parameter
 from .results import _StudyData
 from .trial import FrozenTrial
@@ -103,7 +104,7 @@ class _StudySweep(_StudyData):
         except AssayError as e:
             if e.status not in (400, 413):
                 raise
-            _say(f"{path}: the server does not keep its attributes: {e}")
+            _warn(f"{path}: the server does not keep its attributes: {e}")
 
     def set_user_attr(self, key: str, value: Any) -> None:
         """Keep a value with the study, on the server: JSON of at most 16 KiB, for 64 names and 64 KiB in all. What is

@@ -13,7 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from .address import _program
 from .constants import JSON
-from .errors import AssayError, Unavailable, _say
+from .errors import AssayError, Unavailable
+from .messages import _say
 
 Table = Any  # see above
 PROGRESS_S = 3.0

@@ -295,12 +295,13 @@ class Trial:
 
     def should_prune(self) -> bool:
         """Should the objective stop this trial, by raising TrialPruned? True once the early_stopping of the study has
-        decided so by what was reported, and once the service has taken the trial away: it was cancelled by hand, or its
-        sweep was. With early_stopping what was reported is sent at once, and the answer is the decision."""
+        decided so by what was reported, or its pruner says so now, and once the service has taken the trial away: it was
+        cancelled by hand, or its sweep was. With early_stopping what was reported is sent at once, and the answer is the
+        decision."""
         at_once = "early_stopping" in self._study._options
         if self._sweep is not None and self._unsent and (at_once or time.monotonic() - self._sent >= FLUSH_S):
             self._send()
-        return self._lost is not None or bool(self._directive)
+        return self._lost is not None or bool(self._directive) or self.study._prunes(self)
 
     def _why_pruned(self, otherwise: str) -> str:
         return self._lost or str(self._directive.get("reason") or otherwise)
