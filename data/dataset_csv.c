@@ -63,7 +63,7 @@ static as_status scan_rows(const struct csv_table *t, dataset_task task, struct 
 {
     struct csv_row row;
     as_status st;
-    for (info->n_rows = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; info->n_rows++) {
+    for (info->n_rows = 0; (st = csv_table_next(t, &row, err)) == AS_OK; info->n_rows++) {
         st = dataset_check_size(info->n_rows + 1, t->n_inputs, err);
         if (st != AS_OK)
             return st;
@@ -89,7 +89,7 @@ static as_status count_rows(const struct dataset_paths *paths, const struct csv_
         return st;
     if (t.n_columns != first->n_columns)
         return as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
-    while ((st = csv_next(t.csv, &row, err)) == AS_OK)
+    while ((st = csv_table_next(&t, &row, err)) == AS_OK)
         for (size_t i = 0; i < t.n_columns; i++) {
             size_t k = t.input[i];
             if (k == SIZE_MAX || !column_scan_counts(&columns[k], info->n_rows))
@@ -296,7 +296,7 @@ static as_status load_rows(const struct csv_table *t, const struct dataset_info 
     struct csv_row row;
     size_t n = 0;
     as_status st;
-    for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
+    for (; (st = csv_table_next(t, &row, err)) == AS_OK; n++) {
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, d->n_features, err);
         st = load_features(t, &row, info, missing, d->x + n * d->n_features, err);
@@ -389,7 +389,7 @@ static as_status visit_rows(const struct csv_table *t, const struct dataset_info
     struct csv_row row;
     size_t n = 0;
     as_status st;
-    for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
+    for (; (st = csv_table_next(t, &row, err)) == AS_OK; n++) {
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, info->n_features, err);
         if ((st = load_features(t, &row, info, missing, one->x, err)) != AS_OK ||
@@ -509,7 +509,7 @@ static as_status count_test_rows(const struct csv_table *t, const struct dataset
     bool whole = target_classes_whole(info);
     struct csv_row row;
     as_status st;
-    for (*ret = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; ++*ret) {
+    for (*ret = 0; (st = csv_table_next(t, &row, err)) == AS_OK; ++*ret) {
         st = dataset_check_size(*ret + 1, info->n_features, err);
         if (st == AS_OK)
             st = load_features(t, &row, info, missing, d->x, err);
@@ -566,7 +566,7 @@ as_status dataset_csv_cells(const struct dataset_paths *paths, const struct data
     st = find_cells(&t, name, &column, err);
     if (st != AS_OK)
         return st;
-    while ((st = csv_next(t.csv, &row, err)) == AS_OK) {
+    while ((st = csv_table_next(&t, &row, err)) == AS_OK) {
         struct column_cell cell = csv_table_cell(&t, &row, column);
         st = dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
         if (st != AS_OK)
