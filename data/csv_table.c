@@ -23,6 +23,7 @@ void csv_table_done(struct csv_table *t)
     free(t->input);
     free(t->name);
     free(t->numeric);
+    free(t->feature);
     *t = (struct csv_table){0};
 }
 

@@ -18,7 +18,9 @@ struct csv_table {
     size_t *input;     /* [n_columns] which input a column is; SIZE_MAX: none */
     const char **name; /* [n_columns] views of csv */
     bool *numeric;     /* [n_columns] holds numbers by the options (column_cell_as_number) */
-    bool is_test;      /* dataset_csv.c: a cell that the training part has not seen is an error */
+    size_t *feature; /* [n_columns] of a test file whose columns are known by their names: the first
+                        * feature of an input. NULL: inputs are in the order of the features */
+    bool is_test;    /* dataset_csv.c: a cell that the training part has not seen is an error */
     bool drop_unlabelled; /* by the options: csv_table_next() */
 };
 

@@ -9,8 +9,8 @@
  * model of other data without an error.
  *
  * The rows of a test file are read by the decisions of the training part: its header or none, its
- * columns, its categories. What the training part has not seen is an error here, with the line,
- * because a figure of such rows would say something else than people think. */
+ * columns by their names, its categories. A class that the training part has not is an error here,
+ * with the line. */
 #include "data/dataset_csv.h"
 
 #include <string.h>
@@ -258,6 +258,7 @@ static as_status load_features(const struct csv_table *t, const struct csv_row *
         if (k == SIZE_MAX)
             continue;
         struct column_cell cell = csv_table_cell(t, row, i);
+        at = t->feature ? t->feature[i] : at;
         const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
         as_status st = column_values_of(c, &cell, &out[at], err);
         if (st == AS_OK && t->is_test)
@@ -467,38 +468,87 @@ static as_status open_like(const char *path, const struct dataset_info *info, st
     return st;
 }
 
-static as_status check_names(const struct csv_table *t, const struct dataset_info *info,
+/* Without names columns are known by their places. */
+static as_status check_count(const struct csv_table *t, const struct dataset_info *info,
                              struct as_err *err)
 {
-    size_t at = 0, n = 0, columns = 0;
-    for (; info->columns && at < info->n_features; columns++)
-        at += dataset_column_width(&info->columns[at]);
-    columns = info->columns ? columns : info->n_features;
-    if (t->n_inputs != columns)
-        return as_fail(err, AS_E_INVAL,
-                       "line 1: found %zu columns beside the target, the training part has %zu",
-                       t->n_inputs, columns);
-    for (size_t i = at = 0; info->columns && i < t->n_columns; i++) {
-        if (t->input[i] == SIZE_MAX)
-            continue;
-        if (!as_streq(t->name[i], info->columns[at].name))
-            return as_fail(err, AS_E_INVAL,
-                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", n,
-                           t->name[i], info->columns[at].name);
-        at += dataset_column_width(&info->columns[at]);
-        n++;
+    size_t columns = info->columns ? dataset_file_columns(info) : info->n_features;
+    if (t->n_inputs == columns)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "line 1: found %zu columns beside the target, the training part has %zu",
+                   t->n_inputs, columns);
+}
+
+static as_status find_input(const struct csv_table *t, const char *name, size_t *ret,
+                            struct as_err *err)
+{
+    size_t hits = 0;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (as_streq(t->name[i], name)) {
+            *ret = i;
+            hits++;
+        }
+    if (hits == 1)
+        return AS_OK;
+    if (hits > 1)
+        return as_fail(err, AS_E_INVAL, "line 1: %zu columns are named '%.80s', expected one", hits,
+                       name);
+    AS_AUTO(str_done) struct str list = {0};
+    for (size_t i = 0; i < t->n_columns && list.len < 80; i++)
+        str_printf(&list, "%s%.40s", i ? ", " : "", t->name[i]);
+    return as_fail(err, AS_E_INVAL,
+                   "line 1: there is no column '%.60s', which the training part has; the columns "
+                   "are: %s%s",
+                   name, str_cstr(&list), list.len >= 80 ? ", …" : "");
+}
+
+/* The inputs are the columns with the names of the training part's, wherever they stand. */
+static as_status name_inputs(struct csv_table *t, const struct dataset_info *info,
+                             struct as_err *err)
+{
+    t->feature = as_calloc(t->n_columns, sizeof *t->feature);
+    if (!t->feature)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->input[i] = SIZE_MAX;
+    t->n_inputs = 0;
+    for (size_t at = 0; at < info->n_features; at = dataset_next_column(info, at)) {
+        const char *name = info->columns[at].name;
+        size_t column = 0;
+        as_status st = find_input(t, name, &column, err);
+        if (st != AS_OK)
+            return st;
+        t->input[column] = t->n_inputs++;
+        t->feature[column] = at;
+        t->numeric[column] = dataset_names_match(&info->options.numeric, name);
     }
     return AS_OK;
+}
+
+/* Columns that are no inputs of the training part may be there or not, so its lists do not count. */
+static as_status open_by_names(const char *path, const struct dataset_info *info,
+                               struct csv_table *ret, struct as_err *err)
+{
+    const struct dataset_options *o = &info->options;
+    const struct dataset_options form = {.separator = o->separator,
+                                         .comment = o->comment,
+                                         .decimal = o->decimal,
+                                         .drop_unlabelled = o->drop_unlabelled};
+    as_status st =
+        csv_table_open_as(path, csv_table_target_of(info), &form, CSV_HEADER_YES, ret, err);
+    return st == AS_OK ? name_inputs(ret, info, err) : st;
 }
 
 static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    as_status st = open_like(path, info, ret, err);
-    if (st == AS_OK)
-        st = check_targets(ret, info, err);
+    bool named = info->columns && has_names(info);
+    as_status st = named ? open_by_names(path, info, ret, err) : open_like(path, info, ret, err);
+    if (st == AS_OK && !named)
+        st = check_count(ret, info, err);
     ret->is_test = true;
-    return st == AS_OK ? check_names(ret, info, err) : st;
+    return st == AS_OK ? check_targets(ret, info, err) : st;
 }
 
 /* Read all rows into the one row of `d`, and count them. */
