@@ -101,8 +101,8 @@ START_TEST(what_the_training_part_has_not_is_refused)
 }
 END_TEST
 
-/* As in rows to predict, columns are known by their names; those that the training part left out may
- * be there or not. */
+/* As in rows to predict, columns are known by their names; those that the training part left out
+ * may be there or not. */
 START_TEST(columns_stand_anywhere)
 {
     static const char *const texts[] = {
