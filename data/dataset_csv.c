@@ -526,7 +526,8 @@ static as_status name_inputs(struct csv_table *t, const struct dataset_info *inf
     return AS_OK;
 }
 
-/* Columns that are no inputs of the training part may be there or not, so its lists do not count. */
+/* Columns that are no inputs of the training part may be there or not, so its lists do not
+ * count. */
 static as_status open_by_names(const char *path, const struct dataset_info *info,
                                struct csv_table *ret, struct as_err *err)
 {
