@@ -51,7 +51,8 @@ struct column_cell column_cell_of_text(const char *text, size_t len)
 
 void column_cell_as_number(struct column_cell *cell)
 {
-    cell->missing = cell->missing || cell->kind != CSV_NUMBER;
+    bool usable = cell->kind == CSV_NUMBER && target_check_float(cell->number, NULL) == AS_OK;
+    cell->missing = cell->missing || !usable;
     if (cell->missing)
         cell->kind = CSV_EMPTY;
 }

@@ -32,8 +32,8 @@ struct column_cell column_cell_of(const struct csv_cell *cell);
 /* The same of a text of `len` bytes, NUL-terminated: a cell without its quotes. A view of it. */
 struct column_cell column_cell_of_text(const char *text, size_t len);
 
-/* The cell of a column that holds numbers by the data set's options (`numeric`): what is no finite
- * number is missing. */
+/* The cell of a column that holds numbers by the data set's options (`numeric`): what is no number,
+ * or one that is infinite or too large for float32, is missing. */
 void column_cell_as_number(struct column_cell *cell);
 
 /* The dates of a column so far. */

@@ -23,6 +23,7 @@ void csv_table_done(struct csv_table *t)
     free(t->input);
     free(t->name);
     free(t->numeric);
+    free(t->feature);
     *t = (struct csv_table){0};
 }
 
@@ -86,6 +87,23 @@ static as_status check_options(const struct csv_table *t, const struct dataset_o
     return st;
 }
 
+bool csv_table_lacks_target(const struct csv_table *t, const struct csv_row *row)
+{
+    for (size_t i = 0; i < t->n_targets; i++)
+        if (column_cell_of(&row->cells[t->targets[i]]).missing)
+            return true;
+    return false;
+}
+
+as_status csv_table_next(const struct csv_table *t, struct csv_row *ret, struct as_err *err)
+{
+    as_status st;
+    do
+        st = csv_next(t->csv, ret, err);
+    while (st == AS_OK && t->drop_unlabelled && csv_table_lacks_target(t, ret));
+    return st;
+}
+
 struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_row *row,
                                   size_t column)
 {
@@ -110,7 +128,10 @@ as_status csv_table_target(const struct csv_table *t, const struct csv_row *row,
     v.is_number = kind == CSV_NUMBER;
     if (kind == CSV_EMPTY)
         return csv_table_prefix(
-            t, row, column, as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
+            t, row, column,
+            as_fail(err, AS_E_INVAL,
+                    "the cell is empty, expected a target; drop_unlabelled leaves such rows out"),
+            err);
     if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
         as_status st = csv_number(t->csv, row, column, &v.number, err);
         if (st < 0)
@@ -186,6 +207,7 @@ static as_status find_inputs(const struct dataset_options *o, struct csv_table *
         t->input[i] = out ? SIZE_MAX : t->n_inputs++;
         t->numeric[i] = dataset_names_match(&o->numeric, t->name[i]);
     }
+    t->drop_unlabelled = o->drop_unlabelled;
     if (t->n_inputs == 0 && (o->select.n || o->drop.n))
         return as_fail(err, AS_E_INVAL, "select and drop leave no column that is an input");
     return dataset_check_size(0, t->n_inputs, err);

@@ -18,7 +18,10 @@ struct csv_table {
     size_t *input;     /* [n_columns] which input a column is; SIZE_MAX: none */
     const char **name; /* [n_columns] views of csv */
     bool *numeric;     /* [n_columns] holds numbers by the options (column_cell_as_number) */
-    bool is_test;      /* dataset_csv.c: a cell that the training part has not seen is an error */
+    size_t *feature; /* [n_columns] of a test file whose columns are known by their names: the first
+                        * feature of an input. NULL: inputs are in the order of the features */
+    bool is_test;    /* dataset_csv.c: a cell that the training part has not seen is an error */
+    bool drop_unlabelled; /* by the options: csv_table_next() */
 };
 
 void csv_table_done(struct csv_table *t);
@@ -29,6 +32,15 @@ struct csv_dialect dataset_dialect(const struct dataset_options *o);
 
 /* Does one of the patterns stand for the name? */
 bool dataset_names_match(const struct dataset_names *names, const char *name);
+
+/* The next row of the data set, as csv_next(): with the option drop_unlabelled, the next one that
+ * lacks none of its targets. Who reads the rows of a table reads them by this, so that all count
+ * the same ones. */
+AS_MUST_CHECK as_status csv_table_next(const struct csv_table *t, struct csv_row *ret,
+                                       struct as_err *err);
+
+/* Is a target of the row missing, by the words for missing cells? */
+bool csv_table_lacks_target(const struct csv_table *t, const struct csv_row *row);
 
 /* The cell of a column of `row`. */
 struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_row *row,

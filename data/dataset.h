@@ -115,6 +115,7 @@ struct dataset_options {
     struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
     struct dataset_names numeric; /* csv: columns of numbers; a cell that is none is missing */
     size_t buckets;               /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
+    bool drop_unlabelled;         /* csv: a row that lacks its target is none of the rows */
 };
 
 /* Free the strings. */

@@ -9,8 +9,8 @@
  * model of other data without an error.
  *
  * The rows of a test file are read by the decisions of the training part: its header or none, its
- * columns, its categories. What the training part has not seen is an error here, with the line,
- * because a figure of such rows would say something else than people think. */
+ * columns by their names, its categories. A class that the training part has not is an error here,
+ * with the line. */
 #include "data/dataset_csv.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static as_status scan_rows(const struct csv_table *t, dataset_task task, struct 
 {
     struct csv_row row;
     as_status st;
-    for (info->n_rows = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; info->n_rows++) {
+    for (info->n_rows = 0; (st = csv_table_next(t, &row, err)) == AS_OK; info->n_rows++) {
         st = dataset_check_size(info->n_rows + 1, t->n_inputs, err);
         if (st != AS_OK)
             return st;
@@ -89,7 +89,7 @@ static as_status count_rows(const struct dataset_paths *paths, const struct csv_
         return st;
     if (t.n_columns != first->n_columns)
         return as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
-    while ((st = csv_next(t.csv, &row, err)) == AS_OK)
+    while ((st = csv_table_next(&t, &row, err)) == AS_OK)
         for (size_t i = 0; i < t.n_columns; i++) {
             size_t k = t.input[i];
             if (k == SIZE_MAX || !column_scan_counts(&columns[k], info->n_rows))
@@ -258,6 +258,7 @@ static as_status load_features(const struct csv_table *t, const struct csv_row *
         if (k == SIZE_MAX)
             continue;
         struct column_cell cell = csv_table_cell(t, row, i);
+        at = t->feature ? t->feature[i] : at;
         const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
         as_status st = column_values_of(c, &cell, &out[at], err);
         if (st == AS_OK && t->is_test)
@@ -296,7 +297,7 @@ static as_status load_rows(const struct csv_table *t, const struct dataset_info 
     struct csv_row row;
     size_t n = 0;
     as_status st;
-    for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
+    for (; (st = csv_table_next(t, &row, err)) == AS_OK; n++) {
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, d->n_features, err);
         st = load_features(t, &row, info, missing, d->x + n * d->n_features, err);
@@ -389,7 +390,7 @@ static as_status visit_rows(const struct csv_table *t, const struct dataset_info
     struct csv_row row;
     size_t n = 0;
     as_status st;
-    for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
+    for (; (st = csv_table_next(t, &row, err)) == AS_OK; n++) {
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, info->n_features, err);
         if ((st = load_features(t, &row, info, missing, one->x, err)) != AS_OK ||
@@ -467,38 +468,88 @@ static as_status open_like(const char *path, const struct dataset_info *info, st
     return st;
 }
 
-static as_status check_names(const struct csv_table *t, const struct dataset_info *info,
+/* Without names columns are known by their places. */
+static as_status check_count(const struct csv_table *t, const struct dataset_info *info,
                              struct as_err *err)
 {
-    size_t at = 0, n = 0, columns = 0;
-    for (; info->columns && at < info->n_features; columns++)
-        at += dataset_column_width(&info->columns[at]);
-    columns = info->columns ? columns : info->n_features;
-    if (t->n_inputs != columns)
-        return as_fail(err, AS_E_INVAL,
-                       "line 1: found %zu columns beside the target, the training part has %zu",
-                       t->n_inputs, columns);
-    for (size_t i = at = 0; info->columns && i < t->n_columns; i++) {
-        if (t->input[i] == SIZE_MAX)
-            continue;
-        if (!as_streq(t->name[i], info->columns[at].name))
-            return as_fail(err, AS_E_INVAL,
-                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", n,
-                           t->name[i], info->columns[at].name);
-        at += dataset_column_width(&info->columns[at]);
-        n++;
+    size_t columns = info->columns ? dataset_file_columns(info) : info->n_features;
+    if (t->n_inputs == columns)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "line 1: found %zu columns beside the target, the training part has %zu",
+                   t->n_inputs, columns);
+}
+
+static as_status find_input(const struct csv_table *t, const char *name, size_t *ret,
+                            struct as_err *err)
+{
+    size_t hits = 0;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (as_streq(t->name[i], name)) {
+            *ret = i;
+            hits++;
+        }
+    if (hits == 1)
+        return AS_OK;
+    if (hits > 1)
+        return as_fail(err, AS_E_INVAL, "line 1: %zu columns are named '%.80s', expected one", hits,
+                       name);
+    AS_AUTO(str_done) struct str list = {0};
+    for (size_t i = 0; i < t->n_columns && list.len < 80; i++)
+        str_printf(&list, "%s%.40s", i ? ", " : "", t->name[i]);
+    return as_fail(err, AS_E_INVAL,
+                   "line 1: there is no column '%.60s', which the training part has; the columns "
+                   "are: %s%s",
+                   name, str_cstr(&list), list.len >= 80 ? ", …" : "");
+}
+
+/* The inputs are the columns with the names of the training part's, wherever they stand. */
+static as_status name_inputs(struct csv_table *t, const struct dataset_info *info,
+                             struct as_err *err)
+{
+    t->feature = as_calloc(t->n_columns, sizeof *t->feature);
+    if (!t->feature)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->input[i] = SIZE_MAX;
+    t->n_inputs = 0;
+    for (size_t at = 0; at < info->n_features; at = dataset_next_column(info, at)) {
+        const char *name = info->columns[at].name;
+        size_t column = 0;
+        as_status st = find_input(t, name, &column, err);
+        if (st != AS_OK)
+            return st;
+        t->input[column] = t->n_inputs++;
+        t->feature[column] = at;
+        t->numeric[column] = dataset_names_match(&info->options.numeric, name);
     }
     return AS_OK;
+}
+
+/* Columns that are no inputs of the training part may be there or not, so its lists do not
+ * count. */
+static as_status open_by_names(const char *path, const struct dataset_info *info,
+                               struct csv_table *ret, struct as_err *err)
+{
+    const struct dataset_options *o = &info->options;
+    const struct dataset_options form = {.separator = o->separator,
+                                         .comment = o->comment,
+                                         .decimal = o->decimal,
+                                         .drop_unlabelled = o->drop_unlabelled};
+    as_status st =
+        csv_table_open_as(path, csv_table_target_of(info), &form, CSV_HEADER_YES, ret, err);
+    return st == AS_OK ? name_inputs(ret, info, err) : st;
 }
 
 static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    as_status st = open_like(path, info, ret, err);
-    if (st == AS_OK)
-        st = check_targets(ret, info, err);
+    bool named = info->columns && has_names(info);
+    as_status st = named ? open_by_names(path, info, ret, err) : open_like(path, info, ret, err);
+    if (st == AS_OK && !named)
+        st = check_count(ret, info, err);
     ret->is_test = true;
-    return st == AS_OK ? check_names(ret, info, err) : st;
+    return st == AS_OK ? check_targets(ret, info, err) : st;
 }
 
 /* Read all rows into the one row of `d`, and count them. */
@@ -509,7 +560,7 @@ static as_status count_test_rows(const struct csv_table *t, const struct dataset
     bool whole = target_classes_whole(info);
     struct csv_row row;
     as_status st;
-    for (*ret = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; ++*ret) {
+    for (*ret = 0; (st = csv_table_next(t, &row, err)) == AS_OK; ++*ret) {
         st = dataset_check_size(*ret + 1, info->n_features, err);
         if (st == AS_OK)
             st = load_features(t, &row, info, missing, d->x, err);
@@ -566,7 +617,7 @@ as_status dataset_csv_cells(const struct dataset_paths *paths, const struct data
     st = find_cells(&t, name, &column, err);
     if (st != AS_OK)
         return st;
-    while ((st = csv_next(t.csv, &row, err)) == AS_OK) {
+    while ((st = csv_table_next(&t, &row, err)) == AS_OK) {
         struct column_cell cell = csv_table_cell(&t, &row, column);
         st = dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
         if (st != AS_OK)

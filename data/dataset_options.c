@@ -101,6 +101,8 @@ json_t *dataset_options_to_json(const struct dataset_options *o)
     bad |= set_names(obj, "numeric", &o->numeric);
     if (o->buckets)
         bad |= json_object_set_new(obj, "buckets", json_integer((json_int_t)o->buckets));
+    if (o->drop_unlabelled)
+        bad |= json_object_set_new(obj, "drop_unlabelled", json_true());
     return bad ? NULL : as_steal(obj);
 }
 
@@ -171,7 +173,9 @@ static as_status read_csv_options(struct json_fields *f, struct dataset_options 
     st = json_fields_i64(f, "buckets", JSON_OPTIONAL, (int64_t)DATASET_MIN_BUCKETS,
                          (int64_t)DATASET_MAX_BUCKETS, &buckets, err);
     ret->buckets = (size_t)buckets;
-    return st;
+    if (st != AS_OK)
+        return st;
+    return json_fields_bool(f, "drop_unlabelled", JSON_OPTIONAL, &ret->drop_unlabelled, err);
 }
 
 static as_status check_characters(const struct dataset_options *o, const char *pointer,

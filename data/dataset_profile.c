@@ -235,7 +235,8 @@ static as_status look_at_csv(struct reading *r, const struct dataset_paths *path
         csv_table_open(paths->table, csv_table_target_of(r->info), &r->info->options, &t, err);
     if (st == AS_OK)
         st = find_csv_columns(r, &t, err);
-    while (st == AS_OK && r->p->n_looked < r->n_most && (st = csv_next(t.csv, &row, err)) == AS_OK)
+    while (st == AS_OK && r->p->n_looked < r->n_most &&
+           (st = csv_table_next(&t, &row, err)) == AS_OK)
         st = look_at_csv_row(r, &t, &row, err);
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }

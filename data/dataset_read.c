@@ -23,7 +23,16 @@
 typedef enum file_need { ONE_FILE, TWO_FILES, EITHER } file_need;
 
 /* Which options a format takes. */
-enum { CHANNELS_FIRST = 1, RAW = 2, VOCAB = 4, NAMES = 8, DIALECT = 16, COLUMNS = 32, TEXT = 64 };
+enum {
+    CHANNELS_FIRST = 1,
+    RAW = 2,
+    VOCAB = 4,
+    NAMES = 8,
+    DIALECT = 16,
+    COLUMNS = 32,
+    TEXT = 64,
+    CELLS = 128
+};
 
 static const struct format {
     file_need files;
@@ -36,7 +45,7 @@ static const struct format {
     as_status (*test)(const struct dataset_paths *paths, const struct dataset_info *info,
                       size_t *rows, struct dataset *ret, struct as_err *err); /* NULL: no rows */
 } formats[] = {
-    [DATASET_CSV] = {ONE_FILE, true, DIALECT | COLUMNS | TEXT, dataset_csv_inspect,
+    [DATASET_CSV] = {ONE_FILE, true, DIALECT | COLUMNS | TEXT | CELLS, dataset_csv_inspect,
                      dataset_csv_load, dataset_csv_test},
     [DATASET_NPY] = {EITHER, true, CHANNELS_FIRST, dataset_arrays_inspect, dataset_arrays_load,
                      dataset_arrays_test},
@@ -106,11 +115,13 @@ static as_status check_options(dataset_format format, const struct dataset_optio
                                         "x or y",
                                         "separator, decimal or comment",
                                         "select or drop",
-                                        "text or buckets"};
+                                        "text or buckets",
+                                        "numeric or drop_unlabelled"};
     unsigned given =
         (o->channels_first ? CHANNELS_FIRST : 0) | (o->raw ? RAW : 0) | (o->vocab ? VOCAB : 0) |
         (o->x || o->y ? NAMES : 0) | (o->separator || o->decimal || o->comment ? DIALECT : 0) |
-        (o->select.n || o->drop.n ? COLUMNS : 0) | (o->text.n || o->buckets ? TEXT : 0);
+        (o->select.n || o->drop.n ? COLUMNS : 0) | (o->text.n || o->buckets ? TEXT : 0) |
+        (o->numeric.n || o->drop_unlabelled ? CELLS : 0);
     for (unsigned i = 0; i < AS_ARRAY_LEN(names); i++)
         if ((given & ~formats[format].options) & 1u << i)
             return as_fail(err, AS_E_INVAL, "the option %s is not for the format %s", names[i],

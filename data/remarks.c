@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #define NAME_SHOWN 80
+#define TABLE_REMARKS 3 /* of the whole table, at most */
 
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
@@ -21,8 +22,12 @@ static int remark_of(const struct look_column *c)
         return REMARK_CONSTANT;
     if (c->stray)
         return REMARK_STRAY;
+    if (c->bad)
+        return REMARK_BAD;
     if (c->identifier)
         return REMARK_IDENTIFIER;
+    if (c->too_long)
+        return REMARK_LONG;
     return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? REMARK_REFUSED : -1;
 }
 
@@ -30,7 +35,7 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
                      struct as_err *err)
 {
     size_t n = 0;
-    struct remark *list = as_calloc(t->n_columns + 2, sizeof *list);
+    struct remark *list = as_calloc(t->n_columns + TABLE_REMARKS, sizeof *list);
     if (!list)
         return as_fail_nomem(err);
     for (size_t i = 0; i < t->n_columns; i++) {
@@ -38,6 +43,8 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
         if (kind >= 0)
             list[n++] = (struct remark){(remark_kind)kind, i};
     }
+    if (t->n_unlabelled > 0)
+        list[n++] = (struct remark){REMARK_UNLABELLED, SIZE_MAX};
     if (t->n_copies > 0)
         list[n++] = (struct remark){REMARK_COPIES, SIZE_MAX};
     if (t->n_classes > 0 && t->rarest == 1)
@@ -62,7 +69,9 @@ static void add_stray(const struct look_column *c, struct str *b)
     remark_count(b, c->n_text + c->n_numbers);
     str_printf(b, " values %s no number ('%.40s', line %zu); ", c->n_text == 1 ? "is" : "are",
                c->text, c->text_line);
-    if (c->n_values > DATASET_MAX_CATEGORIES) {
+    if (c->kind == LOOK_TEXT) {
+        str_puts(b, "treated as free text");
+    } else if (c->n_values > DATASET_MAX_CATEGORIES) {
         str_puts(b, "these are more than 1,024 categories, which are refused");
     } else {
         str_puts(b, "treated as ");
@@ -80,6 +89,16 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
     switch (kind) {
     case REMARK_STRAY:
         add_stray(c, b);
+        return;
+    case REMARK_BAD:
+        str_printf(b, "%s, which is refused; --numeric %.*s makes it missing", c->bad, NAME_SHOWN,
+                   c->name);
+        return;
+    case REMARK_LONG:
+        str_printf(b,
+                   "a text of more than %zu bytes, which is refused as a category; --text %.*s "
+                   "hashes the words",
+                   DATASET_MAX_CLASS_NAME, NAME_SHOWN, c->name);
         return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");
@@ -107,6 +126,32 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
                c->name);
 }
 
+static void add_unlabelled(const struct table_look *t, struct str *b)
+{
+    remark_count(b, t->n_unlabelled);
+    str_puts(b, " of ");
+    remark_count(b, t->n_rows + t->n_unlabelled);
+    bool one = t->n_unlabelled == 1;
+    str_printf(b, " rows lack%s `%.*s` (the first: line %zu)", one ? "s" : "", NAME_SHOWN,
+               t->target, t->unlabelled_line);
+    if (t->drop_unlabelled)
+        str_printf(b, " and %s left out", one ? "is" : "are");
+    else
+        str_printf(b, ", and nothing can be learned from %s; --drop-unlabelled leaves %s out",
+                   one ? "it" : "them", one ? "it" : "them");
+}
+
+static void add_copies(const struct table_look *t, struct str *b)
+{
+    remark_count(b, t->n_copies);
+    str_puts(b, " of ");
+    remark_count(b, t->n_rows);
+    str_printf(b,
+               " rows %s a copy of an earlier one: where both sides of a split have %s, figures "
+               "are too good",
+               t->n_copies == 1 ? "is" : "are", t->n_copies == 1 ? "it" : "them");
+}
+
 void remark_format(const struct table_look *t, const struct remark *r, struct str *b)
 {
     if (r->column != SIZE_MAX) {
@@ -115,14 +160,9 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
         str_printf(b,
                    "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
                    NAME_SHOWN, t->target, t->rarest_name);
+    } else if (r->kind == REMARK_UNLABELLED) {
+        add_unlabelled(t, b);
     } else {
-        remark_count(b, t->n_copies);
-        str_puts(b, " of ");
-        remark_count(b, t->n_rows);
-        str_printf(
-            b,
-            " rows %s a copy of an earlier one: where both sides of a split have %s, figures "
-            "are too good",
-            t->n_copies == 1 ? "is" : "are", t->n_copies == 1 ? "it" : "them");
+        add_copies(t, b);
     }
 }

@@ -10,13 +10,16 @@
 
 typedef enum remark_kind {
     REMARK_STRAY,      /* numbers, and few texts among them */
+    REMARK_BAD,        /* a number that is infinite or too large */
+    REMARK_LONG,       /* a text that is too long for a category */
     REMARK_IDENTIFIER, /* another value in each row */
     REMARK_REFUSED,    /* more categories than a column may have */
     REMARK_EMPTY,      /* every cell is missing */
     REMARK_CONSTANT,
-    REMARK_TARGET, /* it says what the target is */
-    REMARK_COPIES, /* rows that repeat others */
-    REMARK_RARE    /* a class with one row, which cannot be both learned and tested */
+    REMARK_TARGET,     /* it says what the target is */
+    REMARK_COPIES,     /* rows that repeat others */
+    REMARK_UNLABELLED, /* rows that lack the target */
+    REMARK_RARE        /* a class with one row, which cannot be both learned and tested */
 } remark_kind;
 
 struct remark {

@@ -2,7 +2,11 @@
  *
  * An identifier has another value in each row: whole numbers that are all of a range (1 to n in any
  * order) or whose column has the name of one, or texts that are neither dates nor prose. Other
- * numbers may all differ and say much.
+ * numbers may all differ and say much. Texts that all differ where they are not missing are refused
+ * as categories, so they are identifiers in a table of any size.
+ *
+ * Texts among numbers are strays if they are few; if they are all words for a missing value; or if
+ * the numbers are most of the cells and would be categories that nearly each row has alone.
  *
  * A column says what the target is if each of its values stands beside one value of the target
  * alone, with ten rows or more for a value on average: by chance that hardly happens. Columns with
@@ -31,6 +35,12 @@
 #define STRAY_SHARE ((size_t)20)   /* one cell in so many may be a text among numbers */
 #define SAME 1e-12                 /* 1 - r^2 of a copy */
 
+/* Words that people and programs write where a value is missing, beside those that data sets take
+ * as missing everywhere: among categories they may mean more than that. */
+static const char *const blank_words[] = {"none",    "nil",     "-",     "--",      ".",
+                                          "n.a.",    "#n/a",    "<na>",  "missing", "n.d.",
+                                          "unknown", "no data", "#num!", "#value!", "#div/0!"};
+
 /* What is known of one column while rows come. */
 struct look_scan {
     struct column_scan cells;   /* its first pass */
@@ -38,6 +48,8 @@ struct look_scan {
     bool open;
     bool fraction;
     size_t n_values; /* when it was closed */
+    size_t n_blank;  /* texts that are blank_words */
+    size_t longest;  /* bytes of a text */
     double least, most;
     struct pairs {
         double n, x, y, xx, yy, xy; /* sums of differences from the first pair */
@@ -52,7 +64,7 @@ struct look {
     struct target_scan target;   /* of one target */
     struct value_counts classes; /* the values of the target */
     struct value_counts rows;
-    size_t n_rows, n_copies;
+    size_t n_rows, n_copies, n_unlabelled, unlabelled_line;
 };
 
 void table_look_done(struct table_look *t)
@@ -60,6 +72,7 @@ void table_look_done(struct table_look *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         free(t->columns[i].name);
         free(t->columns[i].text);
+        free(t->columns[i].bad);
     }
     free(t->columns);
     free(t->target);
@@ -114,6 +127,21 @@ static void add_number(struct look_scan *s, const struct column_cell *cell, size
     s->most = n_before && s->most > cell->number ? s->most : cell->number;
 }
 
+static bool is_blank_word(const struct column_cell *cell)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(blank_words); i++)
+        if (cell->len == strlen(blank_words[i]) &&
+            strncasecmp(cell->s, blank_words[i], cell->len) == 0)
+            return true;
+    return false;
+}
+
+static void add_text(struct look_scan *s, const struct column_cell *cell)
+{
+    s->longest = cell->len > s->longest ? cell->len : s->longest;
+    s->n_blank += is_blank_word(cell);
+}
+
 /* Count the value, as long as the column may be an identifier or has few values. */
 static as_status count_value(struct look_scan *s, const struct column_cell *cell, size_t n_before,
                              uint64_t target, struct as_err *err)
@@ -147,6 +175,8 @@ static as_status look_at_cell(struct look *l, struct look_scan *s, const struct 
         if (y && y->is_number)
             add_pair(&s->pairs, cell->number, y->number);
     }
+    if (cell->kind == CSV_TEXT)
+        add_text(s, cell);
     return s->open ? count_value(s, cell, before, target, err) : AS_OK;
 }
 
@@ -239,13 +269,25 @@ static bool is_name_of_identifier(const char *name)
 
 static bool is_identifier(const struct look_scan *s, const struct look_column *c, size_t rows)
 {
+    size_t present = rows - c->n_missing;
+    if (c->kind == LOOK_CATEGORY)
+        return s->open && s->n_values == present && present > 1;
     bool all_differ = s->open && s->n_values == rows && c->n_missing == 0;
     if (!all_differ || rows < FEW_ROWS || s->fraction)
         return false;
-    if (c->kind == LOOK_CATEGORY)
-        return true;
     bool range = s->most - s->least + 1 == (double)rows;
     return c->kind == LOOK_NUMBER && (range || is_name_of_identifier(c->name));
+}
+
+static bool has_strays(const struct look_scan *s, const struct look_column *c, size_t present)
+{
+    bool texts = c->kind == LOOK_CATEGORY || (c->kind == LOOK_TEXT && !s->cells.is_text);
+    if (!texts || c->n_numbers == 0)
+        return false;
+    bool few = c->n_text * STRAY_SHARE <= present && c->n_values - 1 > c->n_text;
+    bool most = c->n_numbers > c->n_text && c->n_numbers >= FEW_ROWS;
+    bool alone = c->n_values > DATASET_MAX_CATEGORIES || 2 * c->n_values > present;
+    return few || (most && (alone || s->n_blank == c->n_text));
 }
 
 static bool is_copy(const struct pairs *p)
@@ -286,8 +328,10 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     if (!ret->name)
         return as_fail_nomem(err);
     ret->constant = s->open && s->n_values == 1 && c->n_missing == 0;
-    ret->stray = ret->kind == LOOK_CATEGORY && ret->n_numbers > 0 &&
-                 c->n_text * STRAY_SHARE <= present && s->n_values - 1 > c->n_text;
+    ret->stray = has_strays(s, ret, present);
+    ret->too_long = ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
+    if (ret->kind == LOOK_NUMBER && c->any_bad && !(ret->bad = as_strdup(c->bad_number.msg)))
+        return as_fail_nomem(err);
     ret->identifier = !ret->stray && is_identifier(s, ret, l->n_rows);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;
@@ -349,14 +393,20 @@ static as_status look_at_rows(struct look *l, struct as_err *err)
 {
     struct csv_row row;
     as_status st;
-    while ((st = csv_next(l->t.csv, &row, err)) == AS_OK)
+    while ((st = csv_next(l->t.csv, &row, err)) == AS_OK) {
+        if (csv_table_lacks_target(&l->t, &row)) {
+            l->unlabelled_line = l->n_unlabelled++ ? l->unlabelled_line : row.line;
+            continue;
+        }
         if ((st = look_at_row(l, &row, err)) != AS_OK)
             return st;
+    }
     if (st != AS_E_EXHAUSTED)
         return st;
     if (l->n_rows < 2)
-        return as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
-                       l->n_rows, l->n_rows == 1 ? "" : "s");
+        return as_fail(err, AS_E_INVAL, "the table has %zu row%s of data%s, expected 2 or more",
+                       l->n_rows, l->n_rows == 1 ? "" : "s",
+                       l->n_unlabelled ? " that have a target" : "");
     return AS_OK;
 }
 
@@ -389,6 +439,9 @@ as_status table_look(const char *path, const char *target, dataset_task task,
     found.dialect = csv_dialect_of(l.t.csv);
     found.n_rows = l.n_rows;
     found.n_copies = l.n_copies;
+    found.n_unlabelled = l.n_unlabelled;
+    found.drop_unlabelled = l.t.drop_unlabelled;
+    found.unlabelled_line = l.unlabelled_line;
     *ret = found;
     found = (struct table_look){0};
     return AS_OK;

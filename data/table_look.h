@@ -2,8 +2,9 @@
  * many values it has, whether it is an identifier, constant, or says what the target is; of the
  * target the task and the classes; the rows that are copies of others.
  *
- * Unlike dataset_inspect() it does not refuse a column that no model can use: it says so, and the
- * caller leaves it out. data/remarks.h puts what it found into sentences. */
+ * Unlike dataset_inspect() it does not refuse a column that no model can use, nor rows that lack
+ * their target: it says so, and the caller leaves them out. data/remarks.h puts what it found into
+ * sentences. */
 #ifndef ASSAY_DATA_TABLE_LOOK_H
 #define ASSAY_DATA_TABLE_LOOK_H
 
@@ -32,20 +33,25 @@ struct look_column {
     bool constant;   /* one value in all rows, none missing */
     bool identifier; /* see table_look.c */
     bool is_target;  /* its values say what the target is: see table_look.c */
-    bool stray;      /* numbers, and few cells of text among them */
+    bool stray;      /* numbers, and cells of text that are no categories: see table_look.c */
+    bool too_long;   /* texts, one of them too long for a category */
+    char *bad;       /* of numbers: what is said of the first that is infinite or too large; NULL:
+                      * none. Owned */
 };
 
 struct table_look {
     struct csv_dialect dialect;
-    size_t n_rows, n_columns;    /* columns: those that are inputs */
+    size_t n_rows, n_columns;    /* rows that have a target; columns: those that are inputs */
     struct look_column *columns; /* [n_columns]; owned */
     char *target;                /* its name, as of dataset_info; owned */
     size_t n_targets;
-    dataset_task task; /* classification or regression */
-    size_t n_classes;  /* 0: a regression */
-    size_t rarest;     /* rows of the rarest class … */
-    char *rarest_name; /* … and its name; NULL: a regression. Owned */
-    size_t n_copies;   /* rows that repeat an earlier one, the target included */
+    dataset_task task;                    /* classification or regression */
+    size_t n_classes;                     /* 0: a regression */
+    size_t rarest;                        /* rows of the rarest class … */
+    char *rarest_name;                    /* … and its name; NULL: a regression. Owned */
+    size_t n_copies;                      /* rows that repeat an earlier one, the target included */
+    size_t n_unlabelled, unlabelled_line; /* rows that lack the target, and the first one's line */
+    bool drop_unlabelled;                 /* they are left out, by the options */
 };
 
 void table_look_done(struct table_look *t);

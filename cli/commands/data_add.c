@@ -167,6 +167,8 @@ static int add_csv_options(json_t *o, const struct data_add *d)
     bad |= add_names(o, "numeric", d->numeric);
     if (d->buckets)
         bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
+    if (d->drop_unlabelled)
+        bad |= json_object_set_new(o, "drop_unlabelled", json_true());
     return bad;
 }
 

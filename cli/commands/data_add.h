@@ -26,6 +26,7 @@ struct data_add {
     const char *separator, *decimal, *comment;  /* csv */
     struct csv_dialect written;                 /* what they say: data_add_check() */
     const char *select, *drop, *text, *numeric; /* csv: names of columns, separated by commas */
+    bool drop_unlabelled;                       /* csv */
     int64_t buckets;
     const char *size; /* of images in a folder */
     bool grey;
@@ -83,9 +84,16 @@ struct data_add {
          "COLUMNS",                                                                                \
          NULL,                                                                                     \
          "csv: free texts, whose words become numbers"},                                           \
+        {"numeric",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->numeric,                                                                            \
+         "COLUMNS",                                                                                \
+         NULL,                                                                                     \
+         "csv: columns of numbers; a cell that is no number is missing"},                          \
     {                                                                                              \
-        "numeric", 0, OPT_STRING, &(d)->numeric, "COLUMNS", NULL,                                  \
-            "csv: columns of numbers; a cell that is no number is missing"                         \
+        "drop-unlabelled", 0, OPT_FLAG, &(d)->drop_unlabelled, NULL, NULL,                         \
+            "csv: leave out the rows that lack the target"                                         \
     }
 
 /* Check that the options fit together, and set `file` and `format` if other options determine them.

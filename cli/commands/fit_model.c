@@ -78,9 +78,11 @@ static as_status measure_model(const struct fit *f, const json_t *version, doubl
 
 static bool exports_to_onnx(const struct table_look *look, const struct fit_columns *c)
 {
-    for (size_t i = 0; i < look->n_columns; i++)
-        if (look->columns[i].kind == LOOK_DATE || look->columns[i].kind == LOOK_TEXT)
+    for (size_t i = 0; i < look->n_columns; i++) {
+        bool text = look->columns[i].kind == LOOK_TEXT && !look->columns[i].stray;
+        if (look->columns[i].kind == LOOK_DATE || text)
             return false;
+    }
     return c->text.len == 0;
 }
 

@@ -177,9 +177,9 @@ static void add_search(const struct fit_result *r, struct str *b)
     json_int_t failed = json_integer_value(json_object_get(counts, "failed"));
     int64_t ms = format_elapsed_ms(json_object_get(r->sweep, "started_at"),
                                    json_object_get(r->sweep, "finished_at"), clock_wall_ms());
-    str_printf(b, LABEL "%" JSON_INTEGER_FORMAT " trials completed in %s", "Search",
-               json_integer_value(json_object_get(counts, "completed")),
-               clock_format_duration(ms < 0 ? 0 : ms, time));
+    json_int_t completed = json_integer_value(json_object_get(counts, "completed"));
+    str_printf(b, LABEL "%" JSON_INTEGER_FORMAT " trial%s completed in %s", "Search", completed,
+               completed == 1 ? "" : "s", clock_format_duration(ms < 0 ? 0 : ms, time));
     if (failed > 0)
         str_printf(b, ", %" JSON_INTEGER_FORMAT " failed", failed);
     str_printf(b, ": assay show %s\n", json_string_value(json_object_get(r->sweep, "id")));

@@ -39,6 +39,8 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         st = as_fail(err, AS_E_USAGE, "--task: found clustering, expected a task with a target");
     if (st == AS_OK)
         st = table_look(f->data.file, f->data.target, task, &o, &f->look, err);
+    if (st == AS_OK)
+        st = fit_facts_check(&f->look, err);
     if (st < 0)
         return as_err_prefix(err, st, "%.200s", f->data.file);
     st = remarks_of(&f->look, &remarks, &n, err);
@@ -46,6 +48,8 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
     if (st < 0)
         return st;
+    f->data.drop_unlabelled = f->look.drop_unlabelled =
+        f->data.drop_unlabelled || f->look.n_unlabelled > 0;
     st = keep_remarks(f, remarks, n, err);
     if (st != AS_OK || f->print)
         return st;

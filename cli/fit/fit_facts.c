@@ -29,10 +29,10 @@ static use use_of(const struct look_column *c)
         return USE_AS_IS;
     if (c->kind == LOOK_EMPTY || c->constant || c->identifier)
         return USE_NOT;
-    if (c->stray)
+    if (c->stray || c->bad)
         return USE_AS_NUMBER;
-    return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? USE_AS_TEXT
-                                                                            : USE_AS_IS;
+    bool no_category = c->too_long || c->n_values > DATASET_MAX_CATEGORIES;
+    return c->kind == LOOK_CATEGORY && no_category ? USE_AS_TEXT : USE_AS_IS;
 }
 
 static void add_name(struct str *list, const char *name)
@@ -79,13 +79,23 @@ as_status fit_columns_choose(const struct table_look *look, const char *groups,
 
 static size_t inputs_of(const struct look_column *c, use how)
 {
+    if (how == USE_AS_NUMBER || c->kind == LOOK_NUMBER)
+        return 1 + (c->n_missing > 0);
     if (how == USE_AS_TEXT || c->kind == LOOK_TEXT)
         return TEXT_INPUTS;
     if (c->kind == LOOK_DATE)
         return DATE_INPUTS;
-    if (how == USE_AS_NUMBER || c->kind == LOOK_NUMBER)
-        return 1 + (c->n_missing > 0);
     return c->n_values + 1;
+}
+
+as_status fit_facts_check(const struct table_look *look, struct as_err *err)
+{
+    if (look->n_classes != 2 || look->rarest > 1)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "column '%.80s': the class '%.60s' has one row, expected 2 or more of each: one "
+                   "to learn from, and one to judge the model by",
+                   look->target, look->rarest_name);
 }
 
 struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)

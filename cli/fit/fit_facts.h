@@ -37,6 +37,10 @@ void fit_columns_done(struct fit_columns *c);
 AS_MUST_CHECK as_status fit_columns_choose(const struct table_look *look, const char *groups,
                                            struct fit_columns *ret, struct as_err *err);
 
+/* Is there enough of each class? AS_E_INVAL: one of two classes has one row, so that no model that
+ * learned from it can be judged by it. */
+AS_MUST_CHECK as_status fit_facts_check(const struct table_look *look, struct as_err *err);
+
 /* The figures of the table without the columns that are left out. */
 struct fit_facts fit_facts_of(const struct table_look *look, const char *groups);
 

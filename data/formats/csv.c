@@ -160,7 +160,11 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
     for (const char *q = p; q < end; q++)
         lines += *q == '\n';
     if (!as_utf8_valid(p, len))
-        return as_fail(err, AS_E_INVAL, "line %zu is not valid UTF-8 text", c->line);
+        return as_fail(
+            err, AS_E_INVAL,
+            "line %zu is not valid UTF-8 text; if the file is in Windows-1252 or Latin-1, "
+            "convert it: iconv -f WINDOWS-1252 -t UTF-8",
+            c->line);
     if (end > p && end[-1] == '\n')
         end--;
     if (end > p && end[-1] == '\r')

@@ -8,7 +8,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "data/dataset_cells.h"
+#include "data/dataset_csv.h"
 #include "data/dataset_json.h"
+#include "data/dataset_profile.h"
 #include "data/dataset_read.h"
 #include "data/dataset_view.h"
 #include "data/text_hash.h"
@@ -423,20 +426,76 @@ END_TEST
 START_TEST(numbers_by_option)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
-    const char *text = "age,size,y\n31,1,0\nheavy,2,1\ninf,3,0\n45.5,4,1\n,5,0\n";
+    const char *text = "age,size,y\n31,1,0\nheavy,2,1\ninf,3,0\n45.5,4,1\n,5,0\n1e308,6,1\n";
     ck_ok(inspect(text, "y", "{\"numeric\": [\"a*\"]}", &info), err);
     ck_assert(!info.columns[0].categorical);
-    ck_assert_uint_eq(info.columns[0].n_missing, 3);
+    ck_assert_uint_eq(info.columns[0].n_missing, 4);
     AS_AUTO(dataset_done) struct dataset d = load(&info);
     ck_assert_float_eq(d.x[0], 31);
     ck_assert_float_eq(d.x[6], 45.5F);
-    ck_assert(isnan(d.x[2]) && isnan(d.x[4]) && isnan(d.x[8]));
+    ck_assert(isnan(d.x[2]) && isnan(d.x[4]) && isnan(d.x[8]) && isnan(d.x[10]));
     ck_assert_int_eq(refused(text, "y", "{}"), AS_E_INVAL); /* 'heavy' among four texts */
     ck_assert_int_eq(refused(text, "y", "{\"numeric\": [\"b*\"]}"), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "numeric: there is no column 'b*'"));
     ck_assert_int_eq(refused(text, "y", "{\"numeric\": [\"age\"], \"text\": [\"age\"]}"),
                      AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "numeric: column 'age' is one of texts, too"));
+}
+END_TEST
+
+static as_status count_row(void *ctx, const struct dataset_row_view *row, struct as_err *e)
+{
+    (void)row;
+    (void)e;
+    ++*(size_t *)ctx;
+    return AS_OK;
+}
+
+/* Rows that lack a target are none of the rows, wherever rows are read. */
+START_TEST(rows_without_a_target)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
+    const char *text = "a,y\n1,0\n2,\n,1\n4, NA \n5,1\n6,?\n";
+    const struct dataset_paths paths = {.table = path};
+    ck_assert_int_eq(refused(text, "y", "{}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "column 'y', line 3: the cell is empty, expected a "
+                                          "target; drop_unlabelled leaves such rows out"));
+    ck_ok(inspect(text, "y", "{\"drop_unlabelled\": true}", &info), err);
+    ck_assert(info.options.drop_unlabelled);
+    ck_assert_uint_eq(info.n_rows, 3);
+    ck_assert_uint_eq(info.n_classes, 2);
+    ck_assert_uint_eq(info.columns[0].n_missing, 1);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert(d.x[0] == 1 && isnan(d.x[1]) && d.x[2] == 5);
+    ck_assert(d.labels[0] == 0 && d.labels[1] == 1 && d.labels[2] == 1);
+    ck_ok(dataset_csv_cells(&paths, &info, "a", &cells, &err), err);
+    ck_assert_uint_eq(cells.n, 3);
+    AS_AUTO(dataset_profile_done) struct dataset_profile looked = {0};
+    ck_ok(dataset_profile_read(&paths, &info, &looked, &err), err);
+    ck_assert_uint_eq(looked.n_looked, 3);
+    size_t visited = 0;
+    ck_ok(dataset_csv_rows(&paths, &info, count_row, &visited, &err), err);
+    ck_assert_uint_eq(visited, 3);
+    size_t rows = 0;
+    AS_AUTO(dataset_done) struct dataset test = {0};
+    ck_ok(dataset_test_inspect(&paths, &info, &rows, &err), err);
+    ck_assert_uint_eq(rows, 3);
+}
+END_TEST
+
+/* Of several targets each is needed; without one, nothing is left out. */
+START_TEST(rows_without_one_of_two_targets)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect("a,y,z\n1,0.5,1\n2,,2\n3,1.5,null\n4,2.5,4\n", "y,z",
+                  "{\"drop_unlabelled\": true}", &info),
+          err);
+    ck_assert_uint_eq(info.n_rows, 2);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert(d.targets[2] == 2.5F && d.targets[3] == 4);
+    ck_assert_int_eq(refused("a,y\n1,\n2,\n3,0\n", "y", "{\"drop_unlabelled\": true}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "has 1 row of data"));
 }
 END_TEST
 
@@ -470,6 +529,8 @@ Suite *test_suite(void)
     tcase_add_test(t, positive_class);
     tcase_add_test(t, texts_of_values);
     tcase_add_test(t, numbers_by_option);
+    tcase_add_test(t, rows_without_a_target);
+    tcase_add_test(t, rows_without_one_of_two_targets);
     tcase_add_test(t, two_columns_of_one_name);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);

@@ -85,8 +85,9 @@ START_TEST(what_the_training_part_has_not_is_refused)
         {"age,colour,size,class\n7,red,1,maybe\n", {"line 2", "'class'", "maybe"}},
         {"age,colour,size,class\nold,red,1,yes\n", {"line 2", "'age'", "old"}},
         {"age,color,size,class\n7,red,1,yes\n", {"line 1", "color", "colour"}},
-        {"colour,age,size,class\nred,7,1,yes\n", {"line 1", "'colour'", "'age'"}},
-        {"age,colour,size,more,class\n7,red,1,2,yes\n", {"line 1", "4 columns", "3"}},
+        {"colour,age,colour,class\nred,7,1,yes\n", {"line 1", "2 columns", "'colour'"}},
+        {"age,colour,more,class\n7,red,1,yes\n",
+         {"line 1", "no column 'size'", "age, colour, more"}},
         {"7,red,1,yes\n8,red,2,no\n", {"class", "red", "yes"}},
         {"age,colour,size,class\n", {"no ", "rows", "row"}},
     };
@@ -97,6 +98,30 @@ START_TEST(what_the_training_part_has_not_is_refused)
             ck_assert_msg(strstr(err.msg, bad[i].expected[k]) != NULL, "case %zu: '%s' has no '%s'",
                           i, err.msg, bad[i].expected[k]);
     }
+}
+END_TEST
+
+/* As in rows to predict, columns are known by their names; those that the training part left out
+ * may be there or not. */
+START_TEST(columns_stand_anywhere)
+{
+    static const char *const texts[] = {
+        "id,age,colour,when,size,class\n1,7,red,2024-03-09,1,yes\n",
+        "class,more,size,when,colour,age\nyes,x,1,2024-03-09,red,7\n"};
+    const struct dataset_options o = {.drop = {(char *[]){(char *)"id"}, 1}};
+    write_text(train_path, "id,age,colour,when,size,class\n1,1,red,2024-03-04,10,no\n"
+                           "2,2,blue,2024-03-11,,yes\n3,3,red,2024-03-07,12,no\n"
+                           "4,4,blue,2024-03-08,9,yes\n");
+    ck_ok(dataset_inspect(&(struct dataset_paths){.table = train_path}, DATASET_CSV, "class",
+                          DATASET_TASK_AUTO, &o, &info, &err),
+          err);
+    ck_ok(inspect_test(texts[0]), err);
+    AS_AUTO(dataset_done) struct dataset straight = load_test();
+    ck_ok(inspect_test(texts[1]), err);
+    AS_AUTO(dataset_done) struct dataset turned = load_test();
+    ck_assert(straight.n_features == 6 && straight.x[0] == 7 && straight.labels[0] == 1);
+    ck_assert_mem_eq(straight.x, turned.x, 6 * sizeof *turned.x);
+    ck_assert_int_eq(turned.labels[0], 1);
 }
 END_TEST
 
@@ -237,6 +262,7 @@ Suite *test_suite(void)
     tcase_add_test(t, they_are_read_as_the_training_part_says);
     tcase_add_test(t, what_the_training_part_has_not_is_refused);
     tcase_add_test(t, new_rows_may_be_unlike_the_training_part);
+    tcase_add_test(t, columns_stand_anywhere);
     tcase_add_test(t, a_file_without_header_stays_without);
     tcase_add_test(t, indices_may_be_a_header);
     tcase_add_test(t, numbers_may_be_names);

@@ -56,14 +56,17 @@ if importlib.util.find_spec("pandas"):
 
 
 def write_table(path, rows, separator=";"):
-    """Identifiers, a text among numbers, decimal commas, dates, quoted separators, gaps, a rare class."""
+    """Identifiers, a text among numbers, decimal commas, dates, quoted separators, gaps, a rare class; infinite numbers, and at
+    the end rows without a target."""
     with open(path, "w") as f:
-        f.write(separator.join(["id", "age", "income", "joined", "town", "same", "churn"]) + "\n")
-        for i in range(rows):
+        f.write(separator.join(["id", "age", "income", "joined", "town", "same", "limit", "churn"]) + "\n")
+        for i in range(rows + 4):
             m = i * 2654435761 % 4294967291
+            churn = ("", "NA", "?", "null")[i - rows] if i >= rows else None
             town = ("Rome", '"Ulm; east"', "Oslo", "")[m // 7 % 4]
             cells = [str(5000 + i), "heavy" if i == 17 else str(20 + m // 11 % 60), f"{m % 9000 / 7 + 0.5:.2f}".replace(".", ","),
-                     f"20{10 + m % 12}-0{1 + m % 9}-1{m // 3 % 9}", town, "x", "yes" if town == "Oslo" and m % 5 == 0 else "no"]
+                     f"20{10 + m % 12}-0{1 + m % 9}-1{m // 3 % 9}", town, "x", "inf" if i == 9 else str(m % 31),
+                     churn if churn is not None else "yes" if town == "Oslo" and m % 5 == 0 else "no"]
             f.write(separator.join(cells) + "\n")
 
 
@@ -86,7 +89,8 @@ def check_start(assay, work):
     done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--row-time", "1m",
                "--output", "churn.model")
     for words in ("`id`: another value in each row", "`age`: 1 of 300 values is no number ('heavy', line 19); treated as",
-                  "Left out: id,same", "Taken as numbers, and as missing where they are none: age", "No server runs"):
+                  "Left out: id,same", "Taken as numbers, and as missing where they are none: age,limit", "No server runs",
+                  "4 of 304 rows lack `churn` (the first: line 302) and are left out"):
         assert words in done.stderr, (words, done.stderr)
     pid = int(re.search(r"`kill (\d+)` ends it", done.stderr).group(1))
     report = done.stdout
@@ -160,6 +164,8 @@ def check_python(assay, work):
 def check_refused(assay, work):
     with open(os.path.join(work, "twice.csv"), "w") as f:
         f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
+    with open(os.path.join(work, "alone.csv"), "w") as f:
+        f.write("a,y\n1,0\n2,1\n3,0\n")
     for args, words in (
         (["numbers.csv"], "expected --target COLUMN"),
         (["numbers.csv", "--target", "z"], "there is no target column 'z'; the columns are: a, b, y"),
@@ -171,6 +177,7 @@ def check_refused(assay, work):
         (["My Table.csv", "--target", "churn", "--groups", "town"], "--groups: column 'town' lacks "),
         (["none.csv", "--target", "y"], "none.csv"),
         (["twice.csv", "--target", "y"], "columns 1 and 2 have one name, 'a'"),
+        (["alone.csv", "--target", "y"], "column 'y': the class '1' has one row, expected 2 or more of each"),
     ):
         done = fit(assay, work, *args, check=False)
         assert done.returncode != 0 and words in done.stderr, (args, done.stderr)

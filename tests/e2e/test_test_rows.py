@@ -145,7 +145,7 @@ def check_refusals(assay, folder, train_path, test_path):
     bad = os.path.join(folder, "bad.csv")
     with open(test_path, encoding="utf-8") as f:
         lines = f.read().splitlines()
-    for line, text, parts in ((0, lines[0].replace("pixel_0_0", "pixel"), ("line 1", "'pixel'", "pixel_0_0")),
+    for line, text, parts in ((0, lines[0].replace("pixel_0_0", "pixel"), ("line 1", "'pixel_0_0'", "are: pixel, ")),
                               (5, lines[5][:lines[5].rindex(",")] + ",eleven", ("line 6", "class", "eleven")),
                               (3, "x" + lines[3][lines[3].index(","):], ("line 4", "pixel_0_0", "'x'"))):
         with open(bad, "w", encoding="utf-8") as f:

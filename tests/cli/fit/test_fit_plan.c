@@ -318,6 +318,8 @@ START_TEST(columns)
         {.name = (char *)"a,b", .kind = LOOK_EMPTY},
         {.name = (char *)"who", .kind = LOOK_CATEGORY, .n_values = 40},
         {.name = (char *)"none", .kind = LOOK_EMPTY},
+        {.name = (char *)"inf", .kind = LOOK_NUMBER, .bad = (char *)"line 3: found 'inf'"},
+        {.name = (char *)"path", .kind = LOOK_CATEGORY, .too_long = true, .n_values = 7},
     };
     const struct table_look look = {.n_rows = 300,
                                     .n_columns = AS_ARRAY_LEN(all),
@@ -329,17 +331,29 @@ START_TEST(columns)
     AS_AUTO(fit_columns_done) struct fit_columns c = {0}, none = {0};
     ck_ok(fit_columns_choose(&look, "who", &c, &err), err);
     ck_assert_str_eq(str_cstr(&c.drop), "id,none"); /* a,b cannot be in a list */
-    ck_assert_str_eq(str_cstr(&c.numeric), "age");
-    ck_assert_str_eq(str_cstr(&c.text), "town");
+    ck_assert_str_eq(str_cstr(&c.numeric), "age,inf");
+    ck_assert_str_eq(str_cstr(&c.text), "town,path");
     struct fit_facts f = fit_facts_of(&look, "who");
-    ck_assert_uint_eq(f.columns, 4);
-    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1);
+    ck_assert_uint_eq(f.columns, 6);
+    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 1 + 256);
     ck_assert_int_eq(fit_columns_choose(&look, "when", &none, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "--groups: there is no column 'when'"));
     const struct table_look empty = {.n_columns = 1, .columns = &all[6], .target = (char *)"y"};
     AS_AUTO(fit_columns_done) struct fit_columns nothing = {0};
     ck_assert_int_eq(fit_columns_choose(&empty, NULL, &nothing, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "no column says anything about 'y'"));
+}
+END_TEST
+
+START_TEST(a_class_with_one_row)
+{
+    struct table_look look = {.target = (char *)"y", .rarest_name = (char *)"q", .rarest = 1};
+    ck_ok(fit_facts_check(&look, &err), err); /* numbers */
+    look.n_classes = 3;
+    ck_ok(fit_facts_check(&look, &err), err);
+    look.n_classes = 2;
+    ck_assert_int_eq(fit_facts_check(&look, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "column 'y': the class 'q' has one row, expected 2"));
 }
 END_TEST
 
@@ -355,6 +369,7 @@ Suite *test_suite(void)
     tcase_add_test(t, forests_within_the_size);
     tcase_add_test(t, ranges_widen_where_the_best_trial_stands_at_an_end);
     tcase_add_test(t, columns);
+    tcase_add_test(t, a_class_with_one_row);
     suite_add_tcase(s, t);
     return s;
 }

@@ -2,16 +2,20 @@
  * models are trained by assay-train. */
 #include <math.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/file.h"
 #include "cli/predict/predict_file.h"
+#include "cli/predict/row_time.h"
 #include "data/dataset_read.h"
 #include "data/formats/csv_blocks.h"
 #include "data/formats/npy.h"
@@ -532,6 +536,48 @@ START_TEST(memory_does_not_grow_with_the_file)
 }
 END_TEST
 
+/* Nothing is computed for 2 ms after each tenth of a millisecond, as beside busy programs. */
+static void pause_in_between(int signal)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const struct itimerval next = {.it_value = {.tv_usec = 100}};
+    (void)signal;
+    (void)nanosleep(&pause, NULL);
+    (void)setitimer(ITIMER_REAL, &next, NULL);
+}
+
+static double processor_ms(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* At least half of the eleven rows or more take the median or longer. */
+START_TEST(the_time_of_a_row_is_that_of_the_processor)
+{
+    char report[512];
+    const struct sigaction pausing = {.sa_handler = pause_in_between, .sa_flags = SA_RESTART};
+    const struct itimerval never = {{0}};
+    double ms = 0;
+    trained_write_table(&child, 211, 3);
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    trained_model(&child, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
+                  "\"epochs\":1,\"model\":{\"layers\":[1500,1500]}", report, sizeof report);
+    read_model();
+    ck_assert_int_eq(sigaction(SIGALRM, &pausing, NULL), 0);
+    double before = processor_ms();
+    raise(SIGALRM);
+    as_status st = predict_row_time(model, &ms, &err);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+    (void)signal(SIGALRM, SIG_IGN);
+    ck_ok(st, err);
+    ck_assert_double_gt(ms, 0);
+    ck_assert_double_le(6 * ms, processor_ms() - before);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("predict_file");
@@ -546,6 +592,7 @@ Suite *test_suite(void)
     tcase_add_test(t, faults_have_their_place);
     tcase_add_test(t, the_first_fault_is_reported);
     tcase_add_test(t, unknown_categories);
+    tcase_add_test(t, the_time_of_a_row_is_that_of_the_processor);
     tcase_add_test(t, it_can_be_stopped);
     tcase_add_test(t, images);
     tcase_add_test(t, arrays_have_no_categories);

@@ -116,7 +116,10 @@ START_TEST(malformed)
     ck_fails(read_all("a\tb\n1\t2\n"), AS_E_INVAL, err,
              "line 1: found a tab, expected ',' between cells");
     ck_fails(read_all("a,b\r1,2\r"), AS_E_INVAL, err, "line 1: found a carriage return");
-    ck_fails(read_all("a,b\n1,\xff\n"), AS_E_INVAL, err, "line 2 is not valid UTF-8");
+    ck_fails(
+        read_all("a,b\n1,\xff\n"), AS_E_INVAL, err,
+        "line 2 is not valid UTF-8 text; if the file is in Windows-1252 or Latin-1, convert it: "
+        "iconv -f WINDOWS-1252 -t UTF-8");
     struct csv *c = NULL;
     ck_fails(csv_open_bytes("a\0b", 3, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err, "UTF-8");
     ck_fails(csv_open("/nonexistent/x.csv", CSV_HEADER_AUTO, &c, &err), AS_E_NOT_FOUND, err,

@@ -94,6 +94,54 @@ START_TEST(stacked_classifiers)
 }
 END_TEST
 
+/* What `assay fit` keeps: neighbours, networks and linear models that see numbers in bins, trees;
+ * as a mean, stacked, and calibrated. */
+static void neighbours_and_bins_case(int classes)
+{
+    static const char *const bins = "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":5}";
+    static const char *const names[] = {"near", "net", "lines", "trees"};
+    char fields[400];
+    JSON_AUTO biases = json_array();
+    onnx_table_write(&child, 211, classes);
+    (void)snprintf(fields, sizeof fields,
+                   "\"model\":{\"kind\":\"knn\",\"neighbours\":7,\"weights\":\"distance\"},%s",
+                   bins);
+    onnx_table_train(&child, classes, fields, "1", "near");
+    (void)snprintf(
+        fields, sizeof fields,
+        "\"epochs\":3,\"validation\":{\"seed\":7,\"fraction\":0.6},\"model\":{\"layers\":"
+        "[9]},%s",
+        bins);
+    onnx_table_train(&child, classes, fields, "2", "net");
+    (void)snprintf(fields, sizeof fields, "\"epochs\":3,\"model\":{\"kind\":\"%s\"},%s",
+                   classes ? "logistic" : "linear", bins);
+    onnx_table_train(&child, classes, fields, "3", "lines");
+    onnx_table_train(&child, classes, "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":5}",
+                     "4", "trees");
+    compose(names, (double[]){0.25, 0.25, 0.375, 0.125}, 4);
+    onnx_case_compare(&child, "ensemble", ROWS);
+    for (int i = 0; i < (classes ? classes : 2); i++)
+        (void)json_array_append_new(biases, json_real(0.25 * i));
+    json_t *combine = json_pack("{s:s, s:s, s:O}", "kind", "linear", "inputs",
+                                classes ? "log" : "outputs", "biases", biases);
+    if (classes)
+        (void)json_object_set_new(combine, "calibration", json_pack("{s:f}", "slope", 0.75));
+    compose_as("ensemble", names, (double[]){0.5, 0.75, -0.25, 0.125}, 4, combine);
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+
+START_TEST(neighbours_and_bins_of_classes)
+{
+    neighbours_and_bins_case(3);
+}
+END_TEST
+
+START_TEST(neighbours_and_bins_of_numbers)
+{
+    neighbours_and_bins_case(0);
+}
+END_TEST
+
 START_TEST(stacked_regressions)
 {
     onnx_table_write(&child, 211, 0);
@@ -242,6 +290,8 @@ Suite *test_suite(void)
     tcase_add_test(t, ensemble_of_regressions);
     tcase_add_test(t, stacked_classifiers);
     tcase_add_test(t, stacked_regressions);
+    tcase_add_test(t, neighbours_and_bins_of_classes);
+    tcase_add_test(t, neighbours_and_bins_of_numbers);
     tcase_add_test(t, calibrated_classifiers);
     tcase_add_test(t, boosted_networks);
     tcase_add_test(t, classes_of_sums_and_by_columns);

@@ -16,18 +16,31 @@ static struct as_err err;
 
 /* ---- ensembles ---- */
 
-/* Train PREDICTED_MOST models of the table on the same split (two of one shape, one with codes),
- * put them together, and compare with the weighted sum of what each of them recorded. */
-static void ensemble_case(int classes, bool trees)
+#define LINEAR                                                                                     \
+    "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":1e-" \
+    "5}"
+#define BINS "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":5}"
+
+/* Two of one shape, one with codes. */
+static const char *const shapes[PREDICTED_MOST] = {
+    "\"epochs\":2,\"model\":{\"layers\":[12]}",
+    "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}",
+    "\"epochs\":4,\"model\":{\"layers\":[12]}", LINEAR};
+static const char *const with_trees[PREDICTED_MOST] = {
+    "\"epochs\":2,\"model\":{\"layers\":[12]}",
+    "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":4}",
+    "\"epochs\":4,\"model\":{\"layers\":[12]}", LINEAR};
+/* What `assay fit` keeps. */
+static const char *const neighbours_and_bins[PREDICTED_MOST] = {
+    "\"epochs\":2,\"model\":{\"layers\":[12]}," BINS,
+    "\"model\":{\"kind\":\"knn\",\"neighbours\":7,\"weights\":\"distance\"}," BINS,
+    "\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":4}",
+    "\"epochs\":2,\"model\":{\"kind\":\"linear\"}," BINS};
+
+/* Train PREDICTED_MOST models of the table on the same split, put them together, and compare with
+ * the weighted sum of what each of them recorded. */
+static void ensemble_case(int classes, const char *const *fields)
 {
-    static const char *const fields[PREDICTED_MOST] = {
-        "\"epochs\":2,\"model\":{\"layers\":[12]}",
-        "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}",
-        "\"epochs\":4,\"model\":{\"layers\":[12]}",
-        "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
-        "1e-5}"};
-    static const char *const with_trees =
-        "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":4}";
     const double weights[PREDICTED_MOST] = {0.4, 0.3, 0.2, 0.1};
     struct model_source sources[PREDICTED_MOST];
     size_t columns = classes ? (size_t)classes : 1;
@@ -39,8 +52,7 @@ static void ensemble_case(int classes, bool trees)
     trained_write_table(&predicted_child[0], 211, classes);
     for (size_t i = 0; i < PREDICTED_MOST; i++) {
         predicted_train(i, &paths, DATASET_CSV, "y",
-                        classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
-                        trees && i == 1 ? with_trees : fields[i]);
+                        classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION, fields[i]);
         sources[i] = (struct model_source){
             .path = child_path(&predicted_child[i], "artifacts/model.safetensors"),
             .weight = weights[i]};
@@ -63,19 +75,26 @@ static void ensemble_case(int classes, bool trees)
 
 START_TEST(ensemble_of_shapes)
 {
-    ensemble_case(3, false);
+    ensemble_case(3, shapes);
 }
 END_TEST
 
 START_TEST(ensemble_of_a_regression)
 {
-    ensemble_case(0, false);
+    ensemble_case(0, shapes);
 }
 END_TEST
 
 START_TEST(ensemble_with_trees)
 {
-    ensemble_case(3, true);
+    ensemble_case(3, with_trees);
+}
+END_TEST
+
+START_TEST(ensemble_of_neighbours_and_bins)
+{
+    ensemble_case(3, neighbours_and_bins);
+    ensemble_case(0, neighbours_and_bins);
 }
 END_TEST
 
@@ -347,6 +366,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, predicted_setup, predicted_teardown);
     tcase_add_test(t, ensemble_of_shapes);
     tcase_add_test(t, ensemble_of_a_regression);
+    tcase_add_test(t, ensemble_of_neighbours_and_bins);
     add_test_if(t, ensemble_with_trees, has_trees, lacks);
     tcase_add_test(t, stacked_classes);
     tcase_add_test(t, stacked_numbers);
