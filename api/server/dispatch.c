@@ -34,6 +34,7 @@
 #include "base/str.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
+#include "scheduler/commit/beats.h"
 #include "scheduler/lifecycle/gangs.h"
 
 #define BIG_CONTENT ((size_t)256 << 10) /* bytes of a body or an answer; see server_tidy() */
@@ -551,12 +552,34 @@ static void run_handler_once(struct call *c)
         store_answer(c);
 }
 
+static void run_call(struct pool_job *job);
+
 /* One member of a call has its answer. In a thread of the committer. */
 static void on_committed(struct commit_member *m)
 {
     struct call *c = m->owner;
     if (atomic_fetch_sub(&c->commit.n_left, 1) == 1)
         pool_submit_again(pool_of(c->dispatch, c->route), &c->job);
+}
+
+/* The heartbeat of a call was written with others. In their thread: what its set has settled is
+ * answered here, so that the answers of a set leave together. */
+static void on_beat(struct beat_member *m)
+{
+    struct call *c = m->owner;
+    if (m->fact.is_plain)
+        run_call(&c->job);
+    else
+        pool_submit_again(pool_of(c->dispatch, c->route), &c->job);
+}
+
+static bool submit_beat(struct call *c)
+{
+    struct beat_member *m = c->commit.beat;
+    m->done = on_beat;
+    m->owner = c;
+    beats_submit(c->dispatch->beats, m);
+    return true;
 }
 
 /* Give the call to the committer. False: its queue is full, and that is answered. */
@@ -585,7 +608,7 @@ static void run_call(struct pool_job *job)
         return;
     }
     run_handler_once(c);
-    if (c->commit.then && submit_members(c))
+    if (c->commit.then && (c->commit.beat ? submit_beat(c) : submit_members(c)))
         return; /* from here on the committer owns c */
     bool wakes_now = c->wants_wake;
     c->wants_wake = false;

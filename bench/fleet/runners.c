@@ -20,13 +20,14 @@
 #define WAIT_MS 20000
 #define EVENTS 512
 #define SHARE_MAX 16
+#define REGISTER_AT_ONCE 32
 
-enum doing { CLAIMS, RUNS, ENDS };
+enum doing { REGISTERS, CLAIMS, RUNS, ENDS };
 
 struct line {
     struct wire wire;
     int server;
-    bool is_beat;
+    bool is_beat, is_open;
 };
 
 struct runner {
@@ -55,7 +56,7 @@ struct runners {
     struct runners_seen *seen;
     struct runner *all;
     struct beats *beats;
-    int n_beats, epoll, n_busy;
+    int n_beats, epoll, n_busy, n_registering;
     int64_t completed, serial, began_ns, n_beats_due;
     struct runner *wheel[WHEEL];
     int64_t tick; /* the wheel has been turned to here */
@@ -86,6 +87,7 @@ static void watch(struct runners *x, struct line *l)
 static void open_line(struct runners *x, struct line *l, int server)
 {
     l->server = server;
+    l->is_open = true;
     wire_open(&l->wire, x->plan->servers[server].port);
     l->wire.may_end = true;
     watch(x, l);
@@ -168,6 +170,16 @@ static void begin_trial(struct runners *x, struct runner *r)
     put(x, r, clock_mono_ns() + (int64_t)(s * NS_PER_S), false);
 }
 
+static void on_registered(struct runners *x, struct runner *r, const char *body)
+{
+    const char *epoch = strstr(body, "\"epoch\":");
+    if (!epoch)
+        wire_give_up("registration", body);
+    r->epoch = strtoll(epoch + strlen("\"epoch\":"), NULL, 10);
+    x->n_registering--;
+    send_claim(x, r);
+}
+
 static void on_claimed(struct runners *x, struct runner *r, const char *body)
 {
     if (trial_name_next(&body, &r->trial)) {
@@ -197,8 +209,10 @@ static void on_answer(struct runners *x, struct runner *r, const struct answer *
         if (r->doing == CLAIMS)
             wire_give_up("a runner was given up", a->body);
         on_ended(x, r, false);
-    } else if (a->status != 200) {
+    } else if (a->status / 100 != 2) {
         wire_give_up("answer", a->body);
+    } else if (r->doing == REGISTERS) {
+        on_registered(x, r, a->body);
     } else if (r->doing == CLAIMS) {
         on_claimed(x, r, a->body);
     } else {
@@ -212,6 +226,8 @@ static void send_beat(struct runners *x, struct beats *b)
 {
     char path[64];
     const struct runner *r = b->waiting[0].runner;
+    if (!b->line.is_open) /* not earlier: a server closes one that says nothing */
+        open_line(x, &b->line, b->line.server);
     str_clear(&x->body);
     str_printf(&x->body, "{\"epoch\":%lld,\"attempts\":[", (long long)r->epoch);
     if (r->doing != CLAIMS)
@@ -309,22 +325,15 @@ void runners_run(struct runners *x, double seconds, struct runners_seen *ret)
         serve(x, 1);
 }
 
-static void register_runner(struct runners *x, struct runner *r, int i)
+static void send_registration(struct runners *x, struct runner *r, int i)
 {
-    struct answer a;
-    char path[] = "/v1/runners";
     (void)snprintf(r->name, sizeof r->name, "fleet-%05d", i);
     str_clear(&x->body);
     str_printf(&x->body, "{\"name\":\"%s\",\"slots\":1}", r->name);
-    wire_open(&r->line.wire, x->plan->servers[r->line.server].port);
-    a = wire_call(&r->line.wire, "POST", path, x->plan->servers[0].runners, &x->body);
-    const char *epoch = a.status / 100 == 2 ? strstr(a.body, "\"epoch\":") : NULL;
-    if (!epoch)
-        wire_give_up("registration", a.body);
-    r->epoch = strtoll(epoch + strlen("\"epoch\":"), NULL, 10);
-    r->line.wire.have = 0;
-    r->line.wire.may_end = true;
-    watch(x, &r->line);
+    r->doing = REGISTERS;
+    x->n_registering++;
+    open_line(x, &r->line, i % x->plan->n_servers);
+    post(x, &r->line, "/v1/runners");
 }
 
 struct runners *runners_start(const struct runners_plan *plan, double *ret_s)
@@ -347,13 +356,12 @@ struct runners *runners_start(const struct runners_plan *plan, double *ret_s)
     x->began_ns = begin_ns;
     for (int i = 0; i < n_beats; i++) {
         x->beats[i].line.is_beat = true;
-        open_line(x, &x->beats[i].line, i % plan->n_servers);
+        x->beats[i].line.server = i % plan->n_servers;
     }
     for (int i = 0; i < plan->n; i++) {
-        x->all[i].line.server = i % plan->n_servers;
-        register_runner(x, &x->all[i], i);
-        send_claim(x, &x->all[i]);
-        serve(x, 0); /* those that are there already send their heartbeats */
+        send_registration(x, &x->all[i], i);
+        while (x->n_registering >= (i + 1 < plan->n ? REGISTER_AT_ONCE : 1))
+            serve(x, 1); /* those that are there already send their heartbeats */
     }
     runners_seen_done(&unseen);
     *ret_s = (double)(clock_mono_ns() - begin_ns) / NS_PER_S;
@@ -365,7 +373,8 @@ void runners_free(struct runners *x)
     for (int i = 0; i < x->plan->n; i++)
         wire_close(&x->all[i].line.wire);
     for (int i = 0; i < x->n_beats; i++)
-        wire_close(&x->beats[i].line.wire);
+        if (x->beats[i].line.is_open)
+            wire_close(&x->beats[i].line.wire);
     (void)close(x->epoll);
     str_done(&x->body);
     free(x->all);
