@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define EACH_NS 200                        /* of the pause, for each connection that waits */
-#define PAUSE_MIN_NS (200 * INT64_C(1000)) /* a shorter one is none */
+#define EACH_NS 500                        /* of the pause, for each connection that waits */
+#define PAUSE_MIN_NS (500 * INT64_C(1000)) /* a shorter one is none */
 
 struct http_resumer {
     struct http_table *table;

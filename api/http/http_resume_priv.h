@@ -3,7 +3,7 @@
  * When a connection is resumed, libmicrohttpd (0.9.75) goes through all suspended connections of
  * its I/O thread to find it. With some thousand requests that wait, that was most of what an answer
  * cost. So there is a pause between two times that connections are resumed, which grows with the
- * number of those that wait: 2 ms at 10,000, and none below 1,000. */
+ * number of those that wait: 5 ms at 10,000, and none below 1,000. */
 #ifndef ASSAY_API_HTTP_HTTP_RESUME_PRIV_H
 #define ASSAY_API_HTTP_HTTP_RESUME_PRIV_H
 
