@@ -95,8 +95,8 @@ static struct waiting_item *take_due_locked(struct waiting_list *w, struct findi
     return due;
 }
 
-/* Wait for the next tick, deadline, change or departure. Deadlines within LOOK_MS share a look, which
- * goes through the whole list. Returns whether to probe. */
+/* Wait for the next tick, deadline, change or departure. Deadlines within LOOK_MS share a look,
+ * which goes through the whole list. Returns whether to probe. */
 static bool wait_locked(struct waiting_list *w, int64_t tick_ns)
 {
     const int64_t soonest_ns = clock_mono_ns() + LOOK_MS * NS_PER_MS;

@@ -21,13 +21,15 @@
 #define EVENTS 512
 #define SHARE_MAX 16
 #define REGISTER_AT_ONCE 32
+#define MOVES_AT_ONCE 64 /* so that a server's queue of new connections never overflows */
 
 enum doing { REGISTERS, CLAIMS, RUNS, ENDS };
 
 struct line {
     struct wire wire;
     int server;
-    bool is_beat, is_open;
+    bool is_beat, is_open, is_leaving;
+    struct line *next_leaving;
 };
 
 struct runner {
@@ -57,6 +59,7 @@ struct runners {
     struct runner *all;
     struct beats *beats;
     int n_beats, epoll, n_busy, n_registering;
+    struct line *leaving; /* whose server is gone */
     int64_t completed, serial, began_ns, n_beats_due;
     struct runner *wheel[WHEEL];
     int64_t tick; /* the wheel has been turned to here */
@@ -110,11 +113,31 @@ static void move_line(struct runners *x, struct line *l)
         wire_give_up("fleet", "no server is left");
 }
 
+static void leave_server(struct runners *x, struct line *l)
+{
+    if (l->is_leaving)
+        return;
+    (void)epoll_ctl(x->epoll, EPOLL_CTL_DEL, l->wire.fd, NULL);
+    l->is_leaving = l->wire.has_ended = true;
+    l->next_leaving = x->leaving;
+    x->leaving = l;
+}
+
+static void move_some(struct runners *x)
+{
+    for (int i = 0; i < MOVES_AT_ONCE && x->leaving; i++) {
+        struct line *l = x->leaving;
+        x->leaving = l->next_leaving;
+        l->is_leaving = false;
+        move_line(x, l);
+    }
+}
+
 static void post(struct runners *x, struct line *l, const char *path)
 {
     wire_send(&l->wire, "POST", path, x->plan->servers[0].runners, &x->body);
     if (l->wire.has_ended)
-        move_line(x, l);
+        leave_server(x, l);
 }
 
 /* ---- the wheel ---- */
@@ -292,7 +315,7 @@ static void serve_line(struct runners *x, struct line *l)
     struct answer a;
     if (!wire_receive(&l->wire, &a)) {
         if (l->wire.has_ended)
-            move_line(x, l);
+            leave_server(x, l);
         return;
     }
     l->wire.have = 0;
@@ -308,9 +331,23 @@ static void serve(struct runners *x, int wait_ms)
     struct epoll_event events[EVENTS];
     send_due(x);
     turn_wheel(x);
+    move_some(x);
     int n = epoll_wait(x->epoll, events, EVENTS, wait_ms);
     for (int i = 0; i < n; i++)
         serve_line(x, events[i].data.ptr);
+}
+
+/* Nobody goes to a server that was killed, as a load balancer has it: a process with thousands of
+ * connections takes seconds to close them. */
+static void leave_killed(struct runners *x)
+{
+    const struct runners_plan *p = x->plan;
+    for (int i = 0; i < p->n; i++)
+        if (p->servers[x->all[i].line.server].pid == 0)
+            leave_server(x, &x->all[i].line);
+    for (int i = 0; i < x->n_beats; i++)
+        if (x->beats[i].line.is_open && p->servers[x->beats[i].line.server].pid == 0)
+            leave_server(x, &x->beats[i].line);
 }
 
 void runners_run(struct runners *x, double seconds, struct runners_seen *ret)
@@ -321,6 +358,7 @@ void runners_run(struct runners *x, double seconds, struct runners_seen *ret)
     times_clear(&ret->ends);
     ret->n_empty = ret->n_refused = ret->n_stale = ret->n_moved = 0;
     x->seen = ret;
+    leave_killed(x);
     while (clock_mono_ns() < until)
         serve(x, 1);
 }

@@ -1,3 +1,5 @@
+/* A set is what has queued while the thread wrote the one before and rested. A set that fails is
+ * retried by nobody here: each of its heartbeats is written alone then. */
 #include "scheduler/commit/beats.h"
 
 #include <pthread.h>

@@ -141,7 +141,7 @@ START_TEST(a_set_settles_what_needs_no_decision)
         ck_assert_msg(m[i].status == AS_OK && (i > 6 || m[i].fact.is_plain == (i < 3)),
                       "heartbeat %zu", i);
     ck_assert(!m[0].fact.is_draining && !m[1].fact.is_draining && m[2].fact.is_draining);
-    /* a runner is in a set once: the other one is looked at alone, or it lists what is not its own */
+    /* a runner is in a set once: the other one is looked at alone, or lists what is not its own */
     ck_assert(!m[7].fact.is_plain && !m[8].fact.is_plain);
     ck_assert(is_fresh("rests") && is_fresh("works") && is_fresh("drains"));
     ck_assert(!is_fresh("old") && !is_fresh("lost"));
