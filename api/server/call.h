@@ -64,10 +64,10 @@ struct call {
         struct commit_member *const *members;
         size_t n;
         struct beat_member *beat; /* call_submit_beat(), instead of members */
-        atomic_size_t n_left; /* members that have no answer yet */
-        route_fn *then;       /* the second half of the handler; NULL: nothing was submitted */
-        void *state;          /* for the second half; the handler's */
-        struct arena *arenas; /* of call_members() */
+        atomic_size_t n_left;     /* members that have no answer yet */
+        route_fn *then;           /* the second half of the handler; NULL: nothing was submitted */
+        void *state;              /* for the second half; the handler's */
+        struct arena *arenas;     /* of call_members() */
         size_t n_arenas;
     } commit;
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
