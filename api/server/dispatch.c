@@ -38,8 +38,8 @@
 #include "scheduler/lifecycle/gangs.h"
 
 #define BIG_CONTENT ((size_t)256 << 10) /* bytes of a body or an answer; see server_tidy() */
-#define CLAIMS_QUEUED_MAX 1024 /* members of the committer's queue when claims are retried */
-#define IGNORED_BODY_MAX 1024  /* bytes of a body that are ignored where the route has no body */
+#define CLAIMS_QUEUED_MAX 1024          /* in the committer, when waiting claims are tried again */
+#define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
 {
@@ -645,8 +645,8 @@ void dispatch_retry(void *ctx, struct waiting_item *item)
     pool_submit_again(pool_of(d, c->route), &c->job);
 }
 
-/* How many waiting runners to retry: no more than the committer has room for. If the query fails, all of them: each then gets the error and
- * answers 503. */
+/* How many waiting runners to retry: no more than the committer has room for. If the query fails,
+ * all of them: each then gets the error and answers 503. */
 static size_t probe_claims(const struct dispatch *d)
 {
     int64_t n = 0;
