@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include "api/http/http_recv.h"
+#include "api/http/http_resume_priv.h"
 #include "api/http/http_stream_priv.h"
 #include "api/http/http_watch_priv.h"
 #include "base/clock.h"
@@ -47,6 +48,7 @@
 struct http_server {
     struct MHD_Daemon *daemon;
     struct http_table *table;
+    struct http_resumer *resumer;
     struct http_app app;
     struct http_options opts;
     atomic_bool is_quiet;    /* no new connections */
@@ -68,6 +70,7 @@ struct exchange {
     struct http_exchange x;
     struct http_server *server;
     struct MHD_Connection *conn;
+    struct http_resumed resumed;
     int fd;
     char *target;         /* raw; owned */
     uintptr_t target_end; /* where it ends in libmicrohttpd's buffer; see has_hidden_tail */
@@ -177,6 +180,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         return NULL;
     e->server = s;
     e->conn = conn;
+    e->resumed.conn = conn;
     e->fd = fd_of(conn);
     e->target = as_strdup(uri);
     e->target_end = (uintptr_t)uri + strlen(uri);
@@ -308,6 +312,7 @@ void http_hold(struct http_exchange *x)
     struct exchange *e = (struct exchange *)x;
     e->is_held = true;
     http_table_phase(e->server->table, e->fd, HTTP_PHASE_WORK);
+    http_resumer_waits(e->server->resumer);
     MHD_suspend_connection(e->conn);
 }
 
@@ -316,7 +321,7 @@ void http_release(struct http_exchange *x)
     struct exchange *e = (struct exchange *)x;
     int expected = HOLD_CALL;
     if (!atomic_compare_exchange_strong(&e->hold, &expected, HOLD_RELEASED))
-        http_table_release(e->server->table, wake_connection, e->conn);
+        http_resumer_add(e->server->resumer, &e->resumed);
 }
 
 void http_watch(struct http_exchange *x)
@@ -472,9 +477,10 @@ static enum MHD_Result hand_over(struct exchange *e)
     e->server->app.on_request(e->server->app.ctx, &e->x);
     if (atomic_load(&e->hold) == HOLD_RELEASED)
         return send_answer(e);
+    http_resumer_waits(e->server->resumer);
     MHD_suspend_connection(e->conn);
     if (!atomic_compare_exchange_strong(&e->hold, &expected, HOLD_PARKED))
-        http_table_release(e->server->table, wake_connection, e->conn);
+        http_resumer_add(e->server->resumer, &e->resumed);
     return MHD_YES;
 }
 
@@ -530,6 +536,9 @@ static as_status start_parts(struct http_server *s, struct as_err *err)
     as_status st = http_table_create(&s->opts, &s->app, &s->table, err);
     if (st < 0)
         return st;
+    st = http_resumer_create(s->table, wake_connection, &s->resumer, err);
+    if (st < 0)
+        return st;
     s->daemon = start_daemon(s);
     if (!s->daemon)
         return as_fail(err, AS_E_INTERNAL, "libmicrohttpd does not start: %m");
@@ -550,6 +559,7 @@ as_status http_start(const struct http_options *opts, const struct http_app *app
     as_status st = start_parts(s, err);
     if (st < 0) {
         file_closep(&fd);
+        http_resumer_free(s->resumer);
         http_table_free(s->table);
         free(s);
         return st;
@@ -572,6 +582,7 @@ bool http_stop(struct http_server *s, int64_t wait_ms)
     atomic_store(&s->is_stopping, true); /* before the wait: no exchange can be held after it */
     if (!http_table_wait_idle(s->table, wait_ms))
         return false;
+    http_resumer_free(s->resumer); /* nothing is served: it resumes nothing */
     MHD_stop_daemon(s->daemon);
     http_table_free(s->table);
     free(s);

@@ -309,6 +309,15 @@ void call_submit(struct call *c, struct commit_member *const *members, size_t n,
 {
     c->commit.members = members;
     c->commit.n = n;
+    c->commit.beat = NULL;
+    c->commit.then = then;
+}
+
+void call_submit_beat(struct call *c, struct beat_member *m, route_fn *then)
+{
+    c->commit.members = NULL;
+    c->commit.n = 0;
+    c->commit.beat = m;
     c->commit.then = then;
 }
 

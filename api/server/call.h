@@ -63,10 +63,11 @@ struct call {
     struct call_commit {          /* call_submit(): what its handler waits for */
         struct commit_member *const *members;
         size_t n;
-        atomic_size_t n_left; /* members that have no answer yet */
-        route_fn *then;       /* the second half of the handler; NULL: nothing was submitted */
-        void *state;          /* for the second half; the handler's */
-        struct arena *arenas; /* of call_members() */
+        struct beat_member *beat; /* call_submit_beat(), instead of members */
+        atomic_size_t n_left;     /* members that have no answer yet */
+        route_fn *then;           /* the second half of the handler; NULL: nothing was submitted */
+        void *state;              /* for the second half; the handler's */
+        struct arena *arenas;     /* of call_members() */
         size_t n_arenas;
     } commit;
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
@@ -152,6 +153,9 @@ void call_wait(struct call *c, int64_t key);
 void call_submit(struct call *c, struct commit_member *const *members, size_t n, route_fn *then);
 AS_MUST_CHECK as_status call_submit_one(struct call *c, struct commit_member *m, route_fn *then,
                                         struct as_err *err);
+/* The same with a heartbeat (of the arena of the call), which others share a transaction with. A
+ * `then` that finds it plain must not block. */
+void call_submit_beat(struct call *c, struct beat_member *m, route_fn *then);
 /* A member in the arena of the call, whose answer lives there too. NULL when memory is out. */
 struct commit_member *call_member(struct call *c, commit_kind kind);
 /* n members whose answers live in arenas of their own, until the call ends. Once for a call. NULL

@@ -34,9 +34,11 @@
 #include "base/str.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
+#include "scheduler/commit/beats.h"
 #include "scheduler/lifecycle/gangs.h"
 
 #define BIG_CONTENT ((size_t)256 << 10) /* bytes of a body or an answer; see server_tidy() */
+#define CLAIMS_QUEUED_MAX 1024          /* in the committer, when waiting claims are tried again */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
@@ -551,12 +553,34 @@ static void run_handler_once(struct call *c)
         store_answer(c);
 }
 
+static void run_call(struct pool_job *job);
+
 /* One member of a call has its answer. In a thread of the committer. */
 static void on_committed(struct commit_member *m)
 {
     struct call *c = m->owner;
     if (atomic_fetch_sub(&c->commit.n_left, 1) == 1)
         pool_submit_again(pool_of(c->dispatch, c->route), &c->job);
+}
+
+/* The heartbeat of a call was written with others. In their thread: what its set has settled is
+ * answered here, so that the answers of a set leave together. */
+static void on_beat(struct beat_member *m)
+{
+    struct call *c = m->owner;
+    if (m->fact.is_plain)
+        run_call(&c->job);
+    else
+        pool_submit_again(pool_of(c->dispatch, c->route), &c->job);
+}
+
+static bool submit_beat(struct call *c)
+{
+    struct beat_member *m = c->commit.beat;
+    m->done = on_beat;
+    m->owner = c;
+    beats_submit(c->dispatch->beats, m);
+    return true;
 }
 
 /* Give the call to the committer. False: its queue is full, and that is answered. */
@@ -585,7 +609,7 @@ static void run_call(struct pool_job *job)
         return;
     }
     run_handler_once(c);
-    if (c->commit.then && submit_members(c))
+    if (c->commit.then && (c->commit.beat ? submit_beat(c) : submit_members(c)))
         return; /* from here on the committer owns c */
     bool wakes_now = c->wants_wake;
     c->wants_wake = false;
@@ -621,14 +645,17 @@ void dispatch_retry(void *ctx, struct waiting_item *item)
     pool_submit_again(pool_of(d, c->route), &c->job);
 }
 
-/* How many waiting runners to retry. If the query fails, all of them: each then gets the error and
- * answers 503. */
+/* How many waiting runners to retry: no more than the committer has room for. If the query fails,
+ * all of them: each then gets the error and answers 503. */
 static size_t probe_claims(const struct dispatch *d)
 {
     int64_t n = 0;
+    struct committer_figures f;
     if (claims_pending(d->store, d->suggester, &n, NULL) < 0)
         return SIZE_MAX;
-    return (size_t)n;
+    committer_figures_get(d->committer, &f);
+    int64_t room = f.queued < CLAIMS_QUEUED_MAX ? CLAIMS_QUEUED_MAX - f.queued : 0;
+    return (size_t)(n < room ? n : room);
 }
 
 /* How many clients that wait for each of these sweeps to retry: all of them, or none. */

@@ -17,6 +17,7 @@
 
 struct attempt_key;
 struct auth;
+struct beats;
 struct call;
 struct committer;
 struct http_metrics;
@@ -47,6 +48,7 @@ struct dispatch {
     struct pool *slow_pool, *view_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
     struct committer *committer;
+    struct beats *beats;
     const struct web_files *web;
     struct http_metrics *metrics;  /* created with the same table */
     const char *const *host_names; /* see http_host_allowed(); NULL for none */

@@ -8,6 +8,7 @@
 #include "api/server/claiming.h"
 #include "api/codec/wire.h"
 #include "base/hash.h"
+#include "scheduler/commit/beats.h"
 #include "scheduler/services/demand.h"
 #include "scheduler/services/runners.h"
 
@@ -90,23 +91,62 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     return call_submit_one(c, m, answer_claim, err);
 }
 
+/* What a heartbeat keeps until it is written. */
+struct beat_call {
+    struct heartbeat req;
+    struct runner_id id;
+    struct beat_member member;
+};
+
+static as_status answer_beat(struct call *c, const struct directive_list *list, struct as_err *err)
+{
+    return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, list), err);
+}
+
+/* In transactions of its own. */
+static as_status beat_alone(struct call *c, const struct beat_call *x, struct as_err *err)
+{
+    struct directive_list list;
+    as_status st = runner_heartbeat(c->db, c->arena, &x->id, &x->req, &list, err);
+    if (st == AS_OK && x->req.gpu_faults)
+        st = runner_gpu_faults(c->db, &x->id, x->req.gpu_faults, err);
+    return st < 0 ? st : answer_beat(c, &list, err);
+}
+
+static as_status end_beat(struct call *c, struct as_err *err)
+{
+    const struct beat_call *x = c->commit.state;
+    const struct beat_member *m = &x->member;
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    if (!m->fact.is_plain)
+        return beat_alone(c, x, err);
+    const struct directive_list none = {.drain = m->fact.is_draining};
+    return answer_beat(c, &none, err);
+}
+
 as_status h_runner_heartbeat(struct call *c, struct as_err *err)
 {
-    struct heartbeat req;
-    struct directive_list list;
-    as_status st = heartbeat_decode(c->body, c->arena, &req, err);
+    struct beat_call *x = arena_alloc(c->arena, 1, sizeof *x);
+    if (!x)
+        return as_fail_nomem(err);
+    as_status st = heartbeat_decode(c->body, c->arena, &x->req, err);
     if (st < 0)
         return st;
-    struct runner_id id = {.name = call_param(c, "runner"), .epoch = req.epoch};
-    st = call_runner_secret(c, &id.secret, err);
+    x->id = (struct runner_id){.name = call_param(c, "runner"), .epoch = x->req.epoch};
+    st = call_runner_secret(c, &x->id.secret, err);
     if (st < 0)
         return st;
-    st = runner_heartbeat(c->db, c->arena, &id, &req, &list, err);
-    if (st == AS_OK && req.gpu_faults)
-        st = runner_gpu_faults(c->db, &id, req.gpu_faults, err);
-    if (st < 0)
-        return st;
-    return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, &list), err);
+    x->member.ask = (struct beat_ask){.id = x->id,
+                                      .attempts = x->req.attempts,
+                                      .n = x->req.n,
+                                      .said = x->req.said,
+                                      .n_said = x->req.n_said};
+    if (x->req.gpu_faults || x->req.n_seats > 0 || !beats_takes(&x->member.ask))
+        return beat_alone(c, x, err);
+    c->commit.state = x;
+    call_submit_beat(c, &x->member, end_beat);
+    return AS_OK;
 }
 
 as_status h_runner_leave(struct call *c, struct as_err *err)

@@ -69,6 +69,7 @@ static void lend_parts(struct server *s)
     d->tables = s->tables;
     d->orders = s->orders;
     d->committer = s->committer;
+    d->beats = s->beats;
     d->attempts = s->attempts;
     d->auth = s->auth;
     d->rates = s->rates;
@@ -137,6 +138,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
         return st;
     if ((st = start_committer(s, err)) < 0)
         return st;
+    if ((st = beats_create(s->store, &s->beats, err)) < 0)
+        return st;
     if ((st = event_streams_create(s->store, &s->streams, err)) < 0)
         return st;
     lend_parts(s); /* not needed earlier: the list makes no probe while no request waits */
@@ -149,6 +152,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
 static void free_parts(struct server *s)
 {
     committer_free(s->committer); /* it gives calls to the workers */
+    beats_free(s->beats);         /* likewise */
     pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
     pool_free(s->view_pool);

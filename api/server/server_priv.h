@@ -16,6 +16,7 @@
 #include "api/server/token_rates.h"
 #include "api/server/waiting.h"
 #include "api/server/web_files.h"
+#include "scheduler/commit/beats.h"
 #include "scheduler/commit/committer.h"
 #include "scheduler/services/table_export.h"
 #include "scheduler/services/trial_orders.h"
@@ -27,6 +28,7 @@ struct server {
     struct store *store;
     struct suggester *suggester;
     struct committer *committer;
+    struct beats *beats;
     struct result_cache results;  /* values computed from the results of sweeps */
     struct table_cache *tables;   /* all trials of sweeps that somebody looks at */
     struct trial_orders *orders;  /* of lists that somebody sorts */

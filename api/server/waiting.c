@@ -17,11 +17,15 @@
 
 #include "base/clock.h"
 
+#define LOOK_MS 50
+
 struct waiting_list {
     struct waiting_hooks hooks;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;
     struct waiting_item *head, **tail; /* in order of arrival */
+    int64_t next_ns;                   /* the earliest deadline of the items */
+    int64_t wake_ns;                   /* when the thread looks by itself; 0: it is awake */
     bool is_changed, look_again, is_draining, is_stopping;
     pthread_t thread;
     bool has_thread;
@@ -77,33 +81,35 @@ static struct waiting_item *take_due_locked(struct waiting_list *w, struct findi
     struct waiting_item *due = NULL, **due_tail = &due, *item = w->head, *next;
     w->head = NULL;
     w->tail = &w->head;
+    w->next_ns = INT64_MAX;
     for (; item; item = next) {
         next = item->next;
         bool is_over = w->is_draining || now >= item->until_ns || atomic_load(item->is_gone);
-        append_item(is_over || take_one(f, item->key) ? &due_tail : &w->tail, item);
+        if (is_over || take_one(f, item->key)) {
+            append_item(&due_tail, item);
+            continue;
+        }
+        append_item(&w->tail, item);
+        w->next_ns = item->until_ns < w->next_ns ? item->until_ns : w->next_ns;
     }
     return due;
 }
 
-static int64_t next_deadline_locked(const struct waiting_list *w, int64_t tick_ns)
-{
-    int64_t next = w->head ? tick_ns : INT64_MAX;
-    for (const struct waiting_item *item = w->head; item; item = item->next)
-        next = item->until_ns < next ? item->until_ns : next;
-    return next;
-}
-
-/* Wait for the next tick, deadline, change or departure. Returns whether to probe. */
+/* Wait for the next tick, deadline, change or departure. Deadlines within LOOK_MS share a look,
+ * which goes through the whole list. Returns whether to probe. */
 static bool wait_locked(struct waiting_list *w, int64_t tick_ns)
 {
+    const int64_t soonest_ns = clock_mono_ns() + LOOK_MS * NS_PER_MS;
     bool is_early = true;
     while (!w->look_again && !w->is_stopping && is_early) {
-        int64_t until_ns = next_deadline_locked(w, tick_ns);
+        int64_t until_ns = !w->head ? INT64_MAX : w->next_ns < tick_ns ? w->next_ns : tick_ns;
+        w->wake_ns = until_ns < soonest_ns ? soonest_ns : until_ns;
         if (until_ns == INT64_MAX)
             (void)pthread_cond_wait(&w->wake, &w->lock);
         else
-            is_early = clock_cond_wait(&w->wake, &w->lock, until_ns);
+            is_early = clock_cond_wait(&w->wake, &w->lock, w->wake_ns);
     }
+    w->wake_ns = 0;
     bool is_tick = w->is_changed || clock_mono_ns() >= tick_ns;
     w->look_again = false;
     w->is_changed = false;
@@ -152,6 +158,7 @@ as_status waiting_create(const struct waiting_hooks *hooks, struct waiting_list 
         return as_fail(err, AS_E_NOMEM, "out of memory for the long-polls");
     w->hooks = *hooks;
     w->tail = &w->head;
+    w->next_ns = INT64_MAX;
     (void)pthread_mutex_init(&w->lock, NULL); /* none of these can fail on Linux */
     clock_cond_init(&w->wake);
     if (pthread_create(&w->thread, NULL, run_waiting_list, w) != 0)
@@ -171,7 +178,9 @@ void waiting_add(struct waiting_list *w, struct waiting_item *item)
 {
     pthread_mutex_lock(&w->lock);
     append_item(&w->tail, item);
-    look_again_locked(w); /* its deadline may be the earliest now */
+    w->next_ns = item->until_ns < w->next_ns ? item->until_ns : w->next_ns;
+    if (item->until_ns < w->wake_ns) /* its deadline is the earliest now */
+        pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -152,7 +152,7 @@ static void run_fleet(const struct settings *o, int n_servers)
                                       .heartbeat_ms = 3000,
                                       .seed = (uint64_t)o->seed};
     struct runners *x = runners_start(&plan, &seconds);
-    (void)snprintf(note, sizeof note, "%lld runners, one after the other", (long long)o->runners);
+    (void)snprintf(note, sizeof note, "%lld runners, 32 at once", (long long)o->runners);
     bench_report("registration", seconds, "s", NAN, NAN, NULL, note);
     (void)snprintf(what, sizeof what, "%d server%s, idle", n_servers, n_servers > 1 ? "s" : "");
     run_and_report(what, x, &servers[0], o);

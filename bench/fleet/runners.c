@@ -20,13 +20,16 @@
 #define WAIT_MS 20000
 #define EVENTS 512
 #define SHARE_MAX 16
+#define REGISTER_AT_ONCE 32
+#define MOVES_AT_ONCE 64 /* so that a server's queue of new connections never overflows */
 
-enum doing { CLAIMS, RUNS, ENDS };
+enum doing { REGISTERS, CLAIMS, RUNS, ENDS };
 
 struct line {
     struct wire wire;
     int server;
-    bool is_beat;
+    bool is_beat, is_open, is_leaving;
+    struct line *next_leaving;
 };
 
 struct runner {
@@ -55,7 +58,8 @@ struct runners {
     struct runners_seen *seen;
     struct runner *all;
     struct beats *beats;
-    int n_beats, epoll, n_busy;
+    int n_beats, epoll, n_busy, n_registering;
+    struct line *leaving; /* whose server is gone */
     int64_t completed, serial, began_ns, n_beats_due;
     struct runner *wheel[WHEEL];
     int64_t tick; /* the wheel has been turned to here */
@@ -86,6 +90,7 @@ static void watch(struct runners *x, struct line *l)
 static void open_line(struct runners *x, struct line *l, int server)
 {
     l->server = server;
+    l->is_open = true;
     wire_open(&l->wire, x->plan->servers[server].port);
     l->wire.may_end = true;
     watch(x, l);
@@ -108,11 +113,31 @@ static void move_line(struct runners *x, struct line *l)
         wire_give_up("fleet", "no server is left");
 }
 
+static void leave_server(struct runners *x, struct line *l)
+{
+    if (l->is_leaving)
+        return;
+    (void)epoll_ctl(x->epoll, EPOLL_CTL_DEL, l->wire.fd, NULL);
+    l->is_leaving = l->wire.has_ended = true;
+    l->next_leaving = x->leaving;
+    x->leaving = l;
+}
+
+static void move_some(struct runners *x)
+{
+    for (int i = 0; i < MOVES_AT_ONCE && x->leaving; i++) {
+        struct line *l = x->leaving;
+        x->leaving = l->next_leaving;
+        l->is_leaving = false;
+        move_line(x, l);
+    }
+}
+
 static void post(struct runners *x, struct line *l, const char *path)
 {
     wire_send(&l->wire, "POST", path, x->plan->servers[0].runners, &x->body);
     if (l->wire.has_ended)
-        move_line(x, l);
+        leave_server(x, l);
 }
 
 /* ---- the wheel ---- */
@@ -168,6 +193,16 @@ static void begin_trial(struct runners *x, struct runner *r)
     put(x, r, clock_mono_ns() + (int64_t)(s * NS_PER_S), false);
 }
 
+static void on_registered(struct runners *x, struct runner *r, const char *body)
+{
+    const char *epoch = strstr(body, "\"epoch\":");
+    if (!epoch)
+        wire_give_up("registration", body);
+    r->epoch = strtoll(epoch + strlen("\"epoch\":"), NULL, 10);
+    x->n_registering--;
+    send_claim(x, r);
+}
+
 static void on_claimed(struct runners *x, struct runner *r, const char *body)
 {
     if (trial_name_next(&body, &r->trial)) {
@@ -197,8 +232,10 @@ static void on_answer(struct runners *x, struct runner *r, const struct answer *
         if (r->doing == CLAIMS)
             wire_give_up("a runner was given up", a->body);
         on_ended(x, r, false);
-    } else if (a->status != 200) {
+    } else if (a->status / 100 != 2) {
         wire_give_up("answer", a->body);
+    } else if (r->doing == REGISTERS) {
+        on_registered(x, r, a->body);
     } else if (r->doing == CLAIMS) {
         on_claimed(x, r, a->body);
     } else {
@@ -212,6 +249,8 @@ static void send_beat(struct runners *x, struct beats *b)
 {
     char path[64];
     const struct runner *r = b->waiting[0].runner;
+    if (!b->line.is_open) /* not earlier: a server closes one that says nothing */
+        open_line(x, &b->line, b->line.server);
     str_clear(&x->body);
     str_printf(&x->body, "{\"epoch\":%lld,\"attempts\":[", (long long)r->epoch);
     if (r->doing != CLAIMS)
@@ -276,7 +315,7 @@ static void serve_line(struct runners *x, struct line *l)
     struct answer a;
     if (!wire_receive(&l->wire, &a)) {
         if (l->wire.has_ended)
-            move_line(x, l);
+            leave_server(x, l);
         return;
     }
     l->wire.have = 0;
@@ -292,9 +331,23 @@ static void serve(struct runners *x, int wait_ms)
     struct epoll_event events[EVENTS];
     send_due(x);
     turn_wheel(x);
+    move_some(x);
     int n = epoll_wait(x->epoll, events, EVENTS, wait_ms);
     for (int i = 0; i < n; i++)
         serve_line(x, events[i].data.ptr);
+}
+
+/* Nobody goes to a server that was killed, as a load balancer has it: a process with thousands of
+ * connections takes seconds to close them. */
+static void leave_killed(struct runners *x)
+{
+    const struct runners_plan *p = x->plan;
+    for (int i = 0; i < p->n; i++)
+        if (p->servers[x->all[i].line.server].pid == 0)
+            leave_server(x, &x->all[i].line);
+    for (int i = 0; i < x->n_beats; i++)
+        if (x->beats[i].line.is_open && p->servers[x->beats[i].line.server].pid == 0)
+            leave_server(x, &x->beats[i].line);
 }
 
 void runners_run(struct runners *x, double seconds, struct runners_seen *ret)
@@ -305,26 +358,20 @@ void runners_run(struct runners *x, double seconds, struct runners_seen *ret)
     times_clear(&ret->ends);
     ret->n_empty = ret->n_refused = ret->n_stale = ret->n_moved = 0;
     x->seen = ret;
+    leave_killed(x);
     while (clock_mono_ns() < until)
         serve(x, 1);
 }
 
-static void register_runner(struct runners *x, struct runner *r, int i)
+static void send_registration(struct runners *x, struct runner *r, int i)
 {
-    struct answer a;
-    char path[] = "/v1/runners";
     (void)snprintf(r->name, sizeof r->name, "fleet-%05d", i);
     str_clear(&x->body);
     str_printf(&x->body, "{\"name\":\"%s\",\"slots\":1}", r->name);
-    wire_open(&r->line.wire, x->plan->servers[r->line.server].port);
-    a = wire_call(&r->line.wire, "POST", path, x->plan->servers[0].runners, &x->body);
-    const char *epoch = a.status / 100 == 2 ? strstr(a.body, "\"epoch\":") : NULL;
-    if (!epoch)
-        wire_give_up("registration", a.body);
-    r->epoch = strtoll(epoch + strlen("\"epoch\":"), NULL, 10);
-    r->line.wire.have = 0;
-    r->line.wire.may_end = true;
-    watch(x, &r->line);
+    r->doing = REGISTERS;
+    x->n_registering++;
+    open_line(x, &r->line, i % x->plan->n_servers);
+    post(x, &r->line, "/v1/runners");
 }
 
 struct runners *runners_start(const struct runners_plan *plan, double *ret_s)
@@ -347,13 +394,12 @@ struct runners *runners_start(const struct runners_plan *plan, double *ret_s)
     x->began_ns = begin_ns;
     for (int i = 0; i < n_beats; i++) {
         x->beats[i].line.is_beat = true;
-        open_line(x, &x->beats[i].line, i % plan->n_servers);
+        x->beats[i].line.server = i % plan->n_servers;
     }
     for (int i = 0; i < plan->n; i++) {
-        x->all[i].line.server = i % plan->n_servers;
-        register_runner(x, &x->all[i], i);
-        send_claim(x, &x->all[i]);
-        serve(x, 0); /* those that are there already send their heartbeats */
+        send_registration(x, &x->all[i], i);
+        while (x->n_registering >= (i + 1 < plan->n ? REGISTER_AT_ONCE : 1))
+            serve(x, 1); /* those that are there already send their heartbeats */
     }
     runners_seen_done(&unseen);
     *ret_s = (double)(clock_mono_ns() - begin_ns) / NS_PER_S;
@@ -365,7 +411,8 @@ void runners_free(struct runners *x)
     for (int i = 0; i < x->plan->n; i++)
         wire_close(&x->all[i].line.wire);
     for (int i = 0; i < x->n_beats; i++)
-        wire_close(&x->beats[i].line.wire);
+        if (x->beats[i].line.is_open)
+            wire_close(&x->beats[i].line.wire);
     (void)close(x->epoll);
     str_done(&x->body);
     free(x->all);

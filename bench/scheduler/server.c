@@ -110,7 +110,8 @@ static void end(struct server *s, int signal)
     if (s->pid <= 0)
         return;
     (void)kill(s->pid, signal);
-    (void)waitpid(s->pid, NULL, 0);
+    if (signal != SIGKILL) /* with thousands of connections it takes seconds to be gone */
+        (void)waitpid(s->pid, NULL, 0);
     temp_folder_remove(s->dir);
     s->pid = 0;
 }

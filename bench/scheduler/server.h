@@ -32,7 +32,7 @@ void server_start(struct server *s);
 /* Another server on the database of `first`. */
 void server_join(struct server *s, const struct server *first);
 void server_stop(struct server *s);
-void server_kill(struct server *s); /* SIGKILL; then it is stopped */
+void server_kill(struct server *s); /* SIGKILL, and it is not waited for; then it is stopped */
 
 /* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns
  * its JSON, owned by the caller; NULL if it has none. `body` NULL: none. */

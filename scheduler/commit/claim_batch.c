@@ -5,6 +5,7 @@
  * back. */
 #include "scheduler/commit/claim_batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -20,6 +21,7 @@ struct claim_batch {
     struct claim_docs *docs;
     struct commit_member *const *members;
     size_t n;
+    bool is_patient;
     struct arena a;
     struct batch_claimer *claimers;
     struct batch_turns turns; /* of the latest run, as the next */
@@ -51,6 +53,31 @@ static as_status read_documents(struct claim_batch *b, struct tx *t,
     return st;
 }
 
+static int key_order(const void *a, const void *b)
+{
+    int64_t x = ((const struct batch_source *)a)->key, y = ((const struct batch_source *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Lock the sweeps that the members found busy, before anything else: while it waits it holds no
+ * runner, whose heartbeats would wait, too. Nothing after this waits for a row. */
+static as_status await_sweeps(struct claim_batch *b, struct tx *t, struct as_err *err)
+{
+    struct batch_source *busy = arena_alloc(&b->a, b->n, sizeof *busy);
+    size_t n = 0;
+    if (!busy)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->members[i]->busy_key)
+            busy[n++].key = b->members[i]->busy_key;
+    qsort(busy, n, sizeof *busy, key_order);
+    size_t distinct = n > 0;
+    for (size_t i = 1; i < n; i++)
+        if (busy[i].key != busy[distinct - 1].key)
+            busy[distinct++] = busy[i];
+    return n > 0 ? b->ops->take(t, &b->a, busy, distinct, true, err) : AS_OK;
+}
+
 /* The body: look, decide whose turn it is, lock, decide, write. It may run again. */
 static as_status run_body(void *arg, struct tx *t, struct as_err *err)
 {
@@ -62,14 +89,17 @@ static as_status run_body(void *arg, struct tx *t, struct as_err *err)
     if (!runners)
         return as_fail_nomem(err);
     b->turns = (struct batch_turns){0};
+    as_status st = b->is_patient ? await_sweeps(b, t, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
     b->plan = (struct claims_plan){.a = &b->a, .sg = b->sg, .docs = b->docs};
-    as_status st = b->ops->look(t, &b->a, b->claimers, b->n, runners, &b->turns, err);
+    st = b->ops->look(t, &b->a, b->claimers, b->n, runners, &b->turns, err);
     if (st == AS_OK)
         st = claims_plan_init(&b->plan, &b->turns, b->members, b->n, err);
     if (st == AS_OK)
         st = claims_plan_sources(&b->plan, b->members, runners, b->n, &sources, &n_sources, err);
     if (st == AS_OK && n_sources > 0)
-        st = b->ops->take(t, &b->a, sources, n_sources, err);
+        st = b->ops->take(t, &b->a, sources, n_sources, false, err);
     if (st == AS_OK)
         st = read_documents(b, t, sources, n_sources, err);
     if (st == AS_OK)
@@ -138,6 +168,7 @@ static void answer(const struct claim_batch *b, size_t i, struct batch_result *r
     struct commit_member *m = b->members[i];
     const struct claim_decision *d = &b->plan.decisions[i];
     m->fate = d->fate;
+    m->busy_key = d->busy_key;
     if (d->fate != COMMIT_DONE)
         return;
     struct claimed_row *rows = arena_alloc(m->arena, d->n + 1, sizeof *rows);
@@ -150,11 +181,13 @@ static void answer(const struct claim_batch *b, size_t i, struct batch_result *r
 }
 
 as_status batch_claim(const struct batch_ops *ops, void *ctx, struct suggester *sg,
-                      struct claim_docs *docs, struct commit_member *const *members, size_t n,
-                      struct batch_result *ret, struct as_err *err)
+                      struct claim_docs *docs, bool is_patient,
+                      struct commit_member *const *members, size_t n, struct batch_result *ret,
+                      struct as_err *err)
 {
     AS_AUTO(claim_batch_done)
-    struct claim_batch b = {.ops = ops, .sg = sg, .docs = docs, .members = members, .n = n};
+    struct claim_batch b = {
+        .ops = ops, .sg = sg, .docs = docs, .members = members, .n = n, .is_patient = is_patient};
     struct batch_end_of_run end = {0};
     *ret = (struct batch_result){0};
     b.claimers = arena_alloc(&b.a, n, sizeof *b.claimers);

@@ -250,6 +250,7 @@ static as_status give_share(struct claiming_one *x, size_t i, bool *ret_more, st
         return AS_OK;
     if (!x->is_rough && (!s->source || !s->source->row)) {
         x->d->fate = COMMIT_LATER;
+        x->d->busy_key = s->turn->key;
         return AS_OK;
     }
     if (s->turn->has_shapes) {

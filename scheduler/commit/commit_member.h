@@ -51,6 +51,8 @@ struct commit_member {
     void *owner; /* for `done` */
 
     commit_fate fate; /* of the latest batch that had it */
+    int64_t
+        busy_key; /* CLAIM, COMMIT_LATER: the sweep whose row another transaction holds; 0: none */
 
     /* private to committer.c */
     struct commit_member *next, *prev; /* in the queue, or among those that wait for the disk */

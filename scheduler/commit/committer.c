@@ -28,7 +28,8 @@
 #define BATCH_MAX 256
 #define HELPERS 4
 #define POSTPONED_MAX 3
-#define POSTPONED_MS 1 /* the first pause; the next ones are longer */
+#define CLAIM_ROUNDS_MAX 6 /* of a claim: the later ones wait for sweeps, and skip runners */
+#define POSTPONED_MS 1     /* the first pause; the next ones are longer */
 
 /* Where a member is (commit_member.place). */
 enum {
@@ -50,6 +51,7 @@ struct committer {
     void *ops_ctx;
     size_t queue_max, batch_max, seen_size;
     bool is_single;
+    struct claim_docs patient_docs; /* of the helper that set helps_claims */
     /* of the batch thread alone */
     struct claim_docs docs;
     struct commit_member **batch, **claims; /* batch_max places */
@@ -62,6 +64,7 @@ struct committer {
     struct members list;                     /* without a decision */
     struct commit_member *jobs, **jobs_tail; /* to run alone; by next_job */
     size_t n_patient;                        /* members at PLACE_PATIENT */
+    bool helps_claims;                       /* a helper runs patient claims */
     struct members decided;                  /* wait for the disk */
     int64_t decided_ns;                      /* batch_result.sent_ns of the oldest of them */
     bool is_changed;                         /* the batch thread has something to look at */
@@ -167,7 +170,7 @@ static void postpone_locked(struct committer *c, struct commit_member *m)
     m->not_before_ns = clock_mono_ns() + ((int64_t)POSTPONED_MS << (m->rounds - 1)) * NS_PER_MS;
     if (m->rounds < POSTPONED_MAX)
         return;
-    if (!is_of_trial(m)) {
+    if (!is_of_trial(m) && (m->kind != COMMIT_CLAIM || m->rounds >= CLAIM_ROUNDS_MAX)) {
         run_alone_locked(c, m);
         return;
     }
@@ -383,7 +386,7 @@ static void run_claims(struct committer *c, struct commit_member **members, size
         return;
     struct batch_result r = {0};
     struct as_err err = {0};
-    as_status st = batch_claim(c->ops, c->ops_ctx, c->sg, &c->docs, members, n, &r, &err);
+    as_status st = batch_claim(c->ops, c->ops_ctx, c->sg, &c->docs, false, members, n, &r, &err);
     end_batch(c, members, n, st, r.is_away, &r, &err);
 }
 
@@ -459,21 +462,52 @@ static struct commit_member *take_job_locked(struct committer *c)
     return m;
 }
 
-/* The patient members of the sweep that has waited longest. */
+/* May a patient member be in one batch with the first one of it (NULL: it is the first)? */
+static bool may_join_locked(const struct committer *c, const struct commit_member *first,
+                            const struct commit_member *m)
+{
+    if (m->kind == COMMIT_CLAIM)
+        return first ? first->kind == COMMIT_CLAIM : !c->helps_claims;
+    return !first || (is_of_trial(first) && as_streq(m->ref.sweep, first->ref.sweep));
+}
+
+/* The patient members of the sweep that has waited longest, or the claims. */
 static size_t take_patient_locked(struct committer *c, struct commit_member **ret)
 {
-    const char *sweep = NULL;
     size_t n = 0;
     for (struct commit_member *m = c->list.head; m && n < c->batch_max && c->n_patient > 0;
          m = m->next) {
-        if (m->place != PLACE_PATIENT || (sweep && !as_streq(m->ref.sweep, sweep)))
+        if (m->place != PLACE_PATIENT || !may_join_locked(c, n > 0 ? ret[0] : NULL, m))
             continue;
-        sweep = m->ref.sweep;
         m->place = PLACE_HELPED;
         c->n_patient--;
         ret[n++] = m;
     }
+    c->helps_claims |= n > 0 && ret[0]->kind == COMMIT_CLAIM;
     return n;
+}
+
+/* Claims that wait in the queue of their sweeps' rows: with two servers each finds the rows held by
+ * the other whenever it looks. */
+static void run_patient_claims(struct committer *c, struct commit_member *const *members, size_t n)
+{
+    struct batch_result r = {0};
+    struct as_err err = {0};
+    as_status st =
+        batch_claim(c->ops, c->ops_ctx, c->sg, &c->patient_docs, true, members, n, &r, &err);
+    end_batch(c, members, n, st, r.is_away || st == AS_E_UNAVAILABLE, &r, &err);
+    pthread_mutex_lock(&c->mu);
+    c->helps_claims = false;
+    pthread_cond_signal(&c->has_job);
+    pthread_mutex_unlock(&c->mu);
+}
+
+static void run_patient(struct committer *c, struct commit_member *const *members, size_t n)
+{
+    if (members[0]->kind == COMMIT_CLAIM)
+        run_patient_claims(c, members, n);
+    else
+        run_batch(c, members, n, true);
 }
 
 static void run_job(struct committer *c, struct commit_member *m)
@@ -506,7 +540,7 @@ static void *run_helper(void *arg)
         if (m)
             run_job(c, m);
         else
-            run_batch(c, patient, n, true);
+            run_patient(c, patient, n);
         pthread_mutex_lock(&c->mu);
     }
     pthread_mutex_unlock(&c->mu);
@@ -546,7 +580,7 @@ as_status committer_create(struct store *db, struct suggester *sg, const struct 
     c->queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
     c->batch_max = o->batch_max ? o->batch_max : BATCH_MAX;
     c->is_single = o->is_single;
-    c->docs.shared = store_docs(db);
+    c->docs.shared = c->patient_docs.shared = store_docs(db);
     c->jobs_tail = &c->jobs;
     for (c->seen_size = 16; c->seen_size < 2 * c->queue_max; c->seen_size *= 2)
         ;
@@ -638,6 +672,7 @@ void committer_free(struct committer *c)
     free(c->batch);
     free(c->claims);
     claim_docs_done(&c->docs);
+    claim_docs_done(&c->patient_docs);
     free(c->seen);
     free(c);
 }

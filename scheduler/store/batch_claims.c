@@ -397,7 +397,7 @@ static as_status read_files(struct tx *t, struct arena *a, struct batch_source *
 }
 
 as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
-                     struct as_err *err)
+                     bool is_patient, struct as_err *err)
 {
     int64_t *keys = arena_alloc(a, n + 1, sizeof *keys);
     struct sweep_locked **rows = arena_alloc(a, n + 1, sizeof(struct sweep_locked *));
@@ -405,7 +405,7 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         keys[i] = sources[i].key;
-    as_status st = store_sweep_lock_many(t, a, keys, n, false, rows, err);
+    as_status st = store_sweep_lock_many(t, a, keys, n, is_patient, rows, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
     if (st == AS_OK)

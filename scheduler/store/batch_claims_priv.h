@@ -9,7 +9,7 @@ AS_MUST_CHECK as_status batch_look(struct tx *t, struct arena *a,
                                    struct batch_runner *ret, struct batch_turns *ret_turns,
                                    struct as_err *err);
 AS_MUST_CHECK as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources,
-                                   size_t n, struct as_err *err);
+                                   size_t n, bool is_patient, struct as_err *err);
 AS_MUST_CHECK as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *c,
                                     struct as_err *err);
 

@@ -221,10 +221,10 @@ struct batch_ops {
      * out. ret: n rows, zeroed before. */
     as_status (*look)(struct tx *t, struct arena *a, const struct batch_claimer *claimers, size_t n,
                       struct batch_runner *ret, struct batch_turns *ret_turns, struct as_err *err);
-    /* Lock the rows of these sweeps (by key, ascending) that nobody else holds, and read their
-     * queues. */
+    /* Lock the rows of these sweeps (by key, ascending) that nobody else holds, or, if is_patient
+     * is set, wait for them; and read their queues. */
     as_status (*take)(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
-                      struct as_err *err);
+                      bool is_patient, struct as_err *err);
     /* The documents of these sweeps; NULL: it was deleted. */
     as_status (*documents)(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
                            const char **ret, struct as_err *err);

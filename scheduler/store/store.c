@@ -32,7 +32,7 @@
 #define BACKOFF_MAX_MS 1000 /* every request waits for as long when the database is back */
 #define TX_ATTEMPTS 8       /* runs of one transaction */
 #define CONN_MAX 256
-#define BATCH_CONNECTIONS 6 /* of the committer: its batch thread and its helpers */
+#define BATCH_CONNECTIONS 7 /* of the committer: its batch thread, its helpers, and heartbeats */
 
 /* The connections of a kind of transactions. */
 struct lane {

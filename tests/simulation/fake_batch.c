@@ -344,12 +344,12 @@ static as_status read_queue(struct tx *t, struct arena *a, struct batch_source *
 }
 
 static as_status take(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
-                      struct as_err *err)
+                      bool is_patient, struct as_err *err)
 {
     as_status st = sim_statement(t, err);
     for (size_t i = 0; i < n && st == AS_OK; i++) {
         struct sim_sweep *s = sim_sweep_of(t, sources[i].key);
-        st = sim_lock(t, &s->row, false, err);
+        st = sim_lock(t, &s->row, is_patient, err);
         if (st == AS_OK) {
             sources[i].row = arena_alloc(a, 1, sizeof *sources[i].row);
             sim_fill_sweep(t, a, s, sources[i].row);
