@@ -18,7 +18,7 @@
 #include "trial-runner/protocol/control.h"
 #include "trial-runner/protocol/ranks.h"
 
-enum { TAG_FINISH = (1 << 16) + 3, TAG_LEAVE }; /* behind those of who meets */
+enum { TAG_FINISH = (1 << 16) + 3, TAG_KNOWN, TAG_LEAVE }; /* behind those of who meets */
 
 #define JOIN_MS 10000 /* a rank that has not connected by then is reported as lost */
 #define PROGRESS_MS 1000
@@ -388,8 +388,12 @@ as_status team_leave_together(struct team *t, uint64_t position, struct as_err *
     as_status st = coll_barrier(t->coll, id, err);
     if (st < 0)
         return st;
+    id.tag = TAG_KNOWN;
+    if ((st = coll_barrier(t->coll, id, err)) == AS_E_UNAVAILABLE && coll_rank(t->coll) == 0)
+        return st;
     id.tag = TAG_LEAVE;
-    st = coll_barrier(t->coll, id, err);
+    if (st == AS_OK)
+        st = coll_barrier(t->coll, id, err);
     return st == AS_E_UNAVAILABLE ? AS_OK : st;
 }
 

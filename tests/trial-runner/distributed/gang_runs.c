@@ -137,7 +137,7 @@ static void run_and_add(struct gang *g, size_t most)
         if (g->n == most || clock_mono_ns() < next_ns || gang_alive(g) < g->n)
             continue;
         (void)gang_add_in_time(g);
-        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+        next_ns = clock_mono_ns() + 10 * NS_PER_MS;
     }
 }
 
