@@ -350,6 +350,12 @@ void gang_admit(struct gang *g, size_t place)
     change_world(g);
 }
 
+void gang_put_out(struct gang *g, size_t place)
+{
+    g->ranks[place].out = true;
+    change_world(g);
+}
+
 static void end_rank(struct gang *g, size_t place)
 {
     struct gang_rank *r = &g->ranks[place];
