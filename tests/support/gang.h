@@ -41,6 +41,7 @@ struct gang_rank {
     bool out;           /* accused in an epoch that it was a member of */
     int64_t joined;     /* the last epoch that it has joined, and at which step */
     int64_t step;
+    int64_t step_ns; /* the mean time of its steps, as it said last; 0: not yet */
     struct control_lines lines;
 };
 
