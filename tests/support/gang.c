@@ -327,6 +327,7 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
 {
     static const char *const words[] = {"listens", "joined at step", "misses rank"};
     if (e->kind == RANK_PROGRESS) {
+        r->reached = e->step;
         r->step_ns = e->step_ns;
         return;
     }

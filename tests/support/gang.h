@@ -41,7 +41,8 @@ struct gang_rank {
     bool out;           /* accused in an epoch that it was a member of */
     int64_t joined;     /* the last epoch that it has joined, and at which step */
     int64_t step;
-    int64_t step_ns; /* the mean time of its steps, as it said last; 0: not yet */
+    int64_t reached; /* the step at which it was when it said so last; 0: not yet */
+    int64_t step_ns; /* the mean time of its steps, as it said then */
     struct control_lines lines;
 };
 

@@ -28,7 +28,6 @@ struct shared_step {
     int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
-    bool told;           /* the log says that what is sent is encrypted */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
     bool whole;          /* the state was gathered after the last step */
     bool written;        /* this rank has finished the files, in shared_step_finish() */
@@ -383,22 +382,12 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     return st;
 }
 
-static void tell_encryption(struct shared_step *s)
-{
-    const struct coll *c = team_coll(s->team);
-    if (s->told || !coll_world(c)->encrypt || coll_size(c) == 1)
-        return;
-    (void)printf("what is sent to ranks of other hosts is encrypted (AES-256-GCM)\n");
-    s->told = true;
-}
-
 static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err)
 {
     while (!team_coll(s->team)) {
         as_status st = team_meet(s->team, spec_of(s)->encrypt, err);
         if (st < 0)
             return st;
-        tell_encryption(s);
         st = compare(s, ret_moved, err);
         if (st == AS_E_UNAVAILABLE)
             part(s);

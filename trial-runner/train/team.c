@@ -34,6 +34,7 @@ struct team {
     pthread_t reader;
     bool has_reader, has_locks;
     bool announced; /* the runner knows where it listens */
+    bool told;      /* the log says that what is sent is encrypted */
     uint32_t epoch; /* of the last world that was tried */
     int32_t n;
     uint64_t sent_before;    /* bytes sent in earlier worlds */
@@ -321,6 +322,14 @@ static void print_stall(void *arg, const struct transfer *waits, int64_t waited_
                   (double)waited_ms / 1000);
 }
 
+static void tell_encryption(struct team *t)
+{
+    if (t->told || !coll_world(t->coll)->encrypt || coll_size(t->coll) == 1)
+        return;
+    (void)printf("what is sent to ranks of other hosts is encrypted (AES-256-GCM)\n");
+    t->told = true;
+}
+
 as_status team_meet(struct team *t, bool encrypt, struct as_err *err)
 {
     announce(t);
@@ -350,6 +359,7 @@ as_status team_meet(struct team *t, bool encrypt, struct as_err *err)
             if (t->next.epoch > (int64_t)t->epoch) /* it came while this rank connected */
                 coll_interrupt(c);
             unlock(t);
+            tell_encryption(t);
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
