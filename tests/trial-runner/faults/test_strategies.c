@@ -2,10 +2,11 @@
  * four, while a state travels, and when all is done; a rank stands still until the others go on
  * without it, and comes back.
  *
- * But for two rows there are no checkpoints: only living ranks hold the trial's state, so a world that joined at an
- * earlier step than one before it has lost steps. All ranks have had a place in a world before they
- * die, so whatever a rank can have alone (rows, a slice, blocks) dies with it. No test depends on
- * speed: a training that is over before it was disturbed is compared, and another one begins. */
+ * But for two rows there are no checkpoints: only living ranks hold the trial's state, so a world
+ * that joined at an earlier step than one before it has lost steps. All ranks have had a place in a
+ * world before they die, so whatever a rank can have alone (rows, a slice, blocks) dies with it. No
+ * test depends on speed: a training that is over before it was disturbed is compared, and another
+ * one begins. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static const struct row {
     const char *name, *train;
     void (*data)(struct rig *); /* NULL: the digits */
     bool saves;                 /* checkpoints are written all the time */
-    /* NULL: the bits are those of a calm run. Else this metric is at most `factor` times its own. */
+    /* NULL: the bits are those of a calm run. Else this metric is at most `factor` times its. */
     const char *metric;
     double factor;
 } rows[] = {
