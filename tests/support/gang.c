@@ -326,8 +326,11 @@ static void put_on_own_host(struct gang_rank *r, size_t place)
 static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
     static const char *const words[] = {"listens", "joined at step", "misses rank"};
-    if (e->kind == RANK_PROGRESS)
+    if (e->kind == RANK_PROGRESS) {
+        r->reached = e->step;
+        r->step_ns = e->step_ns;
         return;
+    }
     trace(g, (size_t)(r - g->ranks), words[e->kind], e->epoch,
           e->kind == RANK_LOST ? e->rank : e->step);
     if (e->kind == RANK_LISTENING) {
@@ -347,6 +350,12 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
 void gang_admit(struct gang *g, size_t place)
 {
     g->ranks[place].out = false;
+    change_world(g);
+}
+
+void gang_put_out(struct gang *g, size_t place)
+{
+    g->ranks[place].out = true;
     change_world(g);
 }
 

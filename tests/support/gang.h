@@ -41,6 +41,8 @@ struct gang_rank {
     bool out;           /* accused in an epoch that it was a member of */
     int64_t joined;     /* the last epoch that it has joined, and at which step */
     int64_t step;
+    int64_t reached; /* the step at which it was when it said so last; 0: not yet */
+    int64_t step_ns; /* the mean time of its steps, as it said then */
     struct control_lines lines;
 };
 
@@ -92,6 +94,8 @@ bool gang_gather(struct gang *g, size_t n);
 void gang_kill(struct gang *g, size_t place, int signal);
 /* The next world has this rank again. */
 void gang_admit(struct gang *g, size_t place);
+/* The next world is without this rank, as when the lease of its runner has ended. */
+void gang_put_out(struct gang *g, size_t place);
 size_t gang_alive(const struct gang *g);
 /* Does it live, and hold the newest state at which a world has joined? One that joined earlier may
  * be behind: it was interrupted in a step that others completed, and has not caught up yet. */

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/str.h"
 #include "data/formats/npy.h"
 #include "tests/support/check_main.h"
 
@@ -30,6 +32,44 @@ void gang_pictures(struct rig *rig)
     ck_ok(npy_write(yp, NPY_I8, shape, 1, y, &rig->err), rig->err);
     struct dataset_paths paths = {.features = xp, .targets = yp};
     rig_data(rig, "pictures", &paths, DATASET_NPY, DATASET_TASK_AUTO);
+}
+
+static void use_table(struct rig *rig, const char *name, struct str *text)
+{
+    char path[200];
+    const struct iovec part = {text->s, text->len};
+    const struct dataset_paths paths = {.table = path};
+    (void)snprintf(path, sizeof path, "%s/%s.csv", rig->dir, name);
+    ck_ok(file_publishv(path, &part, 1, 0644, &rig->err), rig->err);
+    rig_data(rig, name, &paths, DATASET_CSV, DATASET_TASK_AUTO);
+}
+
+void gang_cloud(struct rig *rig)
+{
+    AS_AUTO(str_done) struct str text = {0};
+    struct rng r;
+    rng_init(&r, 11, 0);
+    str_puts(&text, "a,b,c,d,e,f,none\n");
+    for (size_t i = 0; i < 40000; i++) {
+        for (size_t c = 0; c < 6; c++)
+            str_printf(&text, "%.4f,", rng_uniform(&r));
+        str_printf(&text, "%zu\n", i % 2);
+    }
+    use_table(rig, "cloud", &text);
+}
+
+void gang_categories(struct rig *rig)
+{
+    enum { ROWS = 1200, KINDS = 300 };
+    AS_AUTO(str_done) struct str text = {0};
+    struct rng r;
+    rng_init(&r, 9, 1);
+    str_puts(&text, "a,b,c\n");
+    for (int i = 0; i < ROWS; i++) {
+        unsigned a = (unsigned)rng_below(&r, KINDS), b = (unsigned)rng_below(&r, KINDS);
+        str_printf(&text, "w%u,v%u,%s\n", a, b, a + b < KINDS ? "low" : "high");
+    }
+    use_table(rig, "words", &text);
 }
 
 char *gang_read(const struct rig *rig, const char *tag, const char *folder, const char *name,

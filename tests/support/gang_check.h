@@ -7,6 +7,10 @@
 /* 600 pictures of 8 x 8 with two channels become the rig's data set; the class is where the bright
  * half is. */
 void gang_pictures(struct rig *rig);
+/* 40,000 rows of six numbers without clusters: some hundred iterations of k-means. */
+void gang_cloud(struct rig *rig);
+/* 1,200 rows of two columns of 300 categories each, whose sum of numbers decides the class. */
+void gang_categories(struct rig *rig);
 
 /* DIR/TAG/FOLDER/NAME, owned by the caller; the test fails if it is missing. */
 char *gang_read(const struct rig *rig, const char *tag, const char *folder, const char *name,

@@ -155,7 +155,9 @@ static as_status write_to(struct lockstep *ls, size_t slot, const char *path, st
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
     struct slot place = lockstep_slot(ls, slot);
-    as_status st = ls->whole ? AS_OK : slot_state_get(&place, &own, err);
+    /* What is whole was gathered after a step; the numbers of now are the slot's. */
+    as_status st =
+        ls->whole ? lockstep_state_get(ls, &own, err) : slot_state_get(&place, &own, err);
     if (st != AS_OK)
         return st;
     slot_state_parts(&place, s, parts);
@@ -167,9 +169,9 @@ static as_status write_to(struct lockstep *ls, size_t slot, const char *path, st
     for (size_t i = 0; i < n_kept; i++)
         tensors[n++] = vector_tensor(part_name(&kept[i], names[i]), SAFETENSORS_F32, kept[i].n,
                                      kept[i].values);
-    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s->steps);
-    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s->active);
-    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s->loss_sum);
+    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &own.steps);
+    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &own.active);
+    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &own.loss_sum);
     tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     n = add_best(m, best, tensors, n);
     n = add_snapshots(m, snapshot_names, tensors, n);

@@ -28,9 +28,10 @@ struct shared_step {
     int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
-    bool told;           /* the log says that what is sent is encrypted */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
     bool whole;          /* the state was gathered after the last step */
+    bool written;        /* this rank has finished the files, in shared_step_finish() */
+    bool over;           /* so has rank 0 of this world: nobody needs a state any more */
     uint64_t bytes_sent; /* in worlds that are over */
     uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
@@ -59,6 +60,7 @@ static void part(struct shared_step *s)
     s->devices = NULL;
     if (team_coll(s->team))
         s->bytes_sent += coll_bytes_sent(team_coll(s->team));
+    s->over = s->whole = false; /* who leads next may have only its part of the state */
     team_part(s->team);
 }
 
@@ -270,6 +272,7 @@ struct standing {
     int64_t reported;  /* the step of its last report; -1: none */
     uint64_t job;      /* of the member's fingerprint */
     uint64_t stopping; /* 1: it has done its last step before a stop */
+    uint64_t written;  /* 1: it has finished the trial's files */
     struct device_card card;
 };
 
@@ -355,6 +358,7 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
                                   .reported = report_step(str_cstr(&m->last_report)),
                                   .job = job_of(m),
                                   .stopping = s->finishing && m->epoch < m->spec.epochs,
+                                  .written = s->written,
                                   .card = s->card};
     as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_POSITIONS, .what = "positions"},
                                   all, (size_t)n, sizeof *all, err);
@@ -370,19 +374,12 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
         .meeting = {.coll = c, .steps = steps, .transfer = transfer, .devices = s->devices},
         .shared = s,
         .all = all};
-    st = s->strategy.ops->meet ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
-                               : meeting_catch_up(&own.meeting, err);
+    s->over = all[0].written != 0;
+    st = s->strategy.ops->meet && !s->over
+             ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
+             : meeting_catch_up(&own.meeting, err);
     *ret_moved = *ret_moved || own.meeting.moved;
     return st;
-}
-
-static void tell_encryption(struct shared_step *s)
-{
-    const struct coll *c = team_coll(s->team);
-    if (s->told || !coll_world(c)->encrypt || coll_size(c) == 1)
-        return;
-    (void)printf("what is sent to ranks of other hosts is encrypted (AES-256-GCM)\n");
-    s->told = true;
 }
 
 static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err)
@@ -391,7 +388,6 @@ static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err
         as_status st = team_meet(s->team, spec_of(s)->encrypt, err);
         if (st < 0)
             return st;
-        tell_encryption(s);
         st = compare(s, ret_moved, err);
         if (st == AS_E_UNAVAILABLE)
             part(s);
@@ -533,21 +529,34 @@ as_status shared_step_evaluate(struct shared_step *s, struct backend *lane, bool
     }
 }
 
+/* The state for it becomes whole on the rank that leads. */
+static as_status finish_files(struct shared_step *s, struct backend *lane, bool is_saved,
+                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
+                              struct as_err *err)
+{
+    const bool divides = member_of(s)->divides_layers;
+    as_status st = is_saved || divides ? gather(s, lane, err) : AS_OK;
+    if (st == AS_OK && shared_step_leads(s) && divides && !is_saved)
+        st = learner_blocks_predict(s->ls, err);
+    if (st == AS_OK && shared_step_leads(s)) {
+        st = finish(arg, err);
+        s->written = st == AS_OK;
+    }
+    return st;
+}
+
+/* Others may leave, with what they hold of the state, before rank 0 knows that all have heard of
+ * the end. It finishes the files once, so it needs no state for meeting again. */
 as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool is_saved,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
 {
-    const bool divides = member_of(s)->divides_layers;
     bool moved = false;
     s->finishing = true;
     for (;;) {
         as_status st = meet(s, &moved, err);
-        if (st == AS_OK && (is_saved || divides))
-            st = gather(s, lane, err);
-        if (st == AS_OK && shared_step_leads(s) && divides && !is_saved)
-            st = learner_blocks_predict(s->ls, err);
-        if (st == AS_OK && shared_step_leads(s))
-            st = finish(arg, err);
+        if (st == AS_OK && !s->over)
+            st = finish_files(s, lane, is_saved, finish, arg, err);
         if (st == AS_OK)
             st = team_leave_together(s->team, (uint64_t)position_of(s), err);
         if (st == AS_OK) {

@@ -18,7 +18,7 @@
 #include "trial-runner/protocol/control.h"
 #include "trial-runner/protocol/ranks.h"
 
-enum { TAG_FINISH = (1 << 16) + 3, TAG_LEAVE }; /* behind those of who meets */
+enum { TAG_FINISH = (1 << 16) + 3, TAG_KNOWN, TAG_LEAVE }; /* behind those of who meets */
 
 #define JOIN_MS 10000 /* a rank that has not connected by then is reported as lost */
 #define PROGRESS_MS 1000
@@ -34,6 +34,7 @@ struct team {
     pthread_t reader;
     bool has_reader, has_locks;
     bool announced; /* the runner knows where it listens */
+    bool told;      /* the log says that what is sent is encrypted */
     uint32_t epoch; /* of the last world that was tried */
     int32_t n;
     uint64_t sent_before;    /* bytes sent in earlier worlds */
@@ -321,6 +322,14 @@ static void print_stall(void *arg, const struct transfer *waits, int64_t waited_
                   (double)waited_ms / 1000);
 }
 
+static void tell_encryption(struct team *t)
+{
+    if (t->told || !coll_world(t->coll)->encrypt || coll_size(t->coll) == 1)
+        return;
+    (void)printf("what is sent to ranks of other hosts is encrypted (AES-256-GCM)\n");
+    t->told = true;
+}
+
 as_status team_meet(struct team *t, bool encrypt, struct as_err *err)
 {
     announce(t);
@@ -350,6 +359,7 @@ as_status team_meet(struct team *t, bool encrypt, struct as_err *err)
             if (t->next.epoch > (int64_t)t->epoch) /* it came while this rank connected */
                 coll_interrupt(c);
             unlock(t);
+            tell_encryption(t);
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
@@ -388,8 +398,12 @@ as_status team_leave_together(struct team *t, uint64_t position, struct as_err *
     as_status st = coll_barrier(t->coll, id, err);
     if (st < 0)
         return st;
+    id.tag = TAG_KNOWN;
+    if ((st = coll_barrier(t->coll, id, err)) == AS_E_UNAVAILABLE && coll_rank(t->coll) == 0)
+        return st;
     id.tag = TAG_LEAVE;
-    st = coll_barrier(t->coll, id, err);
+    if (st == AS_OK)
+        st = coll_barrier(t->coll, id, err);
     return st == AS_E_UNAVAILABLE ? AS_OK : st;
 }
 

@@ -48,9 +48,10 @@ void team_joined(struct team *t, int64_t step);
 void team_progress(struct team *t, int64_t step, int64_t step_ns);
 /* The same at the end of the training, whenever the last report was. */
 void team_progress_last(struct team *t, int64_t step, int64_t step_ns);
-/* All ranks, when the files are complete. Who is through the first of two barriers knows that they
- * are, and waits for the others at the second one. So nobody ends while another is at the first
- * one, where it would be taken for lost; and a loss at the second one changes nothing.
+/* All ranks, when rank 0 has the trial's files complete. Who is through the first of three barriers
+ * knows that they are; through the second, that all know; nobody ends before all are there but for
+ * another world. A loss after the first barrier changes nothing for ranks from 1 on: they have
+ * nothing left to do. Rank 0, which alone can tell those that do not know, leaves when all know.
  *   position  equal on all
  * AS_E_UNAVAILABLE: a rank was lost before; another world follows. */
 AS_MUST_CHECK as_status team_leave_together(struct team *t, uint64_t position, struct as_err *err);

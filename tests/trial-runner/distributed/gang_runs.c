@@ -137,7 +137,7 @@ static void run_and_add(struct gang *g, size_t most)
         if (g->n == most || clock_mono_ns() < next_ns || gang_alive(g) < g->n)
             continue;
         (void)gang_add_in_time(g);
-        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+        next_ns = clock_mono_ns() + 10 * NS_PER_MS;
     }
 }
 
@@ -149,8 +149,10 @@ void gang_train_growing(struct rig *rig, const char *tag, const char *train, siz
     for (int attempt = 0;; attempt++) {
         begin(&g, rig, tag, &t, n, &(struct gang_opts){0});
         run_and_add(&g, most);
-        bool has_grown = g.n == most && g.ranks[most - 1].joined > 0;
-        expect_ends(rig, &g, 0, has_grown ? 0 : -SIGKILL);
+        const struct gang_rank *last = &g.ranks[most - 1];
+        bool has_joined = g.n == most && last->joined > 0;
+        bool has_grown = has_joined && last->step < g.ranks[0].reached; /* and did a step */
+        expect_ends(rig, &g, 0, has_joined ? 0 : -SIGKILL);
         gang_done(&g);
         if (has_grown)
             return;

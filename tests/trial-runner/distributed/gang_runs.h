@@ -17,7 +17,7 @@ size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, siz
                         size_t deaths, uint64_t seed);
 size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train, size_t n,
                              size_t deaths, uint64_t seed, const struct gang_opts *opts);
-/* Begins with n ranks; every 30 ms or so another one joins, until there are `most`. Nobody dies. */
+/* Begins with n ranks; every 10 ms or so another one joins, until there are `most`. Nobody dies. */
 void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most);
 /* Trains until rank 0 has reported `epochs` epochs, stops all, and goes on with `then` ranks to the
  * end. */

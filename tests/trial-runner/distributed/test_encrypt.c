@@ -42,6 +42,18 @@ START_TEST(the_bits_are_those_without)
 }
 END_TEST
 
+/* Its ranks meet and add up in a way of their own. */
+START_TEST(clusters_are_those_without)
+{
+#define KMEANS "\"model\":{\"kind\":\"kmeans\",\"clusters\":10}"
+    gang_train_with(&rig, "plain", KMEANS, 3, &apart);
+    gang_train_with(&rig, "encrypted", KMEANS ",\"distributed\":{\"encrypt\":true}", 3, &apart);
+    gang_same(&rig, "plain", "encrypted");
+    ck_assert(!says_so("plain"));
+    ck_assert(says_so("encrypted"));
+}
+END_TEST
+
 START_TEST(deaths_change_no_bit)
 {
     char train[400];
@@ -58,6 +70,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("encrypt");
     rig_fixture(t, &rig);
     tcase_add_loop_test(t, the_bits_are_those_without, 0, AS_ARRAY_LEN(strategies));
+    tcase_add_test(t, clusters_are_those_without);
     tcase_add_test(t, deaths_change_no_bit);
     suite_add_tcase(s, t);
     return s;

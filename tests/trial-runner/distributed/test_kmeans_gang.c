@@ -1,12 +1,9 @@
 /* Whole k-means trainings in real processes: equal centroids for any number of ranks, also when
  * they stop, join and die; the same as one process without ranks has. */
 #include <stdio.h>
-#include <sys/uio.h>
 
-#include "base/file.h"
-#include "base/rng.h"
-#include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/gang_check.h"
 #include "tests/trial-runner/distributed/gang_runs.h"
 
 static struct rig rig;
@@ -15,26 +12,6 @@ static struct rig rig;
     "\"model\":{\"kind\":\"kmeans\",\"tolerance\":0,\"init\":\"random\",\"clusters\":" clusters "}"
 #define DIGITS KMEANS("20") /* 1,348 rows to train with, in 21 shards */
 #define CLOUD KMEANS("100")
-
-/* Rows without clusters: some hundred iterations, enough of them to be disturbed. */
-static void use_cloud(void)
-{
-    AS_AUTO(str_done) struct str text = {0};
-    char path[200];
-    struct rng r;
-    rng_init(&r, 11, 0);
-    str_puts(&text, "a,b,c,d,e,f,none\n");
-    for (size_t i = 0; i < 40000; i++) {
-        for (size_t c = 0; c < 6; c++)
-            str_printf(&text, "%.4f,", rng_uniform(&r));
-        str_printf(&text, "%zu\n", i % 2);
-    }
-    (void)snprintf(path, sizeof path, "%s/cloud.csv", rig.dir);
-    const struct iovec part = {text.s, text.len};
-    ck_assert_int_eq(file_publishv(path, &part, 1, 0644, NULL), AS_OK);
-    const struct dataset_paths paths = {.table = path};
-    rig_data(&rig, "cloud", &paths, DATASET_CSV, DATASET_TASK_AUTO);
-}
 
 START_TEST(bits_are_those_of_one_process)
 {
@@ -57,7 +34,7 @@ END_TEST
 
 START_TEST(stops_and_joins_change_no_bit)
 {
-    use_cloud();
+    gang_cloud(&rig);
     gang_train(&rig, "calm", CLOUD, 1);
     gang_train_halted(&rig, "halted", CLOUD, 3, 4, 2);
     gang_same(&rig, "calm", "halted");
@@ -68,7 +45,7 @@ END_TEST
 
 START_TEST(deaths_cost_nothing)
 {
-    use_cloud();
+    gang_cloud(&rig);
     gang_train(&rig, "calm", CLOUD, 2);
     size_t well = gang_train_dying(&rig, "dying", CLOUD, 4, 2, 5);
     ck_assert_double_eq(gang_last(&rig, "calm", "step"), gang_last_of(&rig, "dying", well, "step"));

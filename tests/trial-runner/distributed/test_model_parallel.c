@@ -87,9 +87,9 @@ END_TEST
 START_TEST(deaths_and_newcomers_change_no_bit)
 {
     char train[700];
-    compose(train, _i, 60, _i, NULL, "");
+    compose(train, _i, 120, _i, NULL, "");
     gang_train(&rig, "plain", train, 1);
-    compose(train, _i, 60, _i, AUTO, "");
+    compose(train, _i, 120, _i, AUTO, "");
     (void)gang_train_dying_with(&rig, "dying", train, 3, 4, 9 + (uint64_t)_i,
                                 &(struct gang_opts){.no_checkpoints = true});
     gang_same(&rig, "plain", "dying");

@@ -2,32 +2,11 @@
  * of the bytes. */
 #include <stdio.h>
 
-#include "base/rng.h"
 #include "tests/support/check_main.h"
+#include "tests/support/gang_check.h"
 #include "tests/trial-runner/distributed/gang_runs.h"
 
 static struct rig rig;
-
-enum { ROWS = 1200, KINDS = 300 };
-
-/* Two columns of many categories, whose sum of numbers decides the class. */
-static void use_categories(void)
-{
-    char path[200];
-    struct rng r;
-    (void)snprintf(path, sizeof path, "%s/words.csv", rig.dir);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    rng_init(&r, 9, 1);
-    (void)fputs("a,b,c\n", f);
-    for (int i = 0; i < ROWS; i++) {
-        unsigned a = (unsigned)rng_below(&r, KINDS), b = (unsigned)rng_below(&r, KINDS);
-        (void)fprintf(f, "w%u,v%u,%s\n", a, b, a + b < KINDS ? "low" : "high");
-    }
-    ck_assert_int_eq(fclose(f), 0);
-    struct dataset_paths paths = {.table = path};
-    rig_data(&rig, "words", &paths, DATASET_CSV, DATASET_TASK_AUTO);
-}
 
 #define NET                                                                                        \
     "\"model\":{\"layers\":[8],\"embedding\":32},\"optimizer\":{\"lr\":0.01},\"batch_size\":16,"   \
@@ -47,7 +26,7 @@ static uint64_t sent(const char *tag, size_t n)
 /* A batch of 16 rows touches at most 32 of about 600 rows of the tables. */
 START_TEST(bits_are_equal_and_few_bytes_travel)
 {
-    use_categories();
+    gang_categories(&rig);
     gang_train(&rig, "one", NET "3", 1);
     gang_train(&rig, "dense", NET "3" HOW(""), 4);
     gang_train(&rig, "sparse", NET "3" HOW("\"rows\":\"sparse\""), 4);
@@ -63,7 +42,7 @@ END_TEST
 START_TEST(deaths_and_stops_change_no_bit)
 {
     const char *train = NET "40" HOW("\"rows\":\"sparse\"");
-    use_categories();
+    gang_categories(&rig);
     gang_train(&rig, "calm", NET "40", 1);
     (void)gang_train_dying(&rig, "dying", train, 4, 3, 5);
     gang_same(&rig, "calm", "dying");
