@@ -23,6 +23,7 @@ struct decision_replay {
     size_t n_due, due_at;
     bool *under_way; /* by trial: it goes on, from a rung to the next one */
     size_t n_trials, n_under_way, n_differences;
+    bool is_closing; /* the event before `next` is a promotion that follows from no result */
     char why[2 * STOP_REASON_MAX + 80];
 };
 
@@ -262,12 +263,13 @@ static as_status decide_again(struct decision_replay *r, const struct stored_eve
     return r->why[0] ? build(r, (size_t)(e - r->events) + 1, err) : AS_OK;
 }
 
-/* A promotion that follows from no result. */
+/* A promotion that follows from no result. One closing may promote several, in places that follow
+ * each other: those before it are under way, too. */
 static void close_again(struct decision_replay *r, const struct stored_event *e,
                         struct stop_promotion *p)
 {
     bool any = stopping_promote(r->index, true, p);
-    if (r->n_under_way > 0)
+    if (r->n_under_way > 0 && !r->is_closing)
         (void)snprintf(r->why, sizeof r->why,
                        "stored a promotion, and %zu trials were on their way to a rung",
                        r->n_under_way);
@@ -277,6 +279,7 @@ static void close_again(struct decision_replay *r, const struct stored_event *e,
         (void)snprintf(r->why, sizeof r->why,
                        "stored a promotion, again trial %" PRIu64 " at rung %u is promoted (%s)",
                        p->number, p->rung, p->reason);
+    r->is_closing = true;
 }
 
 static void promote_again(struct decision_replay *r, const struct stored_event *e)
@@ -296,10 +299,14 @@ static as_status compare(struct decision_replay *r, const struct stored_event *e
 {
     const struct rung_entry entry = entry_of(e);
     r->why[0] = '\0';
-    if (e->kind == STORED_RESULT)
+    if (e->kind == STORED_RESULT) {
+        r->is_closing = false;
         return decide_again(r, e, err);
+    }
     if (e->kind == STORED_PROMOTION)
         promote_again(r, e);
+    else
+        r->is_closing = false;
     return rung_order_apply(r->index, &entry, err);
 }
 

@@ -27,7 +27,7 @@ static void say_no_result(const struct stopping *s, const struct stop_progress *
     }
     str_puts(b, "a trial that ended had reported it at ");
     add_steps(b, p->reported, p->n_reported);
-    if (!s->spec.late)
+    if (!s->spec.late && s->spec.method != STOP_PBT) /* which refuses it */
         str_puts(b, "; with late: true the first report past a rung counts");
 }
 

@@ -2,6 +2,7 @@
 """Population based training with the real programs: two runners, the built-in trainer and a command. A trial that is among
 the last of its rung is replaced by a fork of one of the best, which goes on from that one's checkpoint with other
 parameters; the tree is shown, every fork can be made again from what is stored, and faults change no decision."""
+import glob
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import tempfile
 import time
 
 from harness import Assay
+from rung_sweep import say
 
 # Reports ten steps; the loss falls with the rate that a trial has at each of them, and the slower it falls, the later are
 # the reports. It goes on after the step in its checkpoint, and says so.
@@ -23,6 +25,10 @@ while [ "$at" -lt 10 ]; do
     echo "{\\"step\\": $at, \\"loss\\": $loss}" >> "$ASSAY_REPORT"
     sleep "$pause"
 done
+"""
+# A program that is told to end waits for the test first, so that the fork that takes its place stays queued.
+HOLD = """
+trap 'touch "$FOLDER/told"; while [ ! -e "$FOLDER/go" ]; do sleep 0.05; done; exit 0' TERM
 """
 
 
@@ -181,8 +187,46 @@ def test_killed_runner(assay):
     check_replay(assay, name, forks)
 
 
+def lose(assay, fork):
+    """What every trial left at the step of the fork is gone, at the server and where runners keep it."""
+    store = assay.own_env["ASSAY_BLOB_STORE"]
+    lost = [path for path in glob.glob(os.path.join(store, "??", "*"))
+            if open(path, "rb").read().startswith(b"%d " % fork["fork_step"])]
+    assert lost, store
+    names = {os.path.basename(path) for path in lost}
+    for folder, _, files in os.walk(assay.data):
+        lost += [os.path.join(folder, f) for f in files if f in names]
+    for path in lost:
+        os.unlink(path)
+
+
+def test_lost_checkpoint(assay):
+    """A fork whose checkpoint is lost begins from nothing, with its own parameters, and says so. It stays a fork, changes
+    no decision, and has no result at the rungs that its parent stands for."""
+    folder = os.path.join(assay.data, "lost")
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    doc = command("lost", trials=12)
+    doc["limits"].update(max_concurrent_trials=1, grace="10m")  # the fork waits for the slot of what it replaces
+    doc["trial"].update(command=["sh", "-c", HOLD + PROGRAM], env={"FOLDER": folder})
+    name = assay.call("POST", "/v1/sweeps", doc)["id"]
+    assay.wait(lambda: os.path.exists(os.path.join(folder, "told")), "a trial to be replaced")
+    fork = next(t for t in assay.trials(name) if t["origin"] == "forked")
+    assert fork["state"] == "queued", fork
+    lose(assay, fork)
+    say(folder, "go")
+    _, rows, forks = check_forks(assay, name, 6, 2, 10, {"rate"})
+    path = f"/v1/sweeps/{name}/trials/{fork['number']}"
+    text = assay.call("GET", f"{path}/log")["text"]
+    assert "the trial begins again, because its checkpoint is lost" in text and "goes on after" not in text, text
+    steps, rate = measured(assay, name, fork["number"], "loss"), rows[fork["number"]]["params"]["rate"]
+    assert min(steps) == 1 and abs(steps[1] - (100 - rate)) < 1e-6, (steps, rate)
+    assert rows[fork["number"]]["restarts"] == 0, rows[fork["number"]]
+    check_replay(assay, name, forks)
+
+
 if __name__ == "__main__":
-    with Assay(runners=2, slots=3) as assay:
+    with tempfile.TemporaryDirectory() as contents, Assay(runners=2, slots=3, env={"ASSAY_BLOB_STORE": contents}) as assay:
         for test in [v for k, v in list(globals().items()) if k.startswith("test_") and sys.argv[1:] in ([], [k])]:
             began = time.monotonic()
             test(assay)

@@ -325,6 +325,29 @@ START_TEST(test_an_early_closing_is_found)
 }
 END_TEST
 
+/* Of pasha six trials wait at its highest rung. When nothing runs, it rises and the best third goes
+ * on: the first of them is under way when the second is promoted. */
+START_TEST(test_a_closing_promotes_several)
+{
+    struct play *p = play_of(STOP_PASHA, STOP_MODE_PAUSE, 1, false);
+    uint64_t first = 0;
+    size_t total = 0;
+    ck_assert_int_eq(stopping_create(&p->spec, &p->index, NULL), AS_OK);
+    rng_init(&p->r, 1, 0);
+    for (size_t i = 0; i < 6; i++) {
+        p->rung[i] = 1; /* it reported nothing at the first one */
+        reach_rung(p, i, (double)i, false);
+    }
+    ck_assert_uint_eq(p->n, 6);
+    ck_assert_uint_eq(count(p, WAITS), 6);
+    ck_assert(close_sweep(p));
+    ck_assert_uint_eq(p->n, 8);
+    ck_assert_uint_eq(replay(p, p->events, p->n, &first, &total), 0);
+    ck_assert_uint_eq(total, 8);
+    play_done(p);
+}
+END_TEST
+
 /* What comes after a free place is left out; a place that is taken twice is refused. */
 START_TEST(test_places)
 {
@@ -356,6 +379,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, test_a_changed_decision_is_found, 0, (int)AS_ARRAY_LEN(kinds));
     tcase_add_test(t, test_a_changed_promotion_is_found);
     tcase_add_loop_test(t, test_an_early_closing_is_found, 0, 2);
+    tcase_add_test(t, test_a_closing_promotes_several);
     tcase_add_test(t, test_places);
     suite_add_tcase(s, t);
     return s;

@@ -415,6 +415,11 @@ START_TEST(test_warnings)
     check_warning(s, &p,
                   "no trial has a value of loss at a rung (steps 1, 3, 9, 27); a trial that ended "
                   "had reported it at 2, 4, 6; with late: true");
+    struct stop_spec pbt = spec_of(STOP_PBT, STOP_MODE_STOP);
+    AS_AUTO(stopping_freep) struct stopping *forks = stopping_of(&pbt);
+    char text[STOP_WARNING_MAX] = "";
+    ck_assert(stop_warning(forks, &p, text));
+    ck_assert_msg(!strstr(text, "late"), "%s", text); /* pbt refuses it */
     p.n_with_result = 1;
     check_warning(s, &p, NULL);
     p.n_ended = STOP_WARNING_AFTER;
