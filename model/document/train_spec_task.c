@@ -46,7 +46,7 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
         json_pointer_child(at, "kind", at);
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: found naive_bayes, which predicts classes, expected another kind: "
-                          "data set '%s' is for %s",
+                          "the task of data set '%s' is %s",
                           at, spec->dataset, dataset_task_name(data->task));
     }
     return AS_OK;

@@ -154,7 +154,7 @@ def check_warm(assay, work):
     assay.call("POST", "/v1/sweeps/first-fit/trials", {"params": params, "metrics": {"val_rmse": 0.001}})  # so this is the best
     printed = fit(assay, work, "again.csv", "--target", "y", "--print").stdout
     assert "prior: [first-fit" in printed and "# Warm start (search.prior): first-fit (200 rows, 2 columns)" in printed, printed
-    done = fit(assay, work, "again.csv", "--target", "y", "--trials", "1", "--time", "5m", "--json")
+    done = fit(assay, work, "again.csv", "--target", "y", "--trials", "1", "--time", "5m")
     assert "Warm start: the search begins with the best configurations of first-fit (200 rows, 2 columns)" in done.stderr, done.stderr
     sweep = assay.sweep("again-fit")
     assert sweep["document"]["search"]["prior"][0]["sweep"] == "first-fit", sweep["document"]["search"]
