@@ -26,6 +26,8 @@ static void fit_done(struct fit *f)
     table_look_done(&f->look);
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
+    json_decref(f->warm_trials);
+    str_done(&f->warm_from);
     str_done(&f->command);
     str_done(&f->document);
     str_done(&f->drop);
@@ -143,6 +145,7 @@ static int fit(struct fit *f)
     as_status st = prepare(f, &err);
     if (st == AS_OK && f->print) {
         (void)snprintf(f->dataset, sizeof f->dataset, "%s", f->model);
+        fit_warm_look(f);
         st = fit_search_write(f, &err);
         return session_end(&f->session, st == AS_OK ? session_print_text(&f->document, &err) : st,
                            &err);
@@ -233,6 +236,8 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
         {"output", 'o', OPT_STRING, &f.output, "FILE", NULL, "write the model here, too"},
         {"print", 0, OPT_FLAG, &f.print, NULL, NULL,
          "print the sweep's document for `assay run`, and do nothing else"},
+        {"no-warm", 0, OPT_FLAG, &f.no_warm, NULL, NULL,
+         "begin without what earlier fits on this server found on similar tables"},
         {"name", 0, OPT_STRING, &f.name, "NAME", NULL,
          "of the model and the data set (that of the file)"},
         DATA_TABLE_OPTS(&f.data),

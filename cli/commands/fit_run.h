@@ -17,6 +17,7 @@
 
 #define FIT_RETRY_MS 30000
 #define FIT_NAME_MAX 40
+#define FIT_WARM 3 /* earlier fits that a search begins with, at most */
 
 struct fit {
     struct session session;
@@ -25,7 +26,7 @@ struct fit {
     int64_t time_ms;     /* of the whole command */
     int64_t row_time_ms; /* of the model for one row, at most */
     const char *size, *output, *name;
-    bool print;
+    bool print, no_warm;
     int64_t start_ns;
     /* what was decided */
     struct table_look look;
@@ -40,6 +41,9 @@ struct fit {
     struct trial_ref
         narrow;      /* the one before the ranges became wider; its sweep "": there is none */
     json_t *remarks; /* a list of texts; owned */
+    char warm[FIT_WARM][FIT_NAME_MAX + 48]; /* sweeps of earlier fits on similar tables … */
+    json_t *warm_trials;  /* … the best configuration of each; owned. NULL: not looked for */
+    struct str warm_from; /* … and what they are, for people */
 };
 
 int64_t fit_elapsed_ms(const struct fit *f);
@@ -53,6 +57,11 @@ AS_MUST_CHECK as_status fit_table_add(struct fit *f, struct as_err *err);
 /* fit_server.c: connect; where no server is known and none was named, start one, which goes on
  * afterwards. Says so where it has no runners. */
 AS_MUST_CHECK as_status fit_server_find(struct fit *f, struct as_err *err);
+
+/* fit_warm.c: find earlier fits on similar tables, unless f->no_warm: f->plan.priors. Says so. */
+AS_MUST_CHECK as_status fit_warm_find(struct fit *f, struct as_err *err);
+/* The same for --print: where no server answers, there are none. */
+void fit_warm_look(struct fit *f);
 
 /* fit_search.c: f->document, of the plan. */
 AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);

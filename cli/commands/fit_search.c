@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "cli/commands/fit_run.h"
+#include "cli/fit/fit_first.h"
 #include "cli/fit/fit_sweep.h"
 #include "cli/view/say.h"
 
@@ -15,9 +16,11 @@
 as_status fit_search_write(struct fit *f, struct as_err *err)
 {
     char name[FIT_NAME_MAX + 16];
-    (void)snprintf(name, sizeof name, "%s-fit%s", f->model, f->plan.prior ? "-wider" : "");
+    (void)snprintf(name, sizeof name, "%s-fit%s", f->model, f->narrow.sweep[0] ? "-wider" : "");
     str_clear(&f->document);
     fit_sweep_write(&f->plan, &f->facts, name, f->dataset, str_cstr(&f->command), &f->document);
+    if (f->warm_from.len && !f->narrow.sweep[0])
+        str_printf(&f->document, "# Warm start (search.prior): %s\n", str_cstr(&f->warm_from));
     return str_check(&f->document, err);
 }
 
@@ -39,16 +42,34 @@ static as_status create_paused(struct fit *f, struct as_err *err)
               : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without an id");
 }
 
+/* Those of earlier fits first. */
+static as_status first_trials(const struct fit *f, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO tree = NULL;
+    JSON_AUTO trials = fit_first_trials(&f->plan, &f->facts);
+    as_status st = yaml_parse(str_cstr(&f->document), f->document.len, &tree, err);
+    if (st < 0)
+        return st;
+    const json_t *spaces = json_object_get(tree, "parameters");
+    if (!trials || fit_first_trials_warm(&f->plan, spaces, f->warm_trials, trials) != 0)
+        return as_fail_nomem(err);
+    fit_first_trials_limit(&f->plan, trials);
+    *ret = as_steal(trials);
+    return AS_OK;
+}
+
 static as_status add_first_trials(struct fit *f, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
-    JSON_AUTO trials = fit_sweep_first_trials(&f->plan, &f->facts);
+    JSON_AUTO trials = NULL;
     JSON_AUTO answer = NULL;
     char key[CLIENT_KEY_SIZE];
     client_key_new(key);
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = FIT_RETRY_MS};
     request_path(&path, &f->sweep, "trials");
-    as_status st = trials ? str_check(&path, err) : as_fail_nomem(err);
+    as_status st = first_trials(f, &trials, err);
+    if (st == AS_OK)
+        st = str_check(&path, err);
     return st < 0 ? st
                   : client_call(f->session.client, "POST", path.s, NULL, trials, &opts, &answer,
                                 NULL, err);
@@ -76,7 +97,9 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
                        "for the search",
                        (double)fit_elapsed_ms(f) / 1000);
     f->plan.search_ms = left;
-    as_status st = fit_search_write(f, err);
+    as_status st = fit_warm_find(f, err);
+    if (st == AS_OK)
+        st = fit_search_write(f, err);
     if (st == AS_OK)
         st = create_paused(f, err);
     if (st == AS_OK)
@@ -108,6 +131,15 @@ static as_status begin_no_more(const struct fit *f, const json_t *sweep, struct 
     return request_patch(f->session.client, &f->sweep, body, &answer, err);
 }
 
+/* The sweep becomes the first of those that the search learns from. */
+static void know_first(const char *sweep, struct fit_plan *p)
+{
+    size_t n = p->n_priors < FIT_PRIORS ? p->n_priors : FIT_PRIORS - 1;
+    memmove(p->priors + 1, p->priors, n * sizeof *p->priors);
+    p->priors[0] = sweep;
+    p->n_priors = n + 1;
+}
+
 static as_status start_wider(struct fit *f, const json_t *sweep, struct as_err *err)
 {
     size_t done = (size_t)count_of(sweep, "completed");
@@ -115,7 +147,7 @@ static as_status start_wider(struct fit *f, const json_t *sweep, struct as_err *
     if (st < 0)
         return st;
     f->narrow = f->sweep;
-    f->plan.prior = f->narrow.sweep;
+    know_first(f->narrow.sweep, &f->plan);
     f->plan.search_ms = left_ms(f);
     f->plan.max_trials = f->plan.max_trials > done ? f->plan.max_trials - done : 1;
     st = fit_search_write(f, err);

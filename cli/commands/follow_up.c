@@ -228,7 +228,7 @@ static as_status check_network(const json_t *sweep, const json_t *train, struct 
     const json_t *kind = json_object_get(json_object_get(train, "model"), "kind");
     const char *found = json_string_value(value_of(sweep, kind));
     if (as_streq(found, "boosted_trees") || as_streq(found, "random_forest") ||
-        as_streq(found, "extra_trees") || as_streq(found, "knn"))
+        as_streq(found, "extra_trees") || as_streq(found, "knn") || as_streq(found, "naive_bayes"))
         return as_fail(err, AS_E_INVAL,
                        "the best trial of '%.80s' is of %s, which have no learning rate with "
                        "cycles; snapshots are of networks",

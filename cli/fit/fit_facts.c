@@ -111,6 +111,8 @@ struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)
             continue;
         f.columns++;
         f.inputs += inputs_of(c, how);
+        f.categories += how == USE_AS_IS && c->kind == LOOK_CATEGORY;
+        f.texts += how == USE_AS_TEXT || c->kind == LOOK_TEXT;
     }
     return f;
 }

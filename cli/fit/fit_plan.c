@@ -37,6 +37,7 @@
 #define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
 #define NEIGHBOUR_SHARE 0.2 /* of the size */
 #define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
+#define BAYES_ROWS 2000     /* below which a table without texts is small */
 #define MAX_TRIALS 200
 
 struct metric {
@@ -285,6 +286,13 @@ static void plan_neighbours(const struct fit_facts *f, const struct fit_wishes *
                     seconds <= core_seconds(w) / NEIGHBOUR_TRIALS;
 }
 
+/* Where there are texts, which it is made for, or so few rows that assumptions help. */
+static void plan_bayes(const struct fit_facts *f, struct fit_plan *p)
+{
+    p->words = f->texts > 0;
+    p->bayes = f->classes > 1 && (p->words || f->rows < BAYES_ROWS);
+}
+
 /* Leaves of a forest may have to be larger than any of boosting would be. */
 static void plan_leaf_weights(struct fit_plan *p)
 {
@@ -323,6 +331,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
     plan_leaf_weights(&p);
     plan_network(f, rows, &p);
     plan_neighbours(f, w, rows, &p);
+    plan_bayes(f, &p);
     p.class_weights = wants_class_weights(f, &p);
     *ret = p;
     return AS_OK;

@@ -14,6 +14,7 @@
 #include "cli/fit/fit_ranges.h"
 
 #define FIT_METRIC_MAX 40
+#define FIT_PRIORS 4 /* WARM_START_SWEEPS */
 #define FIT_MIN_TIME_MS 10000
 
 struct fit_wishes {
@@ -30,15 +31,16 @@ struct fit_wishes {
 struct fit_plan {
     char metric[FIT_METRIC_MAX]; /* val_… */
     bool maximize;
-    size_t folds;       /* 0: a part is held out … */
-    double held_out;    /* … which is this share of the rows */
-    double row_share;   /* of the rows that are learned from; 1: all */
-    const char *groups; /* a view of the wishes */
-    const char *prior;  /* an earlier sweep that the search learns from; NULL: none. Borrowed */
+    size_t folds;                   /* 0: a part is held out … */
+    double held_out;                /* … which is this share of the rows */
+    double row_share;               /* of the rows that are learned from; 1: all */
+    const char *groups;             /* a view of the wishes */
+    const char *priors[FIT_PRIORS]; /* earlier sweeps that the search learns from; borrowed */
+    size_t n_priors;
     int64_t search_ms, trial_ms;
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
-    bool forest, extra, network, neighbours;
+    bool forest, extra, network, neighbours, bayes;
     bool class_weights; /* they are searched over */
     bool refit;         /* forests, extra trees and neighbours are refitted on all rows */
     struct fit_range ranges[FIT_PARAMETERS];
@@ -48,6 +50,7 @@ struct fit_plan {
         least_extra_weight; /* of their leaves, so that they keep within the size */
     size_t epochs, batch;   /* of networks */
     size_t most_neighbours;
+    bool words;  /* naive Bayes has words of texts */
     size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */
 };
 

@@ -2,14 +2,13 @@
  * what runs. Ranges are those that studies of tuning search (P. Probst et al., "Tunability",
  * JMLR 20, 2019; L. Grinsztajn et al., "Why do tree-based models still outperform deep learning
  * on tabular data?", 2022); the plan cuts them to the table.
- *
- * The first trials are defaults of the same studies and of the libraries themselves. They are
- * clamped to the ranges. */
+ */
 #include "cli/fit/fit_sweep.h"
 
 #include <math.h>
 
 #include "base/json.h"
+#include "cli/fit/fit_similar.h"
 
 #define TEXT_MAX_BYTES 512
 
@@ -45,7 +44,10 @@ static void write_head(const struct fit_plan *p, const struct fit_facts *f, cons
     else
         str_printf(b, "%zu number%s to predict.\n", f->targets, f->targets == 1 ? "" : "s");
     str_puts(b, "# Change what you like, and run it: assay run FILE --watch\n");
-    str_printf(b, "name: %s\nmetric: {name: %s, goal: %s}\n", name, p->metric,
+    str_printf(b, "name: %s\ntags: ", name);
+    const struct fit_figures figures = fit_figures_of(f, p->row_share);
+    fit_figures_write(&figures, b);
+    str_printf(b, "\nmetric: {name: %s, goal: %s}\n", p->metric,
                p->maximize ? "maximize" : "minimize");
 }
 
@@ -65,10 +67,10 @@ static void add_forests(const struct fit_plan *p, const char *first, struct str 
 
 static void write_kinds(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
-    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s%s%s, %s]}\n",
+    str_printf(b, "  kind: {type: categorical, values: [boosted_trees%s%s%s%s%s, %s]}\n",
                p->forest ? ", random_forest" : "", p->extra ? ", extra_trees" : "",
-               p->neighbours ? ", knn" : "", p->network ? ", mlp" : "",
-               f->classes ? "logistic" : "linear");
+               p->neighbours ? ", knn" : "", p->bayes ? ", naive_bayes" : "",
+               p->network ? ", mlp" : "", f->classes ? "logistic" : "linear");
 }
 
 /* A range, and the kind that has it. */
@@ -101,6 +103,19 @@ static void write_neighbours(const struct fit_plan *p, struct str *b)
                    "  nearness: {type: categorical, values: [uniform, distance], when: {kind: "
                    "knn}}\n",
                    p->most_neighbours);
+}
+
+static void write_bayes(const struct fit_plan *p, struct str *b)
+{
+    if (p->bayes)
+        str_puts(b, "  # naive Bayes: what is added to counts and to variances\n"
+                    "  smoothing: {type: float, min: 0.01, max: 10, scale: log, when: {kind: "
+                    "naive_bayes}}\n"
+                    "  spread: {type: float, min: 0.000001, max: 1, scale: log, when: {kind: "
+                    "naive_bayes}}\n");
+    if (p->bayes && p->words)
+        str_puts(b, "  words: {type: categorical, values: [complement, multinomial], when: {kind: "
+                    "naive_bayes}}\n");
 }
 
 static bool has_refitted(const struct fit_plan *p)
@@ -154,6 +169,7 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
     write_boosting(p, b);
     write_forest_parameters(p, b);
     write_neighbours(p, b);
+    write_bayes(p, b);
     write_refit(p, b);
     if (p->network) {
         str_puts(b, "  # networks: two hidden layers\n");
@@ -195,8 +211,10 @@ static void write_constraints(const struct fit_plan *p, struct str *b)
 static void write_limits(const struct fit_plan *p, struct str *b)
 {
     str_puts(b, "search: {method: gp, seed: 1");
-    if (p->prior)
-        str_printf(b, ", prior: [%s]", p->prior);
+    for (size_t i = 0; i < p->n_priors; i++)
+        str_printf(b, "%s%s", i ? ", " : ", prior: [", p->priors[i]);
+    if (p->n_priors)
+        str_putc(b, ']');
     str_printf(b,
                "}\n"
                "limits: {max_trials: %zu, max_failed_trials: 50, max_restarts: 1, wall_time: "
@@ -228,6 +246,11 @@ static void write_model(const struct fit_plan *p, struct str *b)
     if (p->neighbours)
         str_puts(b, "      neighbours: \"${neighbours}\"\n"
                     "      weights: \"${nearness}\"\n");
+    if (p->bayes)
+        str_puts(b, "      smoothing: \"${smoothing}\"\n"
+                    "      var_smoothing: \"${spread}\"\n");
+    if (p->bayes && p->words)
+        str_puts(b, "      words: \"${words}\"\n");
     if (p->network)
         str_puts(b, "      layers: [\"${width}\", \"${width}\"]\n"
                     "      dropout: \"${dropout}\"\n");
@@ -269,88 +292,4 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
                p->epochs, p->batch);
     write_validation(p, b);
     str_puts(b, "ensemble: {method: greedy, size: 16}\n");
-}
-
-/* ---- the first trials ---- */
-
-static json_t *boosted_new(const struct fit_plan *p, double rate, double leaves, double rows,
-                           double columns, double weight)
-{
-    return json_pack("{s:s, s:I, s:f, s:I, s:f, s:f, s:f}", "kind", "boosted_trees", "rounds",
-                     (json_int_t)p->rounds, "rate", fit_range_clamp(&p->ranges[FIT_RATE], rate),
-                     "leaves", (json_int_t)fit_range_clamp(&p->ranges[FIT_LEAVES], leaves), "rows",
-                     rows, "columns", columns, "leaf_weight", weight);
-}
-
-static json_t *forest_new(const struct fit_plan *p, const char *kind, double per_split,
-                          double weight)
-{
-    JSON_AUTO j =
-        json_pack("{s:s, s:f, s:f}", "kind", kind, "per_split",
-                  fit_range_clamp(&p->ranges[FIT_PER_SPLIT], per_split), "leaf_weight", weight);
-    if (j && p->refit && json_object_set_new(j, "refit", json_true()) != 0)
-        return NULL;
-    return as_steal(j);
-}
-
-/* A kind that is trained by gradients. */
-static json_t *descent_new(const struct fit_plan *p, const char *kind, double lr, bool in_bins)
-{
-    JSON_AUTO j = json_pack("{s:s, s:f}", "kind", kind, "lr", lr);
-    const char *numbers = in_bins ? "piecewise_linear" : "none";
-    if (j && p->bins && json_object_set_new(j, "numbers", json_string(numbers)) != 0)
-        return NULL;
-    return as_steal(j);
-}
-
-static json_t *network_new(const struct fit_plan *p)
-{
-    JSON_AUTO j = descent_new(p, "mlp", 0.003, false);
-    if (!j || json_object_set_new(j, "width", json_integer(128)) != 0 ||
-        json_object_set_new(j, "dropout", json_real(0.1)) != 0)
-        return NULL;
-    return as_steal(j);
-}
-
-static json_t *neighbours_new(const struct fit_plan *p)
-{
-    size_t n = p->most_neighbours < 15 ? p->most_neighbours : 15;
-    JSON_AUTO j = json_pack("{s:s, s:I, s:s}", "kind", "knn", "neighbours", (json_int_t)n,
-                            "nearness", "distance");
-    if (!j || (p->bins && json_object_set_new(j, "numbers", json_string("none")) != 0) ||
-        (p->refit && json_object_set_new(j, "refit", json_true()) != 0))
-        return NULL;
-    return as_steal(j);
-}
-
-/* Add a trial with these parameters; takes them. */
-static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
-{
-    JSON_AUTO owned = params;
-    if (!owned || (p->class_weights && json_object_set_new(owned, "weights", json_null()) != 0))
-        return -1;
-    return json_array_append_new(list, json_pack("{s:O}", "params", owned));
-}
-
-json_t *fit_sweep_first_trials(const struct fit_plan *p, const struct fit_facts *f)
-{
-    JSON_AUTO list = json_array();
-    double split = sqrt((double)f->columns) / (double)f->columns;
-    int bad = !list;
-    bad |= add_trial(p, list, descent_new(p, f->classes ? "logistic" : "linear", 0.01, true));
-    bad |= add_trial(p, list, boosted_new(p, 0.2, 16, 0.8, 0.8, 3));
-    if (p->forest)
-        bad |= add_trial(p, list, forest_new(p, "random_forest", split, p->least_weight));
-    if (p->extra)
-        bad |= add_trial(
-            p, list, forest_new(p, "extra_trees", f->classes ? split : 1, p->least_extra_weight));
-    if (p->network)
-        bad |= add_trial(p, list, network_new(p));
-    if (p->neighbours)
-        bad |= add_trial(p, list, neighbours_new(p));
-    bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
-    bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
-    while (json_array_size(list) > p->max_trials)
-        (void)json_array_remove(list, json_array_size(list) - 1);
-    return bad ? NULL : as_steal(list);
 }

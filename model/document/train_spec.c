@@ -294,7 +294,7 @@ static as_status parse_numbers(struct json_fields *doc, struct train_spec *spec,
 
 size_t train_spec_bins(const struct train_spec *spec)
 {
-    return spec->piecewise && !train_model_is_trees(&spec->model) ? (size_t)spec->bins : 0;
+    return spec->piecewise && !train_model_sees_cells(&spec->model) ? (size_t)spec->bins : 0;
 }
 
 /* ---- lists ---- */
@@ -446,8 +446,8 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
-/* Networks need epochs; trees have rounds (n_estimators), k-means a number of its own, and
- * neighbours one. */
+/* Networks need epochs; trees have rounds (n_estimators), k-means a number of its own, neighbours
+ * and naive Bayes one. */
 static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
                               struct as_err *err)
 {
@@ -464,7 +464,7 @@ static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
 {
     if (train_model_is_network(&spec->model) || train_model_is_kmeans(&spec->model))
         return;
-    if (spec->model.kind == TRAIN_KNN) /* the rows are kept at once */
+    if (!train_model_is_trees(&spec->model)) /* all rows at once */
         spec->model.trees.n_estimators = spec->report_every = 1;
     spec->epochs = spec->model.trees.n_estimators;
     if (json_fields_lack(f, "report_every"))
@@ -587,7 +587,9 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .width = 128,
                   .heads = 4,
                   .context = 64,
-                  .neighbours = 5},
+                  .neighbours = 5,
+                  .smoothing = 1,
+                  .var_smoothing = 1e-3},
         .huber_delta = 1,
         .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9, .history = 10},
         .boost = {.rate = 0.3},

@@ -35,6 +35,7 @@
 #define TRAIN_MAX_BINS 256
 #define TRAIN_MAX_NEIGHBOURS 1000
 #define TRAIN_MAX_NEIGHBOUR_BYTES ((size_t)1 << 28) /* NEIGHBOURS_MAX_BYTES */
+#define TRAIN_MAX_BAYES_BYTES ((size_t)1 << 28)     /* BAYES_MAX_BYTES */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -44,8 +45,9 @@ typedef enum train_model_kind {
     TRAIN_BOOSTED_TREES, /* these three are no networks: model/trees */
     TRAIN_RANDOM_FOREST,
     TRAIN_EXTRA_TREES,
-    TRAIN_KNN,   /* k nearest neighbours: no network either, model/neighbours */
-    TRAIN_KMEANS /* nor this, which has no target: model/kmeans */
+    TRAIN_KNN,         /* k nearest neighbours: no network either, model/neighbours */
+    TRAIN_NAIVE_BAYES, /* nor is this one: model/naive-bayes */
+    TRAIN_KMEANS       /* nor this, which has no target: model/kmeans */
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -166,8 +168,11 @@ struct train_model_spec {
                         * category column is an embedding of so many numbers */
     struct train_trees_spec trees; /* boosted_trees, random_forest, extra_trees */
     struct train_kmeans_spec kmeans;
-    int64_t neighbours; /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
-    bool by_distance;   /* knn: `weights: distance`; default uniform */
+    int64_t neighbours;   /* knn: 1 to TRAIN_MAX_NEIGHBOURS, default 5 */
+    bool by_distance;     /* knn: `weights: distance`; default uniform */
+    double smoothing;     /* naive_bayes: added to counts, 1e-10 to 1e6; default 1 */
+    double var_smoothing; /* naive_bayes: part of a column's variance, 1e-12 to 1e6; default 1e-3 */
+    bool multinomial;     /* naive_bayes: `words: multinomial`; default complement */
 };
 
 struct train_optimizer_spec {
@@ -305,10 +310,14 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
 /* Is it a model of trees? */
 bool train_model_is_trees(const struct train_model_spec *m);
 
+/* Does it see the cells of a row as they are, a missing number as NaN and a category as the index
+ * of its value (model/trees/tree_inputs.h)? Trees and naive Bayes. */
+bool train_model_sees_cells(const struct train_model_spec *m);
+
 /* Is it k-means? */
 bool train_model_is_kmeans(const struct train_model_spec *m);
 
-/* Is it a network, with a plan (model/plan) and steps, and not trees, neighbours or k-means? */
+/* Is it a network, with a plan (model/plan) and steps, and none of the other kinds? */
 bool train_model_is_network(const struct train_model_spec *m);
 
 /* Can ranks train it together? Networks and k-means; others train in one process. */
@@ -320,7 +329,7 @@ bool train_spec_is_lbfgs(const struct train_spec *spec);
 /* Is it a linear model that CoCoA trains? It needs the same. */
 bool train_spec_is_cocoa(const struct train_spec *spec);
 
-/* "mlp", …, "knn"; "logistic" where the document said so. */
+/* "mlp", …, "naive_bayes"; "logistic" where the document said so. */
 const char *train_model_name(const struct train_model_spec *m);
 
 /* What the model does with a data set of this task: k-means clusters rows whatever their target. */

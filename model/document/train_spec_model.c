@@ -21,6 +21,7 @@ static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_RANDOM_FOREST] = "random_forest",
                                           [TRAIN_EXTRA_TREES] = "extra_trees",
                                           [TRAIN_KNN] = "knn",
+                                          [TRAIN_NAIVE_BAYES] = "naive_bayes",
                                           [TRAIN_KMEANS] = "kmeans",
                                           [LOGISTIC] = "logistic",
                                           [LOGISTIC + 1] = NULL};
@@ -38,15 +39,21 @@ bool train_model_is_trees(const struct train_model_spec *m)
     case TRAIN_CNN:
     case TRAIN_TRANSFORMER:
     case TRAIN_KNN:
+    case TRAIN_NAIVE_BAYES:
     case TRAIN_KMEANS:
         break;
     }
     return false;
 }
 
+bool train_model_sees_cells(const struct train_model_spec *m)
+{
+    return train_model_is_trees(m) || m->kind == TRAIN_NAIVE_BAYES;
+}
+
 bool train_model_is_network(const struct train_model_spec *m)
 {
-    return !train_model_is_trees(m) && m->kind != TRAIN_KNN && m->kind != TRAIN_KMEANS;
+    return !train_model_sees_cells(m) && m->kind != TRAIN_KNN && m->kind != TRAIN_KMEANS;
 }
 
 bool train_model_takes_ranks(const struct train_model_spec *m)
@@ -149,6 +156,19 @@ static as_status parse_neighbours(struct json_fields *f, struct train_model_spec
     return st;
 }
 
+static as_status parse_bayes(struct json_fields *f, struct train_model_spec *m, struct as_err *err)
+{
+    static const char *const words[] = {"complement", "multinomial", NULL};
+    const struct train_number numbers[] = {{"smoothing", 1e-10, 1e6, &m->smoothing},
+                                           {"var_smoothing", 1e-12, 1e6, &m->var_smoothing}};
+    int how = 0;
+    as_status st = train_spec_numbers(f, numbers, AS_ARRAY_LEN(numbers), err);
+    if (st == AS_OK)
+        st = json_fields_word(f, "words", JSON_OPTIONAL, words, &how, err);
+    m->multinomial = how == 1;
+    return st;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_model_spec *m, struct as_err *err)
 {
     static const char *const solvers[] = {"sgd", "cocoa", NULL};
@@ -187,6 +207,8 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
     if (st != AS_OK)
         return st;
     st = parse_neighbours(f, m, err);
+    if (st == AS_OK)
+        st = parse_bayes(f, m, err);
     if (st != AS_OK)
         return st;
     return json_fields_end(f, err);

@@ -26,6 +26,7 @@ static const char *obstacle(const struct train_spec *s, const char **ret_why)
 {
     const struct train_clash list[] = {
         {train_model_is_trees(&s->model), "trees", "they have no gradients of rows"},
+        {s->model.kind == TRAIN_NAIVE_BAYES, "naive_bayes", "it has no gradients of rows"},
         {s->model.kind == TRAIN_KNN, "knn", "its model is the rows themselves"},
         {has_batch_norm(&s->model), "batch normalisation",
          "there a row changes the gradients of the others"},

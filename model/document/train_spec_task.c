@@ -41,10 +41,18 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
                           "%s: found logistic, expected linear: data set '%s' is for %s", at,
                           spec->dataset, dataset_task_name(data->task));
     }
+    if (spec->model.kind == TRAIN_NAIVE_BAYES && data->task != DATASET_CLASSIFICATION) {
+        json_pointer_child(pointer, "model", at);
+        json_pointer_child(at, "kind", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found naive_bayes, which predicts classes, expected another kind: "
+                          "the task of data set '%s' is %s",
+                          at, spec->dataset, dataset_task_name(data->task));
+    }
     return AS_OK;
 }
 
-/* Trees, neighbours and k-means take rows of a table, or the pixels of an image as such a row. */
+/* Kinds that are no networks take rows of a table, or the pixels of an image as such a row. */
 static as_status check_rows(const struct train_spec *spec, const struct dataset_info *data,
                             const char *pointer, struct as_err *err)
 {

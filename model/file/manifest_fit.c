@@ -30,7 +30,7 @@ static as_status differs(const struct fit_check *c, const char *field, const cha
 static as_status check_standardize(const struct fit_check *c)
 {
     const struct train_spec *spec = c->m->spec;
-    bool trees = train_model_is_trees(&spec->model); /* they do not need it */
+    bool trees = train_model_sees_cells(&spec->model); /* they do not need it */
     bool expected = spec->standardize && !trees;
     if (c->m->fit->standardize == expected)
         return AS_OK;
@@ -66,7 +66,7 @@ static as_status check_moments_of_none(const struct fit_check *c)
 /* Categories are codes for trees and embeddings, else inputs of their own. */
 static as_status check_codes(const struct fit_check *c)
 {
-    bool trees = train_model_is_trees(&c->m->spec->model);
+    bool trees = train_model_sees_cells(&c->m->spec->model);
     bool network = train_model_is_network(&c->m->spec->model);
     bool expected = trees || (network && c->m->spec->model.embedding > 0);
     if (dataset_categorical_columns(c->m->info) == 0 || (c->m->fit->n_codes > 0) == expected)

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "kernels/cpu/gemm.h"
 #include "model/kmeans/kmeans_nearest.h"
-#include "model/kmeans/kmeans_threads.h"
+#include "base/parallel.h"
 
 #define SHARD_ROWS ((size_t)64)
 
@@ -74,7 +74,7 @@ as_status kmeans_assign(const struct kmeans_rows *rows, const float *centroids, 
     kmeans_bias(centroids, clusters, rows->dims, bias);
     struct assigning a = {rows, centroids, clusters, bias, products, ret, ret_square};
     struct split s = {&a, pieces, rows->n};
-    kmeans_each(pieces, pieces, assign_pieces, &s);
+    parallel_each(pieces, pieces, assign_pieces, &s);
     return AS_OK;
 }
 
@@ -151,7 +151,7 @@ as_status kmeans_shard_sums(const struct kmeans_rows *rows, const float *centroi
     if (st < 0)
         return st;
     struct summing s = {rows, first, from, clusters, labels, square, ret};
-    kmeans_each(count, threads, sum_shards, &s);
+    parallel_each(count, threads, sum_shards, &s);
     return AS_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "kernels/cpu/gemm.h"
 #include "model/kmeans/kmeans.h"
 #include "model/kmeans/kmeans_nearest.h"
-#include "model/kmeans/kmeans_threads.h"
+#include "base/parallel.h"
 
 /* The start while it is made. */
 struct start {
@@ -109,7 +109,7 @@ static void take(const struct start *s, size_t chosen)
 static void try_candidates(struct start *s, size_t threads)
 {
     kmeans_bias(s->candidates, s->tries, s->rows->dims, s->bias);
-    kmeans_each(blocks_of(s), threads, try_blocks, s);
+    parallel_each(blocks_of(s), threads, try_blocks, s);
 }
 
 static size_t best_candidate(const struct start *s)
@@ -164,7 +164,7 @@ static as_status plusplus(struct start *s, size_t clusters, struct rng *rng, siz
     as_status st = cpu_gemm_ready(err);
     if (st < 0 || (st = start_init(s, clusters, err)) < 0)
         return st;
-    kmeans_each(s->rows->n, threads, find_norms, s);
+    parallel_each(s->rows->n, threads, find_norms, s);
     for (size_t k = 0; k < clusters; k++) {
         size_t first = k == 0 ? (size_t)rng_below(rng, s->rows->n) : 0;
         for (size_t t = 0; t < s->tries; t++)

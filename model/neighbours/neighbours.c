@@ -5,10 +5,12 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/parallel.h"
 
 #define MAGIC "assaynn1"
 #define HEADER ((size_t)24) /* bytes: the magic and four numbers */
@@ -263,28 +265,59 @@ static void mean_of(const struct neighbours *m, const struct nearest *of, bool b
         ret[k] = of->n > 0 ? (float)(sums[k] / all) : NAN;
 }
 
-as_status neighbours_predict(const struct neighbours *m, const float *x, size_t rows, size_t k,
-                             bool by_distance, float *ret, struct as_err *err)
+struct prediction {
+    const struct neighbours *m;
+    const struct neighbours_opts *opts;
+    size_t k, rows;
+    const float *x;
+    float *ret;
+    atomic_bool no_memory;
+};
+
+/* Rows from `at` on, at most TOGETHER.
+ *   lists  [TOGETHER, k] */
+static void predict_together(const struct prediction *p, size_t at, struct near *lists,
+                             double *sums)
 {
+    const struct neighbours *m = p->m;
+    size_t n = p->rows - at < TOGETHER ? p->rows - at : TOGETHER;
     size_t inputs = m->shape.inputs, n_blocks = (m->n + LANES - 1) / LANES;
-    k = k < m->n ? k : m->n;
-    AS_AUTO(as_freep) struct near *lists = as_calloc(TOGETHER * k, sizeof *lists);
-    AS_AUTO(as_freep) double *sums = as_calloc(m->shape.outputs, sizeof *sums);
-    if (!lists || !sums)
-        return as_fail_nomem(err);
-    for (size_t at = 0; at < rows; at += TOGETHER) {
-        size_t n = rows - at < TOGETHER ? rows - at : TOGETHER;
-        struct nearest nearest[TOGETHER];
-        double squares[TOGETHER];
-        for (size_t i = 0; i < n; i++) {
-            nearest[i] = (struct nearest){.list = lists + i * k, .k = k};
-            squares[i] = square_of(x + (at + i) * inputs, inputs);
-        }
-        for (size_t b = 0; b < n_blocks; b++)
-            for (size_t i = 0; i < n; i++)
-                look_through_block(m, b, x + (at + i) * inputs, squares[i], &nearest[i]);
-        for (size_t i = 0; i < n; i++)
-            mean_of(m, &nearest[i], by_distance, sums, ret + (at + i) * m->shape.outputs);
+    struct nearest nearest[TOGETHER];
+    double squares[TOGETHER];
+    for (size_t i = 0; i < n; i++) {
+        nearest[i] = (struct nearest){.list = lists + i * p->k, .k = p->k};
+        squares[i] = square_of(p->x + (at + i) * inputs, inputs);
     }
-    return AS_OK;
+    for (size_t b = 0; b < n_blocks; b++)
+        for (size_t i = 0; i < n; i++)
+            look_through_block(m, b, p->x + (at + i) * inputs, squares[i], &nearest[i]);
+    for (size_t i = 0; i < n; i++)
+        mean_of(m, &nearest[i], p->opts->by_distance, sums, p->ret + (at + i) * m->shape.outputs);
+}
+
+/* Items are TOGETHER rows each. */
+static void predict_items(void *arg, size_t begin, size_t end)
+{
+    struct prediction *p = arg;
+    AS_AUTO(as_freep) struct near *lists = as_calloc(TOGETHER * p->k, sizeof *lists);
+    AS_AUTO(as_freep) double *sums = as_calloc(p->m->shape.outputs, sizeof *sums);
+    if (!lists || !sums) {
+        atomic_store(&p->no_memory, true);
+        return;
+    }
+    for (size_t i = begin; i < end; i++)
+        predict_together(p, i * TOGETHER, lists, sums);
+}
+
+as_status neighbours_predict(const struct neighbours *m, const struct neighbours_opts *opts,
+                             const float *x, size_t rows, float *ret, struct as_err *err)
+{
+    struct prediction p = {.m = m,
+                           .opts = opts,
+                           .k = opts->k < m->n ? opts->k : m->n,
+                           .rows = rows,
+                           .x = x,
+                           .ret = ret};
+    parallel_each((rows + TOGETHER - 1) / TOGETHER, opts->threads, predict_items, &p);
+    return atomic_load(&p.no_memory) ? as_fail_nomem(err) : AS_OK;
 }

@@ -75,13 +75,19 @@ AS_MUST_CHECK as_status neighbours_read(const void *bytes, size_t len,
                                         struct neighbours *ret, struct as_err *err);
 void neighbours_done(struct neighbours *m);
 
+struct neighbours_opts {
+    size_t k; /* neighbours of each row, at least 1; more than there are rows: all of them */
+    bool by_distance;
+    size_t threads; /* that predict rows side by side; at least 1 */
+};
+
 /* Predict rows.
  *   x    [rows, inputs]; borrowed
- *   k    neighbours of each, at least 1; more than there are rows: all of them
  *   ret  [rows, outputs]: shares of the classes, or numbers; NaN where an input is none
- * A row's bits depend on the row alone. Any number of threads may call it at once. AS_E_NOMEM. */
-AS_MUST_CHECK as_status neighbours_predict(const struct neighbours *m, const float *x, size_t rows,
-                                           size_t k, bool by_distance, float *ret,
-                                           struct as_err *err);
+ * A row's bits depend on the row alone, and not on threads. Any number of threads may call it at
+ * once. AS_E_NOMEM. */
+AS_MUST_CHECK as_status neighbours_predict(const struct neighbours *m,
+                                           const struct neighbours_opts *opts, const float *x,
+                                           size_t rows, float *ret, struct as_err *err);
 
 #endif

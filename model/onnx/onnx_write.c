@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "model/onnx/bayes_nodes.h"
 #include "model/onnx/combination.h"
 #include "model/onnx/encode.h"
 #include "model/onnx/graph.h"
@@ -122,6 +123,11 @@ static const char *export_neighbours(struct exporter *e, size_t i)
                : p;
 }
 
+static const char *export_bayes(struct exporter *e, size_t i)
+{
+    return onnx_bayes_add(e->g, e->file, i, inputs_of(e, i));
+}
+
 typedef const char *member_fn(struct exporter *e, size_t i);
 
 /* How a kind of model is exported: its row is at its number. */
@@ -130,7 +136,7 @@ static member_fn *const kinds[] = {
     [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
     [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
     [TRAIN_EXTRA_TREES] = export_trees,   [TRAIN_KNN] = export_neighbours,
-    [TRAIN_KMEANS] = export_kmeans,
+    [TRAIN_KMEANS] = export_kmeans,       [TRAIN_NAIVE_BAYES] = export_bayes,
 };
 
 static void export_member(struct exporter *e, size_t i)

@@ -183,8 +183,8 @@ static void read_trees(struct onnx_regressor *e, const struct ubjson *booster)
 /* ---- inputs and outputs ---- */
 
 /* The inputs of trees (model/trees/tree_inputs.h): numbers as they are, then categories. */
-static const char *tree_inputs(struct onnx_graph *g, const struct onnx_inputs *in,
-                               const struct preprocess *fit)
+const char *onnx_tree_inputs(struct onnx_graph *g, const struct onnx_inputs *in,
+                             const struct preprocess *fit)
 {
     if (in->pixels)
         return onnx_graph_unary(g, "Flatten", in->pixels);
@@ -382,7 +382,7 @@ const char *onnx_trees_add(struct onnx_graph *g, const struct model_file *f, siz
         onnx_graph_fail(g, AS_E_INVAL, "member %zu: found no tensor trees of bytes", member);
         return NULL;
     }
-    const char *x = tree_inputs(g, in, m->fit);
+    const char *x = onnx_tree_inputs(g, in, m->fit);
     if (m->spec->model.kind == TRAIN_EXTRA_TREES)
         return add_extra(g, trees, m, &o, x);
     return onnx_booster_add(g, trees->data, trees->size_bytes, &o, x, in->info->n_features);

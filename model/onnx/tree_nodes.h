@@ -8,6 +8,10 @@
 #include "model/onnx/inputs.h"
 #include "model/trees/tree_model.h"
 
+/* The rows as trees see them (model/trees/tree_inputs.h): float [rows, inputs]. */
+const char *onnx_tree_inputs(struct onnx_graph *g, const struct onnx_inputs *in,
+                             const struct preprocess *fit);
+
 /* Add member `member` of `f`, whose tensor `trees` is an XGBoost booster or extra trees. Returns
  * its predictions, float [rows, n_outputs]: probabilities, or standardised targets. The graph
  * fails with AS_E_INVAL if the trees cannot be read, AS_E_UNSUPPORTED with the name of an objective

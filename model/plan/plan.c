@@ -170,6 +170,7 @@ static void add_layers(struct net_builder *b)
     case TRAIN_RANDOM_FOREST:
     case TRAIN_EXTRA_TREES:
     case TRAIN_KNN:
+    case TRAIN_NAIVE_BAYES:
     case TRAIN_KMEANS:
         net_refuse(b, "kind", "found %s, expected a network", train_model_name(m));
         break;

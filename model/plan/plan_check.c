@@ -200,6 +200,24 @@ static as_status check_neighbours(const struct net_data *seen, const char *point
         at, seen->rows, inputs, TRAIN_MAX_NEIGHBOUR_BYTES);
 }
 
+/* Naive Bayes has so many numbers of each class; as model/naive-bayes stores them. */
+static as_status check_bayes(const struct net_data *seen, const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    size_t inputs =
+        seen->kind == NET_IMAGES ? seen->height * seen->width * seen->channels : seen->numeric;
+    size_t values = 2 * inputs + seen->category_slots + 1;
+    size_t bytes = (values * seen->outputs + 4 * inputs) * sizeof(double);
+    if (bytes <= TRAIN_MAX_BAYES_BYTES)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found naive_bayes, of which %zu inputs and %zu classes are more than "
+                      "%zu bytes; expected fewer of them, or another kind",
+                      at, inputs + seen->category_slots, seen->outputs, TRAIN_MAX_BAYES_BYTES);
+}
+
 /* The plan of a network is made and forgotten: it says whether the model fits the data, and its
  * blocks the model. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
@@ -210,6 +228,8 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
     const struct net_data seen = net_data_for(data, spec);
     if (spec->model.kind == TRAIN_KNN)
         return check_neighbours(&seen, pointer, err);
+    if (spec->model.kind == TRAIN_NAIVE_BAYES)
+        return check_bayes(&seen, pointer, err);
     if (!train_model_is_network(&spec->model))
         return AS_OK;
     as_status st = check_bins(spec, &seen, pointer, err);

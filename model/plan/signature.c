@@ -52,6 +52,9 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
     case TRAIN_KNN:
         str_puts(out, "knn");
         break;
+    case TRAIN_NAIVE_BAYES:
+        str_puts(out, "naive_bayes");
+        break;
     case TRAIN_KMEANS:
         str_puts(out, "kmeans");
         break;

@@ -7,7 +7,7 @@
 struct preprocess_opts prepare_rule_opts(const struct train_spec *spec, dataset_task task,
                                          size_t n_rows)
 {
-    bool trees = train_model_is_trees(&spec->model); /* model/trees/tree_inputs.h */
+    bool trees = train_model_sees_cells(&spec->model); /* model/trees/tree_inputs.h */
     bool network = train_model_is_network(&spec->model);
     return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
                                     .stratify = spec->validation_split == TRAIN_SPLIT_STRATIFIED,

@@ -82,7 +82,7 @@ void tree_inputs_of(const struct dataset_info *info, const float *x, const int32
 size_t model_inputs_count(const struct train_spec *spec, const struct dataset_info *info)
 {
     size_t bins = train_spec_bins(spec);
-    if (train_model_is_trees(&spec->model))
+    if (train_model_sees_cells(&spec->model))
         return tree_inputs_count(info);
     return dataset_inputs(info) + (bins ? (bins - 1) * dataset_number_columns(info) : 0);
 }
@@ -91,7 +91,7 @@ void model_inputs_of(const struct train_spec *spec, const struct dataset_info *i
                      const int32_t *codes, const int32_t *pick, size_t rows, float *ret)
 {
     size_t n = model_inputs_count(spec, info);
-    if (train_model_is_trees(&spec->model)) {
+    if (train_model_sees_cells(&spec->model)) {
         tree_inputs_of(info, x, codes, pick, rows, ret);
         return;
     }

@@ -22,8 +22,8 @@
 /* The number of inputs. */
 size_t tree_inputs_count(const struct dataset_info *info);
 
-/* The same of a model that `spec` describes: of neighbours, which see rows as networks with one-hot
- * categories do, the numbers that preprocessing gives. */
+/* The same of a model that `spec` describes. Neighbours see rows as networks with one-hot
+ * categories do: the numbers that preprocessing gives. */
 size_t model_inputs_count(const struct train_spec *spec, const struct dataset_info *info);
 
 /* The column of the file (a pixel of an image) that an input is made of. O(columns). */

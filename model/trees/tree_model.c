@@ -1,5 +1,5 @@
-/* Stored models of trees, and neighbours. Extra trees are read and predict by extra-trees/,
- * neighbours by neighbours/, all others by XGBoost.
+/* Stored models of trees, neighbours and naive Bayes. Extra trees are read and predict by
+ * extra-trees/, neighbours by neighbours/, naive Bayes by naive-bayes/, all others by XGBoost.
  *
  * Predictions go through XGBoost's prediction "in place": it reads the caller's array, keeps
  * nothing, and its results lie in memory of the calling thread, so one model serves any number of
@@ -15,20 +15,23 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "model/neighbours/neighbours.h"
+#include "model/trees/bayes_shape.h"
 #include "model/trees/extra_shape.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/xgboost.h"
 
-_Static_assert(TRAIN_MAX_NEIGHBOUR_BYTES == NEIGHBOURS_MAX_BYTES,
+_Static_assert(TRAIN_MAX_NEIGHBOUR_BYTES == NEIGHBOURS_MAX_BYTES &&
+                   TRAIN_MAX_BAYES_BYTES == BAYES_MAX_BYTES,
                "what a document may ask for is what may be stored");
 
 struct tree_model {
-    const struct xgboost *x; /* NULL: extra trees, neighbours */
+    train_model_kind kind;
+    const struct xgboost *x; /* NULL: of a kind that XGBoost does not compute */
     xgb_booster booster;     /* owned */
     struct extra_forest extra;
-    struct neighbours near; /* n is 0 of other kinds */
-    size_t k;
-    bool by_distance;
+    struct neighbours near;
+    struct neighbours_opts nearest;
+    struct bayes bayes;
     struct tree_outputs outputs;
     size_t inputs, rounds;
 };
@@ -110,7 +113,9 @@ void tree_outputs_apply(const struct tree_outputs *o, const float *raw, size_t r
 
 const char *tree_model_tensor(const struct train_model_spec *m)
 {
-    return m->kind == TRAIN_KNN ? "neighbours" : "trees";
+    return m->kind == TRAIN_KNN           ? "neighbours"
+           : m->kind == TRAIN_NAIVE_BAYES ? "naive_bayes"
+                                          : "trees";
 }
 
 void tree_model_free(struct tree_model *m)
@@ -121,6 +126,7 @@ void tree_model_free(struct tree_model *m)
         (void)m->x->booster_free(m->booster);
     extra_forest_done(&m->extra);
     neighbours_done(&m->near);
+    bayes_done(&m->bayes);
     free(m);
 }
 
@@ -209,13 +215,24 @@ static as_status load_extra(struct tree_model *m, const void *bytes, size_t len,
 }
 
 static as_status load_neighbours(struct tree_model *m, const void *bytes, size_t len,
-                                 const struct train_spec *spec, struct as_err *err)
+                                 const struct train_spec *spec, size_t threads, struct as_err *err)
 {
     const struct neighbours_shape shape = {m->inputs, m->outputs.values, m->outputs.classes};
-    m->k = (size_t)spec->model.neighbours;
-    m->by_distance = spec->model.by_distance;
+    m->nearest = (struct neighbours_opts){.k = (size_t)spec->model.neighbours,
+                                          .by_distance = spec->model.by_distance,
+                                          .threads = threads};
     m->rounds = 1;
     return neighbours_read(bytes, len, &shape, &m->near, err);
+}
+
+static as_status load_bayes(struct tree_model *m, const void *bytes, size_t len,
+                            const struct dataset_info *info, struct as_err *err)
+{
+    struct bayes_shape shape;
+    AS_AUTO(as_freep) uint32_t *kinds = NULL;
+    as_status st = bayes_shape_of(info, &shape, &kinds, err);
+    m->rounds = 1;
+    return st == AS_OK ? bayes_read(bytes, len, &shape, &m->bayes, err) : st;
 }
 
 as_status tree_model_load(const void *bytes, size_t len, const struct train_spec *spec,
@@ -227,9 +244,11 @@ as_status tree_model_load(const void *bytes, size_t len, const struct train_spec
         return as_fail_nomem(err);
     m->outputs = tree_outputs_of(spec, info);
     m->inputs = model_inputs_count(spec, info);
+    m->kind = spec->model.kind;
     as_status st =
-        spec->model.kind == TRAIN_KNN ? load_neighbours(m, bytes, len, spec, err)
-        : spec->model.kind == TRAIN_EXTRA_TREES
+        m->kind == TRAIN_KNN           ? load_neighbours(m, bytes, len, spec, threads, err)
+        : m->kind == TRAIN_NAIVE_BAYES ? load_bayes(m, bytes, len, info, err)
+        : m->kind == TRAIN_EXTRA_TREES
             ? load_extra(m, bytes, len, info, err)
             : load_xgboost(m, bytes, len, train_spec_loss(spec, info->task), threads, err);
     if (st != AS_OK)
@@ -278,8 +297,10 @@ as_status tree_model_predict(const struct tree_model *m, const float *inputs, si
     const float *raw = NULL;
     if (rows == 0)
         return AS_OK;
-    if (m->near.n > 0)
-        return neighbours_predict(&m->near, inputs, rows, m->k, m->by_distance, ret, err);
+    if (m->kind == TRAIN_KNN)
+        return neighbours_predict(&m->near, &m->nearest, inputs, rows, ret, err);
+    if (m->kind == TRAIN_NAIVE_BAYES)
+        return bayes_predict(&m->bayes, inputs, rows, ret, err);
     if (!m->x)
         return predict_extra(m, inputs, rows, ret, err);
     xgboost_array(inputs, rows, m->inputs, array);
@@ -380,7 +401,7 @@ as_status tree_model_importance(const struct tree_model *m, const struct dataset
     as_status st = AS_OK;
     if (m->x)
         st = read_all_scores(m, scores, err);
-    else if (m->near.n == 0)
+    else if (m->kind == TRAIN_EXTRA_TREES)
         extra_scores(&m->extra, scores);
     if (st != AS_OK)
         return st;

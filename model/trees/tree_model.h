@@ -11,8 +11,9 @@
  *   forest, numbers      means over the trees of standardised targets, or of shares
  *   extra trees          as a forest; one tree has all classes or targets
  *
- * Nearest neighbours are stored, predicted and trained behind the same functions: their bytes are
- * those of neighbours/neighbours.h, their one round is the rows, their outputs are predictions. */
+ * Nearest neighbours and naive Bayes are stored, predicted and trained behind the same functions:
+ * their bytes are those of neighbours/neighbours.h and naive-bayes/naive_bayes.h, they have one
+ * round, their outputs are predictions. */
 #ifndef ASSAY_MODEL_TREES_TREE_MODEL_H
 #define ASSAY_MODEL_TREES_TREE_MODEL_H
 
@@ -60,20 +61,20 @@ AS_MUST_CHECK as_status tree_model_predict(const struct tree_model *m, const flo
  *   gain    mean gain of these splits
  *   cover   mean of the rows (of their second derivatives) at these splits
  * {"columns": [{"column", "gain", "cover", "weight", "share"}]}: share is the column's part of the
- * whole gain; the largest comes first; columns that no split uses are left out, so neighbours have
- * none. A new reference. */
+ * whole gain; the largest comes first; columns that no split uses are left out, so neighbours and
+ * naive Bayes have none. A new reference. */
 AS_MUST_CHECK as_status tree_model_importance(const struct tree_model *m,
                                               const struct dataset_info *info, json_t **ret,
                                               struct as_err *err);
 
 /* ---- shared with training ---- */
 
-/* The name of the tensor of bytes: "trees", or "neighbours". */
+/* The name of the tensor of bytes: "trees", "neighbours" or "naive_bayes". */
 const char *tree_model_tensor(const struct train_model_spec *m);
 
 /* What a booster's outputs mean. */
 struct tree_outputs {
-    bool forest;   /* or extra trees, or neighbours */
+    bool forest;   /* or any other kind but boosted trees */
     bool classes;  /* else numbers */
     bool shares;   /* numbers from 0 to 1 (loss bce) */
     size_t raw;    /* numbers of a row that the booster gives */

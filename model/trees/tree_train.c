@@ -1,5 +1,5 @@
 /* Trees are computed by XGBoost, or, extra trees, by extra-trees/: it has none. Neighbours are the
- * rows themselves. */
+ * rows themselves, and naive Bayes is counts of them: both are done when the training is made. */
 #include "model/trees/tree_train.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 #include "model/extra-trees/extra_train.h"
 #include "base/mem.h"
 #include "model/neighbours/neighbours.h"
+#include "model/trees/bayes_shape.h"
 #include "model/trees/extra_shape.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/tree_model.h"
@@ -17,78 +18,111 @@
 struct tree_train {
     struct xgboost_train *xgboost; /* of the three one is there */
     struct extra_train *extra;
-    struct neighbour_train *near;
+    struct one_round *once;
     struct tree_outputs outputs;
-    size_t n[2]; /* rows, by tree_part */
+    size_t n[2]; /* rows that are predicted, by tree_part */
     float *raw;  /* extra: [the larger n, outputs.raw] */
 };
 
-/* ---- neighbours ---- */
+/* ---- models of one round: neighbours and naive Bayes ---- */
 
-struct neighbour_train {
+struct one_round {
     char *bytes; /* owned: the model, which is known from the beginning */
-    size_t len, rounds, k;
-    bool by_distance;
-    struct neighbours model;
-    float *inputs[2]; /* owned: [n, inputs] the rows of each part */
+    size_t len, rounds;
+    struct tree_model *model;
+    float *inputs[2]; /* owned: [n, inputs] the rows of each part that are predicted */
 };
 
-static void neighbour_train_free(struct neighbour_train *t)
+static void one_round_free(struct one_round *t)
 {
     if (!t)
         return;
-    neighbours_done(&t->model);
+    tree_model_free(t->model);
     free(t->bytes);
     free(t->inputs[TREE_TRAINING_ROWS]);
     free(t->inputs[TREE_HELD_ROWS]);
     free(t);
 }
 
-static as_status keep_inputs(const struct tree_rows *rows, size_t inputs, float **ret,
+size_t tree_train_shown(const struct train_spec *spec, size_t n)
+{
+    return spec->model.kind == TRAIN_KNN && n > TREE_SHOWN_ROWS ? TREE_SHOWN_ROWS : n;
+}
+
+size_t tree_train_shown_row(size_t n, size_t shown, size_t i)
+{
+    return i * n / shown;
+}
+
+static as_status keep_inputs(const struct tree_rows *rows, size_t n, size_t inputs, float **ret,
                              struct as_err *err)
 {
-    *ret = as_calloc(rows->n * inputs, sizeof **ret);
+    *ret = as_calloc(n * inputs, sizeof **ret);
     if (!*ret)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", rows->n);
-    memcpy(*ret, rows->inputs, rows->n * inputs * sizeof **ret);
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", n);
+    for (size_t i = 0; i < n; i++)
+        memcpy(*ret + i * inputs, rows->inputs + tree_train_shown_row(rows->n, n, i) * inputs,
+               inputs * sizeof **ret);
     return AS_OK;
 }
 
-static as_status create_neighbours(const struct tree_train_opts *opts,
-                                   const struct tree_rows *training, const struct tree_rows *held,
-                                   struct tree_train *t, struct as_err *err)
+static as_status learn_neighbours(const struct tree_train_opts *opts, const struct tree_rows *from,
+                                  const struct tree_outputs *o, struct one_round *ret,
+                                  struct as_err *err)
 {
-    struct neighbour_train *n = t->near = as_calloc(1, sizeof *n);
-    if (!n)
-        return as_fail_nomem(err);
-    const struct neighbours_shape shape = {model_inputs_count(opts->spec, opts->info),
-                                           t->outputs.values, t->outputs.classes};
-    const struct neighbours_rows rows = {.x = training->inputs,
-                                         .n = training->n,
-                                         .labels = training->labels,
-                                         .targets = training->targets,
-                                         .weights = training->weights};
-    n->k = (size_t)opts->spec->model.neighbours;
-    n->by_distance = opts->spec->model.by_distance;
-    t->n[TREE_TRAINING_ROWS] = training->n;
-    t->n[TREE_HELD_ROWS] = held->n;
-    as_status st = neighbours_write(&shape, &rows, &n->bytes, &n->len, err);
-    if (st == AS_OK)
-        st = neighbours_read(n->bytes, n->len, &shape, &n->model, err);
-    if (st == AS_OK)
-        st = keep_inputs(training, shape.inputs, &n->inputs[TREE_TRAINING_ROWS], err);
-    return st == AS_OK ? keep_inputs(held, shape.inputs, &n->inputs[TREE_HELD_ROWS], err) : st;
+    const struct neighbours_shape shape = {model_inputs_count(opts->spec, opts->info), o->values,
+                                           o->classes};
+    const struct neighbours_rows rows = {.x = from->inputs,
+                                         .n = from->n,
+                                         .labels = from->labels,
+                                         .targets = from->targets,
+                                         .weights = from->weights};
+    return neighbours_write(&shape, &rows, &ret->bytes, &ret->len, err);
 }
 
-static as_status save_neighbours(const struct neighbour_train *n, char **ret, size_t *ret_len,
-                                 struct as_err *err)
+static as_status learn_bayes(const struct tree_train_opts *opts, const struct tree_rows *from,
+                             struct one_round *ret, struct as_err *err)
 {
-    char *copy = as_calloc(n->len, 1);
+    const struct train_model_spec *m = &opts->spec->model;
+    const struct bayes_opts how = {m->smoothing, m->var_smoothing, !m->multinomial};
+    const struct bayes_rows rows = {from->inputs, from->n, from->labels, from->weights};
+    struct bayes_shape shape;
+    AS_AUTO(as_freep) uint32_t *kinds = NULL;
+    as_status st = bayes_shape_of(opts->info, &shape, &kinds, err);
+    return st == AS_OK ? bayes_train(&shape, &how, &rows, &ret->bytes, &ret->len, err) : st;
+}
+
+static as_status create_one_round(const struct tree_train_opts *opts,
+                                  const struct tree_rows *training, const struct tree_rows *held,
+                                  struct tree_train *t, struct as_err *err)
+{
+    struct one_round *m = t->once = as_calloc(1, sizeof *m);
+    if (!m)
+        return as_fail_nomem(err);
+    t->n[TREE_TRAINING_ROWS] = tree_train_shown(opts->spec, training->n);
+    t->n[TREE_HELD_ROWS] = held->n;
+    as_status st = opts->spec->model.kind == TRAIN_KNN
+                       ? learn_neighbours(opts, training, &t->outputs, m, err)
+                       : learn_bayes(opts, training, m, err);
+    if (st == AS_OK)
+        st = tree_model_load(m->bytes, m->len, opts->spec, opts->info, opts->threads, &m->model,
+                             err);
+    if (st != AS_OK)
+        return st;
+    size_t inputs = tree_model_inputs(m->model);
+    st = keep_inputs(training, t->n[0], inputs, &m->inputs[TREE_TRAINING_ROWS], err);
+    return st == AS_OK ? keep_inputs(held, held->n, inputs, &m->inputs[TREE_HELD_ROWS], err) : st;
+}
+
+static as_status save_one_round(const struct one_round *m, char **ret, size_t *ret_len,
+                                struct as_err *err)
+{
+    char *copy = as_calloc(m->len, 1);
     if (!copy)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu bytes of neighbours", n->len);
-    memcpy(copy, n->bytes, n->len);
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu bytes of a model", m->len);
+    memcpy(copy, m->bytes, m->len);
     *ret = copy;
-    *ret_len = n->len;
+    *ret_len = m->len;
     return AS_OK;
 }
 
@@ -100,7 +134,7 @@ void tree_train_free(struct tree_train *t)
         return;
     xgboost_train_free(t->xgboost);
     extra_train_free(t->extra);
-    neighbour_train_free(t->near);
+    one_round_free(t->once);
     free(t->raw);
     free(t);
 }
@@ -171,8 +205,8 @@ as_status tree_train_create(const struct tree_train_opts *opts, const struct tre
     if (!t)
         return as_fail_nomem(err);
     t->outputs = tree_outputs_of(opts->spec, opts->info);
-    as_status st = opts->spec->model.kind == TRAIN_KNN
-                       ? create_neighbours(opts, training, held, t, err)
+    as_status st = !train_model_is_trees(&opts->spec->model)
+                       ? create_one_round(opts, training, held, t, err)
                    : opts->spec->model.kind == TRAIN_EXTRA_TREES
                        ? create_extra(opts, training, held, t, err)
                        : xgboost_train_create(opts, training, held, &t->xgboost, err);
@@ -184,8 +218,8 @@ as_status tree_train_create(const struct tree_train_opts *opts, const struct tre
 as_status tree_train_restore(struct tree_train *t, const void *bytes, size_t len,
                              struct as_err *err)
 {
-    if (t->near) { /* the rows are those of the job, whose fingerprint the caller has checked */
-        t->near->rounds = 1;
+    if (t->once) { /* the rows are those of the job, whose fingerprint the caller has checked */
+        t->once->rounds = 1;
         return AS_OK;
     }
     return t->extra ? extra_train_restore(t->extra, bytes, len, err)
@@ -194,20 +228,20 @@ as_status tree_train_restore(struct tree_train *t, const void *bytes, size_t len
 
 size_t tree_train_rounds(const struct tree_train *t)
 {
-    if (t->near)
-        return t->near->rounds;
+    if (t->once)
+        return t->once->rounds;
     return t->extra ? extra_train_trees(t->extra) : xgboost_train_rounds(t->xgboost);
 }
 
 bool tree_train_is_boundary(const struct tree_train *t, size_t rounds)
 {
-    return t->near || t->extra || xgboost_train_is_boundary(t->xgboost, rounds);
+    return t->once || t->extra || xgboost_train_is_boundary(t->xgboost, rounds);
 }
 
 as_status tree_train_round(struct tree_train *t, struct as_err *err)
 {
-    if (t->near) {
-        t->near->rounds = 1;
+    if (t->once) {
+        t->once->rounds = 1;
         return AS_OK;
     }
     return t->extra ? extra_train_tree(t->extra, err) : xgboost_train_round(t->xgboost, err);
@@ -215,9 +249,8 @@ as_status tree_train_round(struct tree_train *t, struct as_err *err)
 
 as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret, struct as_err *err)
 {
-    if (t->near)
-        return neighbours_predict(&t->near->model, t->near->inputs[part], t->n[part], t->near->k,
-                                  t->near->by_distance, ret, err);
+    if (t->once)
+        return tree_model_predict(t->once->model, t->once->inputs[part], t->n[part], ret, err);
     return t->extra ? predict_extra(t, part, ret, err)
                     : xgboost_train_predict(t->xgboost, part, ret, err);
 }
@@ -225,8 +258,8 @@ as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret, s
 as_status tree_train_save(struct tree_train *t, size_t rounds, char **ret, size_t *ret_len,
                           struct as_err *err)
 {
-    if (t->near)
-        return save_neighbours(t->near, ret, ret_len, err);
+    if (t->once)
+        return save_one_round(t->once, ret, ret_len, err);
     if (!t->extra)
         return xgboost_train_save(t->xgboost, rounds, ret, ret_len, err);
     if (rounds < extra_train_trees(t->extra))

@@ -4,7 +4,7 @@
  * forest grows a tree for each output in each round as well, but every tree is fitted to the
  * targets themselves, with mean values in its leaves; the forest is the mean of its trees
  * (docs/decisions/2006). Extra trees are our own: one for all outputs in each round, and each round
- * is a boundary (docs/decisions/2011). Neighbours have one round, which keeps the rows.
+ * is a boundary (docs/decisions/2011). Neighbours and naive Bayes have one round.
  *
  * Two runs with the same arguments end with the same bits, also when one of them was saved at a
  * boundary and restored. XGBoost does not promise equal bits for different numbers of threads;
@@ -42,8 +42,14 @@ bool tree_train_is_boundary(const struct tree_train *t, size_t rounds);
 /* Do one round; of forests at most n_estimators. */
 AS_MUST_CHECK as_status tree_train_round(struct tree_train *t, struct as_err *err);
 
-/* Predictions after the rounds done: ret [n, outputs] as of tree_model_predict(). They may differ
- * in the last bit from those of the stored model. */
+/* How many of the n training rows tree_train_predict() predicts: all, but of neighbours at most
+ * TREE_SHOWN_ROWS, because a row costs them as much as there are rows; and the i-th of these. */
+#define TREE_SHOWN_ROWS ((size_t)2000)
+size_t tree_train_shown(const struct train_spec *spec, size_t n);
+size_t tree_train_shown_row(size_t n, size_t shown, size_t i);
+
+/* Predictions after the rounds done: ret [n, outputs] as of tree_model_predict(), of the training
+ * rows tree_train_shown(). They may differ in the last bit from those of the stored model. */
 AS_MUST_CHECK as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret,
                                            struct as_err *err);
 

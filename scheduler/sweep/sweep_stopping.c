@@ -44,7 +44,7 @@ static void fill_train_steps(const json_t *train, struct stop_context *c)
         return;
     bool trees = as_streq(name, "boosted_trees") || as_streq(name, "random_forest") ||
                  as_streq(name, "extra_trees");
-    if (as_streq(name, "knn")) { /* it has one round */
+    if (as_streq(name, "knn") || as_streq(name, "naive_bayes")) { /* they have one round */
         c->all_steps = c->first_step = 1;
         return;
     }

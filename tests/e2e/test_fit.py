@@ -151,6 +151,25 @@ def check_numbers(assay, work):
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
 
+def check_warm(assay, work):
+    """A second fit begins with what the first one found on a similar table, unless it is told not to."""
+    fit(assay, work, "numbers.csv", "--target", "y", "--name", "first", "--trials", "3", "--time", "5m", "--no-warm")
+    params = dict(next(t["params"] for t in assay.trials("first-fit") if t["params"]["kind"] == "boosted_trees"), rate=0.123, leaves=9)
+    assay.call("POST", "/v1/sweeps/first-fit/trials", {"params": params, "metrics": {"val_rmse": 0.001}})  # so this is the best
+    printed = fit(assay, work, "again.csv", "--target", "y", "--print").stdout
+    assert "prior: [first-fit" in printed and "# Warm start (search.prior): first-fit (200 rows, 2 columns)" in printed, printed
+    done = fit(assay, work, "again.csv", "--target", "y", "--trials", "1", "--time", "5m")
+    assert "Warm start: the search begins with the best configurations of first-fit (200 rows, 2 columns)" in done.stderr, done.stderr
+    sweep = assay.sweep("again-fit")
+    assert sweep["document"]["search"]["prior"][0]["sweep"] == "first-fit", sweep["document"]["search"]
+    began = next(t["params"] for t in assay.trials("again-fit") if t["number"] == 0)
+    assert (began["kind"], began["rate"], began["leaves"]) == ("boosted_trees", 0.123, 9), began
+    cold = fit(assay, work, "again.csv", "--target", "y", "--no-warm", "--print").stdout
+    assert "prior" not in cold, cold
+    other = fit(assay, work, "My Table.csv", "--target", "churn", "--print").stdout  # classes, not numbers
+    assert "first-fit" not in other, other
+
+
 def check_python(assay, work):
     """assay.fit(): tables of the language itself, and of pandas and numpy where they are installed."""
     program = os.path.join(work, "program.py")
@@ -212,6 +231,7 @@ def main():
     write_table(os.path.join(work, "My Table.csv"), 300)
     write_numbers(os.path.join(work, "numbers.csv"), 200)
     write_numbers(os.path.join(work, "numbers-test.csv"), 40)
+    write_numbers(os.path.join(work, "again.csv"), 300)
     try:
         check_refused(assay, work)
         pid, report = check_start(assay, work)
@@ -221,6 +241,7 @@ def main():
         check_commands(assay, work, report)
         check_documents(assay, work)
         check_numbers(assay, work)
+        check_warm(assay, work)
         check_python(assay, work)
     finally:
         if assay.up:

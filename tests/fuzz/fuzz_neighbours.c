@@ -13,10 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct neighbours_shape shape = {.inputs = 3, .outputs = 2, .classes = classes == 1};
         AS_AUTO(neighbours_done) struct neighbours m = {0};
         struct as_err err;
+        const struct neighbours_opts opts = {3, classes == 1, 1};
         float ret[4];
         if (neighbours_read(data, size, &shape, &m, &err) != AS_OK)
             continue;
-        if (neighbours_predict(&m, rows[0], 2, 3, classes == 1, ret, &err) != AS_OK)
+        if (neighbours_predict(&m, &opts, rows[0], 2, ret, &err) != AS_OK)
             abort();
         for (int i = 0; classes && i < 4; i++)
             if (!(ret[i] >= 0 && ret[i] <= 1))

@@ -155,7 +155,8 @@ void stored_read(struct stored *s)
     ck_ok(train_spec_parse(spec, "/train", &s->spec, &err), err);
     ck_ok(dataset_info_from_json(info, "/dataset", &s->info, &err), err);
     ck_ok(preprocess_from_json(record, "/preprocessing", &s->info, &s->fit, &err), err);
-    const struct safetensors_tensor *trees = safetensors_get(s->file, "trees");
+    const struct safetensors_tensor *trees =
+        safetensors_get(s->file, tree_model_tensor(&s->spec.model));
     ck_assert(trees && trees->type == SAFETENSORS_U8 && trees->n_dims == 1);
     ck_ok(tree_model_load(trees->data, trees->size_bytes, &s->spec, &s->info, 1, &s->model, &err),
           err);
@@ -216,7 +217,7 @@ void predicts_as_recorded(const char *path)
     AS_AUTO(as_freep) float *x = as_calloc(tree_model_inputs(s.model), sizeof *x);
     AS_AUTO(as_freep) float *got = as_calloc(outputs, sizeof *got);
     for (size_t i = 0; i < n; i++) {
-        tree_inputs_of(&s.info, set.x, codes, rows + i, 1, x);
+        model_inputs_of(&s.spec, &s.info, set.x, codes, rows + i, 1, x);
         ck_ok(tree_model_predict(s.model, x, 1, got, &err), err);
         if (s.info.task == DATASET_REGRESSION)
             outputs_to_own_unit(got, 1, &s.fit);

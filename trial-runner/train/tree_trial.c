@@ -59,7 +59,9 @@ struct tree_trial {
     size_t threads;
     int32_t *sample;   /* [n_train]: a bootstrap sample of the training rows; NULL: all */
     float *values;     /* predictions of the rows of either part */
-    float *weights[2]; /* by tree_part, NULL: all 1 */
+    float *weights[2]; /* by tree_part, NULL: all 1; of the rows of which losses are … */
+    int32_t *shown;    /* … of neighbours a part of the training rows; NULL: all */
+    size_t n_shown;
     struct position now, boundary; /* boundary: the last one that can be restored */
 };
 
@@ -69,6 +71,7 @@ void tree_trial_free(struct tree_trial *t)
         return;
     tree_train_free(t->train);
     free(t->sample);
+    free(t->shown);
     free(t->values);
     free(t->weights[TREE_TRAINING_ROWS]);
     free(t->weights[TREE_HELD_ROWS]);
@@ -81,6 +84,15 @@ static const int32_t *rows_of(const struct tree_trial *t, tree_part part, size_t
     const int32_t *training = t->sample ? t->sample : d->train_rows;
     *ret_n = part == TREE_TRAINING_ROWS ? d->n_train : d->n_val;
     return part == TREE_TRAINING_ROWS ? training : d->val_rows;
+}
+
+/* The rows of a part of which a loss is reported. */
+static const int32_t *judged_rows(const struct tree_trial *t, tree_part part, size_t *ret_n)
+{
+    if (part == TREE_HELD_ROWS || !t->shown)
+        return rows_of(t, part, ret_n);
+    *ret_n = t->n_shown;
+    return t->shown;
 }
 
 /* ---- beginning ---- */
@@ -158,6 +170,26 @@ static as_status draw_sample(struct tree_trial *t, struct as_err *err)
     return AS_OK;
 }
 
+/* A part of the training rows, and their weights, in place of all. */
+static as_status show_part(struct tree_trial *t, struct as_err *err)
+{
+    size_t n;
+    const int32_t *rows = rows_of(t, TREE_TRAINING_ROWS, &n);
+    float *weights = t->weights[TREE_TRAINING_ROWS];
+    t->n_shown = tree_train_shown(&t->m->spec, n);
+    if (t->n_shown == n)
+        return AS_OK;
+    if (!(t->shown = as_calloc(t->n_shown, sizeof *t->shown)))
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_shown; i++) {
+        size_t at = tree_train_shown_row(n, t->n_shown, i);
+        t->shown[i] = rows[at];
+        if (weights)
+            weights[i] = weights[at]; /* at is never below i */
+    }
+    return AS_OK;
+}
+
 static as_status begin_training(struct tree_trial *t, struct as_err *err)
 {
     AS_AUTO(part_rows_done) struct part_rows training = {0}, held = {0};
@@ -168,7 +200,8 @@ static as_status begin_training(struct tree_trial *t, struct as_err *err)
         st = take_part(t, TREE_HELD_ROWS, &held, err);
     if (st != AS_OK)
         return st;
-    return tree_train_create(&opts, &training.rows, &held.rows, &t->train, err);
+    st = tree_train_create(&opts, &training.rows, &held.rows, &t->train, err);
+    return st == AS_OK ? show_part(t, err) : st;
 }
 
 /* ---- checkpoints ---- */
@@ -292,7 +325,7 @@ static as_status predict_rows(const struct tree_trial *t, const struct tree_mode
     const struct train_data *d = t->setup->data;
     const struct dataset_info *info = t->setup->info;
     size_t n, inputs = tree_model_inputs(model), outputs = tree_model_outputs(model);
-    const int32_t *rows = rows_of(t, part, &n);
+    const int32_t *rows = judged_rows(t, part, &n);
     AS_AUTO(as_freep) float *x = as_calloc((n < PIECE ? n : PIECE) * inputs, sizeof *x);
     if (!x)
         return as_fail_nomem(err);
@@ -319,7 +352,7 @@ static as_status predict_kept(const struct tree_trial *t, const struct tree_mode
 static double part_loss(const struct tree_trial *t, tree_part part)
 {
     size_t n;
-    const int32_t *rows = rows_of(t, part, &n);
+    const int32_t *rows = judged_rows(t, part, &n);
     return tree_loss(t->setup, t->m, t->values, rows, n, t->weights[part]);
 }
 
@@ -425,7 +458,7 @@ static as_status write_model(const struct tree_trial *t, const char *folder, con
         {.name = "input.mean", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->mean},
         {.name = "input.scale", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->scale},
     };
-    return write_tensors(path, meta, all, fit, !train_model_is_trees(&t->m->spec.model), err);
+    return write_tensors(path, meta, all, fit, !train_model_sees_cells(&t->m->spec.model), err);
 }
 
 static as_status write_importance(const struct tree_trial *t, const char *folder,

@@ -10,7 +10,7 @@
 static as_status open_trees(struct group *g, const struct member *m, struct as_err *err)
 {
     struct xgboost_opening opening = {0};
-    if (m->spec.model.kind != TRAIN_EXTRA_TREES && m->spec.model.kind != TRAIN_KNN)
+    if (train_model_is_trees(&m->spec.model) && m->spec.model.kind != TRAIN_EXTRA_TREES)
         xgboost_opening_begin(&opening);
     as_status st = group_load_data(g, &m->spec, err);
     xgboost_opening_wait(&opening);

@@ -297,8 +297,8 @@ def _fit_program(args: Sequence[str], verbose: bool) -> JSON:
 def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "10m", size: str = "50MB",
         metric: Optional[str] = None, groups: Optional[str] = None, folds: Optional[int] = None, trials: Optional[int] = None,
         name: Optional[str] = None, task: Optional[str] = None, drop: Union[str, Iterable[str]] = (),
-        numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), server: Optional[str] = None,
-        profile: Optional[str] = None, verbose: bool = True) -> Model:
+        numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), warm: bool = True,
+        server: Optional[str] = None, profile: Optional[str] = None, verbose: bool = True) -> Model:
     """A model of a table, in `time`. target: the name or number of a column, or its values. test: rows for a figure that
     nothing is chosen by, with the target's column. The other options are those of `assay fit` (docs/fit.md), which is run."""
     where = [f for option, v in (("--server", server), ("--profile", profile)) if v for f in (option, v)]
@@ -320,6 +320,7 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "
                               ("--name", name), ("--task", task), ("--drop", _list(drop)), ("--numeric", _list(numeric)),
                               ("--text", _list(text))):
             args += [option, str(value)] if value not in (None, "") else []
+        args += [] if warm else ["--no-warm"]
         report = _fit_program([*args, *where], verbose)
         if columns and report.get("classes"):
             found = _labels_of(columns, goal)

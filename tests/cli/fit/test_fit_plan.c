@@ -1,11 +1,14 @@
 /* The plan of `assay fit` and its sweep, for tables from two rows to a hundred million: whatever
  * the figures are, the document is one, its ranges are ranges, and the first trials lie in them.
  * What the scheduler says of such documents is in tests/e2e/test_fit.py. */
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
+#include "cli/fit/fit_first.h"
 #include "cli/fit/fit_plan.h"
+#include "cli/fit/fit_similar.h"
 #include "cli/fit/fit_sweep.h"
 #include "tests/support/check_main.h"
 
@@ -65,15 +68,13 @@ static void check_ranges(const json_t *spaces)
     }
 }
 
-static void check_first_trials(const struct fit_plan *p, const struct fit_facts *f,
-                               const json_t *spaces)
+/* Each trial has every parameter that is active, within its space. */
+static void check_trials(const json_t *trials, const json_t *spaces)
 {
-    JSON_AUTO trials = fit_sweep_first_trials(p, f);
     size_t i;
     json_t *trial, *space;
     const char *name;
-    ck_assert_uint_ge(json_array_size(trials), 3);
-    json_array_foreach(trials, i, trial)
+    json_array_foreach((json_t *)trials, i, trial)
     {
         const json_t *params = json_object_get(trial, "params");
         const char *kind = json_string_value(json_object_get(params, "kind"));
@@ -88,6 +89,15 @@ static void check_first_trials(const struct fit_plan *p, const struct fit_facts 
         }
         ck_assert_uint_eq(active, json_object_size(params));
     }
+}
+
+static void check_first_trials(const struct fit_plan *p, const struct fit_facts *f,
+                               const json_t *spaces)
+{
+    JSON_AUTO trials = fit_first_trials(p, f);
+    fit_first_trials_limit(p, trials);
+    ck_assert_uint_ge(json_array_size(trials), 3);
+    check_trials(trials, spaces);
 }
 
 static void check_document(const struct fit_plan *p, const struct fit_facts *f)
@@ -114,6 +124,7 @@ START_TEST(any_figures)
                                         .columns = columns[i % 5],
                                         .inputs = columns[i % 5] * (i % 2 ? 1 : 40),
                                         .targets = 1,
+                                        .texts = i % 3 == 2,
                                         .classes = c,
                                         .rarest = !c      ? 0
                                                   : i % 3 ? 1
@@ -264,6 +275,132 @@ START_TEST(forests_within_the_size)
 }
 END_TEST
 
+/* Naive Bayes is for classes: of texts, or of few rows. */
+START_TEST(naive_bayes)
+{
+    struct fit_facts f = small;
+    AS_AUTO(str_done) struct str b = {0};
+    ck_assert(plan_of(&f, &usual).bayes && !plan_of(&f, &usual).words);
+    f.rows = 20000;
+    ck_assert(!plan_of(&f, &usual).bayes);
+    f.texts = 1;
+    struct fit_plan p = plan_of(&f, &usual);
+    ck_assert(p.bayes && p.words);
+    fit_sweep_write(&p, &f, "x-fit", "x", "assay fit", &b);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "naive_bayes, "));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "      words: \"${words}\"\n"));
+    f.classes = f.rarest = 0;
+    ck_assert(!plan_of(&f, &usual).bayes);
+}
+END_TEST
+
+/* ---- warm starts ---- */
+
+static struct fit_figures figures(double rows, double columns, double classes, double categories)
+{
+    return (struct fit_figures){rows, columns, classes, categories};
+}
+
+/* What a document's tags say is what was written; other tags are none. */
+START_TEST(figures_are_tags)
+{
+    struct fit_facts f = small;
+    struct fit_plan p = plan_of(&f, &usual);
+    struct fit_figures found;
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO tree = NULL;
+    f.categories = 2;
+    fit_sweep_write(&p, &f, "x-fit", "x", "assay fit", &b);
+    ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
+    json_t *tags = json_object_get(tree, "tags");
+    ck_assert(fit_figures_read(tags, &found));
+    const struct fit_figures own = fit_figures_of(&f, p.row_share);
+    ck_assert_double_eq(fit_distance(&own, &found), 0);
+    ck_assert_double_eq(found.categories, 0.25);
+    for (size_t i = 0; i < json_array_size(tags); i++) {
+        JSON_AUTO less = json_deep_copy(tags);
+        ck_assert_int_eq(json_array_remove(less, i), 0);
+        ck_assert(!fit_figures_read(less, &found));
+    }
+    JSON_AUTO bad = json_pack("[s, s, s, s, s]", FIT_TAG, "rows=-1", "columns=8", "classes=2",
+                              "categories=nan");
+    ck_assert(!fit_figures_read(bad, &found) && !fit_figures_read(NULL, &found));
+}
+END_TEST
+
+START_TEST(distances)
+{
+    const struct fit_figures a = figures(1000, 10, 2, 0.5), larger = figures(4000, 10, 2, 0.5),
+                             wider = figures(1000, 20, 2, 0.25),
+                             several = figures(1000, 10, 3, 0.5), more = figures(1000, 10, 6, 0.5),
+                             numbers = figures(1000, 10, 0, 0.5);
+    ck_assert_double_eq_tol(fit_distance(&a, &larger), 1, 1e-12);
+    ck_assert_double_eq_tol(fit_distance(&a, &wider), sqrt(2), 1e-12);
+    ck_assert_double_eq_tol(fit_distance(&more, &several), 1, 1e-12);
+    ck_assert(isinf(fit_distance(&a, &several)) && isinf(fit_distance(&a, &numbers)));
+}
+END_TEST
+
+static json_t *sweep_new(const char *id, const char *dataset, int completed, const char *rows)
+{
+    return json_pack("{s:s, s:{s:i}, s:{s:{s:s}}, s:{s:[s,s,s,s,s], s:{s:{s:s}}}}", "id", id,
+                     "counts", "completed", completed, "best", "params", "kind", id, "document",
+                     "tags", FIT_TAG, rows, "columns=10", "classes=2", "categories=0.5", "trial",
+                     "train", "dataset", dataset);
+}
+
+/* The nearest, one of each table, the newest of equals. */
+START_TEST(similar_sweeps)
+{
+    const struct fit_figures own = figures(1000, 10, 2, 0.5);
+    struct fit_similar found[2];
+    JSON_AUTO list = json_pack(
+        "[o, o, o, o, o, o, o]", sweep_new("few", "few", 2, "rows=1000"),
+        sweep_new("half", "half", 9, "rows=500"), sweep_new("same-wider", "same", 9, "rows=1001"),
+        sweep_new("same", "same", 9, "rows=1000"), sweep_new("twice", "twice", 9, "rows=2000"),
+        sweep_new("none", "none", 9, "colour=red"), sweep_new("far", "far", 9, "rows=100000"));
+    ck_assert_uint_eq(fit_similar_find(&own, list, 2, found), 2);
+    ck_assert_str_eq(found[0].sweep, "same-wider");
+    ck_assert_str_eq(found[1].sweep, "half");
+    ck_assert_str_eq(json_string_value(json_object_get(found[1].best, "kind")), "half");
+    ck_assert_uint_eq(fit_similar_find(&own, NULL, 2, found), 0);
+}
+END_TEST
+
+/* The configurations of other sweeps come first, as this plan can have them. */
+START_TEST(configurations_of_other_sweeps)
+{
+    struct fit_plan p = plan_of(&small, &usual);
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO tree = NULL;
+    p.least_extra_weight = 7;
+    JSON_AUTO trials = fit_first_trials(&p, &small);
+    size_t n = json_array_size(trials);
+    JSON_AUTO warm = json_pack(
+        "[{s:s, s:f, s:i, s:f}, {s:s, s:f, s:b, s:s}, {s:s}, {s:s, s:f, s:i}, {s:s}]", "kind",
+        "boosted_trees", "rate", 0.11, "leaves", 100000, "other", 3.0, "kind", "extra_trees",
+        "leaf_weight", 1.0, "refit", 0, "per_split", "x", "kind", "no_such_kind", "kind",
+        "boosted_trees", "rate", 0.11, "leaves", 200000, "kind", "logistic");
+    fit_sweep_write(&p, &small, "x-fit", "x", "assay fit", &b);
+    ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
+    const json_t *spaces = json_object_get(tree, "parameters");
+    ck_assert_int_eq(fit_first_trials_warm(&p, spaces, warm, trials), 0);
+    ck_assert_uint_eq(json_array_size(trials),
+                      n + 3); /* one kind is not there, and two are equal */
+    check_trials(trials, spaces);
+    const json_t *boosted = json_object_get(json_array_get(trials, 0), "params");
+    ck_assert_double_eq(json_number_value(json_object_get(boosted, "rate")), 0.11);
+    ck_assert_double_eq(json_number_value(json_object_get(boosted, "leaves")),
+                        p.ranges[FIT_LEAVES].max);
+    const json_t *extra = json_object_get(json_array_get(trials, 1), "params");
+    ck_assert_str_eq(json_string_value(json_object_get(extra, "kind")), "extra_trees");
+    ck_assert_double_eq(json_number_value(json_object_get(extra, "leaf_weight")), 7);
+    p.max_trials = 2;
+    fit_first_trials_limit(&p, trials);
+    ck_assert_uint_eq(json_array_size(trials), 2);
+}
+END_TEST
+
 /* ---- ranges ---- */
 
 START_TEST(ranges_widen_where_the_best_trial_stands_at_an_end)
@@ -293,7 +430,8 @@ START_TEST(ranges_widen_where_the_best_trial_stands_at_an_end)
                                  "leaves 127, at the end of the range 4 to 128: now "
                                  "it is searched up to 512\n"));
     AS_AUTO(str_done) struct str second = {0};
-    p.prior = "x-fit"; /* the second sweep: these ranges, and the results of the first */
+    p.priors[p.n_priors++] =
+        "x-fit"; /* the second sweep: these ranges, and the results of the first */
     check_document(&p, &f);
     fit_sweep_write(&p, &f, "x-fit-wider", "x", "assay fit", &second);
     ck_assert_ptr_nonnull(strstr(str_cstr(&second), "seed: 1, prior: [x-fit]}"));
@@ -366,6 +504,11 @@ Suite *test_suite(void)
     tcase_add_test(t, folds_by_rows_and_time);
     tcase_add_test(t, folds_that_are_asked_for);
     tcase_add_test(t, rare_classes_and_sizes);
+    tcase_add_test(t, naive_bayes);
+    tcase_add_test(t, figures_are_tags);
+    tcase_add_test(t, distances);
+    tcase_add_test(t, similar_sweeps);
+    tcase_add_test(t, configurations_of_other_sweeps);
     tcase_add_test(t, forests_within_the_size);
     tcase_add_test(t, ranges_widen_where_the_best_trial_stands_at_an_end);
     tcase_add_test(t, columns);

@@ -174,6 +174,36 @@ START_TEST(neighbours)
 }
 END_TEST
 
+START_TEST(naive_bayes)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"naive_bayes\",\"n_estimators\":300},"
+                "\"numbers\":{\"encode\":\"piecewise_linear\",\"bins\":4}}",
+                &s),
+          err);
+    ck_assert_int_eq(s.model.kind, TRAIN_NAIVE_BAYES);
+    ck_assert(!train_model_is_trees(&s.model) && !train_model_is_network(&s.model));
+    ck_assert(train_model_sees_cells(&s.model));
+    ck_assert_str_eq(train_model_name(&s.model), "naive_bayes");
+    ck_assert(s.model.smoothing == 1 && s.model.var_smoothing == 1e-3 && !s.model.multinomial);
+    ck_assert_int_eq(s.epochs, 1);
+    ck_assert_uint_eq(train_spec_bins(&s), 0); /* numbers are numbers */
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"naive_bayes\",\"smoothing\":0.1,"
+                "\"var_smoothing\":1,\"words\":\"multinomial\"}}",
+                &s),
+          err);
+    ck_assert(s.model.smoothing == 0.1 && s.model.var_smoothing == 1 && s.model.multinomial);
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"naive_bayes\",\"smoothing\":0}}", &s),
+             AS_E_INVAL, err, "/trial/train/model/smoothing: found 0");
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"naive_bayes\",\"words\":\"x\"}}", &s),
+             AS_E_INVAL, err, "/trial/train/model/words: found");
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"naive_bayes\"},\"privacy\":{"
+                   "\"clip\":1,\"noise\":1}}",
+                   &s),
+             AS_E_INVAL, err, "naive_bayes");
+}
+END_TEST
+
 START_TEST(refused)
 {
     static const struct {
@@ -749,6 +779,7 @@ Suite *test_suite(void)
     tcase_add_test(t, trees);
     tcase_add_test(t, trees_refused);
     tcase_add_test(t, neighbours);
+    tcase_add_test(t, naive_bayes);
     tcase_add_test(t, presets);
     tcase_add_test(t, layers_refused);
     tcase_add_test(t, what_follows_from_a_task);

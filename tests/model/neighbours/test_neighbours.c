@@ -25,6 +25,7 @@ START_TEST(by_hand)
     const int32_t labels[] = {0, 1, 1, 2, 0};
     const struct neighbours_shape shape = {.inputs = 1, .outputs = 3, .classes = true};
     const struct neighbours_rows rows = {.x = x, .n = 5, .labels = labels};
+    const struct neighbours_opts three = {3, false, 1}, near_three = {3, true, 1};
     AS_AUTO(as_freep) char *bytes = NULL;
     AS_AUTO(neighbours_done) struct neighbours m = {0};
     size_t len = 0;
@@ -32,21 +33,22 @@ START_TEST(by_hand)
     ck_ok(neighbours_write(&shape, &rows, &bytes, &len, &err), err);
     ck_assert_uint_eq(len, neighbours_bytes(&shape, 5));
     ck_ok(neighbours_read(bytes, len, &shape, &m, &err), err);
-    ck_ok(neighbours_predict(&m, queries, 3, 3, false, ret, &err), err);
+    ck_ok(neighbours_predict(&m, &three, queries, 3, ret, &err), err);
     const float third = 1.0F / 3,
                 uniform[] = {third, 2 * third, 0, third, third, third, third, third, third};
     for (size_t i = 0; i < 9; i++)
         ck_assert_float_eq_tol(ret[i], uniform[i], 1e-7F);
-    ck_ok(neighbours_predict(&m, queries, 2, 3, true, ret, &err), err);
+    ck_ok(neighbours_predict(&m, &near_three, queries, 2, ret, &err), err);
     double near = 1 / 0.9, one = 1 / 0.1, two = 1 / 1.1;
     ck_assert_double_eq_tol((double)ret[0], near / (near + one + two), 1e-6);
     ck_assert_double_eq_tol((double)ret[1], (one + two) / (near + one + two), 1e-6);
     ck_assert(ret[3] == 0.5F && ret[4] == 0 && ret[5] == 0.5F);
     /* of equally near rows the first one counts: of 3 it is 2, before both of 4 */
-    ck_ok(neighbours_predict(&m, queries + 2, 1, 1, false, ret, &err), err);
+    ck_ok(neighbours_predict(&m, &(struct neighbours_opts){1, false, 1}, queries + 2, 1, ret, &err),
+          err);
     ck_assert(ret[0] == 0 && ret[1] == 1 && ret[2] == 0);
     const float none = NAN;
-    ck_ok(neighbours_predict(&m, &none, 1, 2, true, ret, &err), err);
+    ck_ok(neighbours_predict(&m, &(struct neighbours_opts){2, true, 1}, &none, 1, ret, &err), err);
     ck_assert(isnan(ret[0]) && isnan(ret[2]));
 }
 END_TEST
@@ -140,15 +142,18 @@ START_TEST(against_a_plain_reference)
     fill(&others, 2);
     model_of(&t, classes, weighted, &bytes, &len, &m);
     for (size_t i = 0; i < AS_ARRAY_LEN(ks); i++) {
-        float ret[ROWS * OUTPUTS], alone[OUTPUTS];
-        ck_ok(neighbours_predict(&m, others.x, ROWS, ks[i], by_distance, ret, &err), err);
+        float ret[ROWS * OUTPUTS], by_threads[ROWS * OUTPUTS], alone[OUTPUTS];
+        struct neighbours_opts opts = {ks[i], by_distance, 1};
+        ck_ok(neighbours_predict(&m, &opts, others.x, ROWS, ret, &err), err);
+        opts.threads = 3; /* the same bits */
+        ck_ok(neighbours_predict(&m, &opts, others.x, ROWS, by_threads, &err), err);
+        ck_assert_mem_eq(by_threads, ret, sizeof ret);
         for (size_t r = 0; r < ROWS; r++) {
             double expected[OUTPUTS];
             plain(&t, classes, weighted, ks[i], by_distance, others.x + r * INPUTS, expected);
             for (size_t o = 0; o < OUTPUTS; o++)
                 ck_assert_double_eq_tol((double)ret[r * OUTPUTS + o], expected[o], 1e-6);
-            ck_ok(neighbours_predict(&m, others.x + r * INPUTS, 1, ks[i], by_distance, alone, &err),
-                  err);
+            ck_ok(neighbours_predict(&m, &opts, others.x + r * INPUTS, 1, alone, &err), err);
             ck_assert_mem_eq(alone, ret + r * OUTPUTS, sizeof alone);
         }
     }
@@ -200,8 +205,9 @@ START_TEST(anywhere)
     AS_AUTO(as_freep) char *moved = as_calloc(len + 1, 1);
     memcpy(moved + 1, bytes, len);
     ck_ok(neighbours_read(moved + 1, len, &shape, &other, &err), err);
-    ck_ok(neighbours_predict(&m, t.x, 1, 5, true, a, &err), err);
-    ck_ok(neighbours_predict(&other, t.x, 1, 5, true, b, &err), err);
+    const struct neighbours_opts five = {5, true, 1};
+    ck_ok(neighbours_predict(&m, &five, t.x, 1, a, &err), err);
+    ck_ok(neighbours_predict(&other, &five, t.x, 1, b, &err), err);
     ck_assert_mem_eq(a, b, sizeof a);
 }
 END_TEST

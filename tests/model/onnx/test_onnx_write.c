@@ -363,6 +363,14 @@ START_TEST(nearest_neighbours)
 }
 END_TEST
 
+START_TEST(naive_bayes)
+{
+    table_case(3, "\"model\":{\"kind\":\"naive_bayes\"}");
+    table_case(2, "\"model\":{\"kind\":\"naive_bayes\",\"var_smoothing\":1e-9},\"loss\":\"bce\"");
+    picture_case(2, false, "\"model\":{\"kind\":\"naive_bayes\"}");
+}
+END_TEST
+
 START_TEST(trees_of_pictures)
 {
     picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
@@ -572,6 +580,7 @@ Suite *test_suite(void)
     tcase_add_test(t, extra_trees);
     tcase_add_test(t, kmeans);
     tcase_add_test(t, nearest_neighbours);
+    tcase_add_test(t, naive_bayes);
     tcase_add_test(t, boosted_pictures);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -59,6 +59,20 @@ START_TEST(against_classes)
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/numbers/bins: found 16, which");
     s.model.kind = TRAIN_KNN; /* its model would be the rows */
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/model/kind: found knn, whose");
+    s.model.kind = TRAIN_NAIVE_BAYES; /* whatever the rows are */
+    ck_ok(train_spec_check(&s, &d, "", &err), err);
+    s.loss = TRAIN_CROSS_ENTROPY;
+    d.n_features = 65536;
+    d.n_classes = d.n_outputs = 4096;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/model/kind: found naive_bayes, of which 65536 inputs and 4096 classes");
+    d.n_features = 4;
+    d.n_classes = d.n_outputs = 2;
+    d.task = DATASET_REGRESSION;
+    s.loss = TRAIN_LOSS_AUTO;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/model/kind: found naive_bayes, which predicts classes");
+    d.task = DATASET_CLASSIFICATION;
     s.model.kind = TRAIN_MLP;
     d.n_rows = rows;
     s.piecewise = false;

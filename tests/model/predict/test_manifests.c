@@ -69,7 +69,10 @@ static const char *const parameters[] = {
     "/members/*/train/model/activation",
     "/members/*/train/model/heads",
     "/members/*/train/model/layers/*/size", /* of a pool, which has no weights */
-    "/members/*/train/model/neighbours",    /* more of the rows that are there, or fewer */
+    "/members/*/train/model/smoothing",     /* what naive Bayes was trained with … */
+    "/members/*/train/model/var_smoothing",
+    "/members/*/train/model/words",      /* … */
+    "/members/*/train/model/neighbours", /* more of the rows that are there, or fewer */
 };
 
 /* What is the default may be left out, or null. */
@@ -301,6 +304,7 @@ static void change_text(struct base *b, const char *parent, const char *key)
                                         "random_forest",
                                         "extra_trees",
                                         "knn",
+                                        "naive_bayes",
                                         "kmeans",
                                         "relu",
                                         "tanh",
@@ -501,6 +505,13 @@ START_TEST(nearest_neighbours)
 }
 END_TEST
 
+START_TEST(naive_bayes)
+{
+    train_table(0, 3, "\"model\":{\"kind\":\"naive_bayes\",\"smoothing\":3}");
+    of_trial("naive Bayes");
+}
+END_TEST
+
 START_TEST(dates_and_texts)
 {
     static const struct dataset_options options = {.comment = '#'};
@@ -626,6 +637,7 @@ Suite *test_suite(void)
     tcase_add_test(t, extra_trees);
     tcase_add_test(t, kmeans);
     tcase_add_test(t, nearest_neighbours);
+    tcase_add_test(t, naive_bayes);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images);
     tcase_add_test(t, text_of_tokens);

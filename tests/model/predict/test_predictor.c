@@ -311,6 +311,16 @@ START_TEST(nearest_neighbours)
 }
 END_TEST
 
+START_TEST(naive_bayes)
+{
+    table_case(3, "\"model\":{\"kind\":\"naive_bayes\"}");
+    table_case(2, "\"model\":{\"kind\":\"naive_bayes\",\"smoothing\":0.1},\"loss\":\"bce\","
+                  "\"class_weights\":\"balanced\"");
+    mixed_case(2, "\"model\":{\"kind\":\"naive_bayes\"}");
+    mixed_case(2, "\"model\":{\"kind\":\"naive_bayes\",\"words\":\"multinomial\"}");
+}
+END_TEST
+
 START_TEST(forest_of_numbers)
 {
     table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
@@ -412,6 +422,7 @@ Suite *test_suite(void)
     tcase_add_test(t, kmeans);
     tcase_add_test(t, hostile_centroids);
     tcase_add_test(t, nearest_neighbours);
+    tcase_add_test(t, naive_bayes);
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);

@@ -21,6 +21,7 @@
 #include "model/network/outputs.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/tree_model.h"
+#include "model/trees/tree_train.h"
 #include "model/trees/xgboost.h"
 #include "tests/support/check_main.h"
 #include "tests/support/roots.h"
@@ -129,6 +130,38 @@ START_TEST(neighbours_of_digits)
     ck_assert_double_lt(field(last, "train_loss"), 1e-6); /* each row is its own neighbour */
     AS_AUTO(as_freep) char *scores = child_path(&child, "artifacts/importance.json");
     ck_assert_int_ne(access(scores, F_OK), 0); /* they have none */
+}
+END_TEST
+
+/* Of many rows the loss of a part is reported. */
+START_TEST(neighbours_of_many_rows)
+{
+    const struct train_spec near = {.model = {.kind = TRAIN_KNN}},
+                            trees = {.model = {.kind = TRAIN_EXTRA_TREES}};
+    ck_assert_uint_eq(tree_train_shown(&near, TREE_SHOWN_ROWS + 1), TREE_SHOWN_ROWS);
+    ck_assert_uint_eq(tree_train_shown(&trees, TREE_SHOWN_ROWS + 1), TREE_SHOWN_ROWS + 1);
+    write_table("t.csv", 3000, true);
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
+    JSON_AUTO dataset = dataset_of(path, "y", DATASET_CLASSIFICATION);
+    write_job(dataset, "\"kind\":\"knn\",\"weights\":\"distance\"",
+              ",\"class_weights\":\"balanced\"");
+    ck_assert_int_eq(run_job(), 1);
+    ck_assert_double_lt(field(last, "train_loss"), 1e-6); /* each row is its own neighbour */
+    predicts_as_recorded(path);
+}
+END_TEST
+
+START_TEST(naive_bayes_of_digits)
+{
+    digits_job("\"kind\":\"naive_bayes\",\"var_smoothing\":0.05,\"n_estimators\":9",
+               ",\"metrics\":[\"val_auc\"]");
+    ck_assert_int_eq(run_job(), 1);
+    ck_assert_double_eq(field(last, "step"), 1);
+    ck_assert_double_lt(field(last, "val_error"), 0.15);
+    AS_AUTO(as_freep) char *scores = child_path(&child, "artifacts/importance.json");
+    ck_assert_int_ne(access(scores, F_OK), 0); /* it has none */
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "examples/digits.csv");
+    predicts_as_recorded(path);
 }
 END_TEST
 
@@ -451,6 +484,8 @@ Suite *test_suite(void)
     tcase_add_test(t, extra_trees_of_digits);
     tcase_add_test(t, extra_trees_of_tables);
     tcase_add_test(t, neighbours_of_digits);
+    tcase_add_test(t, neighbours_of_many_rows);
+    tcase_add_test(t, naive_bayes_of_digits);
     tcase_add_test(t, extra_trees_have_the_same_bits_with_any_threads);
     tcase_add_test(t, extra_trees_resume);
     tcase_add_test(t, without_the_library);

@@ -408,7 +408,7 @@ export type Template = string;
 /** What the built-in trainer does, docs/sweep.md */
 export type TrainDocument = {
   dataset: string;
-  /** Required, except where model.kind is a kind of trees or knn */
+  /** Required, except where model.kind is a kind of trees, knn or naive_bayes */
   epochs?: number | Template;
   batch_size?: number | Template;
   micro_batch?: number | Template;
@@ -558,9 +558,15 @@ export type TrainGossip = {
 export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | "inertia" | "val_inertia" | "val_davies_bouldin" | string;
 
 export type TrainModel = {
-  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | "knn" | "kmeans" | Template;
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | "extra_trees" | "knn" | "naive_bayes" | "kmeans" | Template;
   /** knn: of each row; default 5 */
   neighbours?: number | Template;
+  /** naive_bayes: added to each count of a category's value and of a word; default 1 */
+  smoothing?: number | Template;
+  /** naive_bayes: part of a column's variance that is added to that of each class; default 0.001 */
+  var_smoothing?: number | Template;
+  /** naive_bayes: a class is judged by the words of all others, or by its own. Default complement */
+  words?: "complement" | "multinomial" | Template;
   /** knn: what a neighbour counts: alike, or 1 / distance. Default uniform */
   weights?: "uniform" | "distance" | Template;
   /** linear, with resources.ranks: cocoa ascends the dual, and reports the duality gap. Default sgd, the optimizer */

@@ -1,4 +1,5 @@
-#include "model/kmeans/kmeans_threads.h"
+/* The calling thread does the first piece, and those that got no thread. */
+#include "base/parallel.h"
 
 #include <pthread.h>
 
@@ -18,9 +19,8 @@ static void *run_piece(void *arg)
     return NULL;
 }
 
-/* The calling thread does the first piece, and those that got no thread. */
-void kmeans_each(size_t n, size_t threads, void (*run)(void *arg, size_t begin, size_t end),
-                 void *arg)
+void parallel_each(size_t n, size_t threads, void (*run)(void *arg, size_t begin, size_t end),
+                   void *arg)
 {
     struct piece pieces[MOST_THREADS];
     size_t most = threads < MOST_THREADS ? threads : MOST_THREADS;
