@@ -1,5 +1,5 @@
 /* Figures are tags, which are part of a document and by which sweeps are listed, so that nothing
- * of the server and no record of a data set is needed (decision 9016). The list is short, so that
+ * of the server and no record of a data set is needed (decision 9015). The list is short, so that
  * the nearest are kept by moving the others. */
 #include "cli/fit/fit_similar.h"
 
