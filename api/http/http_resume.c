@@ -1,5 +1,5 @@
 /* A connection is resumed by whoever releases it where few wait, else by a thread that takes all
- * that were released since its last turn. The rest after a turn is what their I/O thread needs to go
+ * that were released since its last turn. The rest of a turn is what their I/O thread needs to go
  * through its list. */
 #include "api/http/http_resume_priv.h"
 
