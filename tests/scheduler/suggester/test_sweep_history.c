@@ -91,7 +91,8 @@ START_TEST(it_grows_by_what_is_new)
 }
 END_TEST
 
-/* A history of more trials than one statement may read: from nothing, and after more ends than that. */
+/* A history of more trials than one statement may read: from nothing, and after more ends than
+ * that. */
 START_TEST(a_long_history_is_read_in_parts)
 {
     char sql[600];
