@@ -25,13 +25,6 @@ from many_trials import FLOATS, document, fill  # noqa: E402
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
 TRIALS = min(TRIALS, 999000)  # a sweep that is full ends
 
-POINTS = """
-insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, started_at, ended_at, outcome)
-select sweep_key, number, 1, 'r' || number % 50, 1, 'c', started_at, finished_at, 'completed' from trial;
-insert into measurement_chunk (sweep_key, number, metric, attempt, first_step, steps, measured, recorded)
-select t.sweep_key, t.number, 'loss', 1, 1, array_agg(k), array_agg(1 / (1.0 + k) + random() * 0.1),
-  array_agg((extract(epoch from t.started_at + k * interval '1 s') * 1000000)::bigint)
-from trial t, generate_series(1, {steps}) k group by t.sweep_key, t.number"""
 STEPS = 20  # at most 64, in a chunk
 
 
@@ -56,7 +49,7 @@ def version_of(body):
 def main():
     with Assay(runners=0) as assay:
         assay.call("POST", "/v1/sweeps?paused=true", document("big", TRIALS + 1000))
-        fill(database_url(assay), "big", TRIALS, POINTS.format(steps=STEPS))
+        fill(database_url(assay), "big", TRIALS, STEPS)
         path = "/v1/sweeps/big/table"
         body, headers, ms = get(assay, path)
         tell("first viewer, all columns", ms, len(body))

@@ -20,7 +20,7 @@
 struct results {
     int64_t *numbers;
     double *values; /* n x metrics */
-    size_t n;
+    size_t n, room;
     size_t *front; /* indices into them */
     size_t n_front;
 };
@@ -63,14 +63,40 @@ static as_status read_metrics(struct arena *a, const char *document, struct pare
     return full ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status read_values(struct store *db, struct arena *a, int64_t key,
-                             const struct pareto_row *r, struct results *ret, struct as_err *err)
+static as_status read_part(struct store *db, int64_t key, int64_t from, const struct pareto_row *r,
+                           struct results *x, struct as_err *err)
 {
+    AS_AUTO(arena_done) struct arena part = {0};
+    int64_t *numbers = NULL;
+    double *values = NULL;
+    size_t n = 0;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_history_values(run.tx, a, key, r->metrics, r->n_metrics, &ret->numbers,
-                                          &ret->values, &ret->n, err);
-    return run.status;
+        run.status = store_history_values(run.tx, &part, key, from, from + HISTORY_PART, r->metrics,
+                                          r->n_metrics, &numbers, &values, &n, err);
+    if (run.status != AS_OK || n == 0)
+        return run.status;
+    if (n > x->room - x->n) /* trials that came after the sweep was read: the next look has them */
+        n = x->room - x->n;
+    memcpy(x->numbers + x->n, numbers, n * sizeof *numbers);
+    memcpy(x->values + x->n * r->n_metrics, values, n * r->n_metrics * sizeof *values);
+    x->n += n;
+    return AS_OK;
+}
+
+/* In parts, because a statement has a time limit. `total`: trials of the sweep. */
+static as_status read_values(struct store *db, struct arena *a, int64_t key, int64_t total,
+                             const struct pareto_row *r, struct results *ret, struct as_err *err)
+{
+    ret->room = (size_t)total;
+    ret->numbers = arena_alloc(a, ret->room + 1, sizeof *ret->numbers);
+    ret->values = arena_alloc(a, ret->room * r->n_metrics + 1, sizeof *ret->values);
+    if (!ret->numbers || !ret->values)
+        return as_fail_nomem(err);
+    as_status st = AS_OK;
+    for (int64_t from = 0; from < total && st == AS_OK; from += HISTORY_PART)
+        st = read_part(db, key, from, r, ret, err);
+    return st;
 }
 
 static as_status find_front(struct arena *a, struct results *x, struct pareto_row *r,
@@ -145,7 +171,7 @@ as_status sweep_pareto(struct store *db, struct arena *a, const char *id, const 
     as_status st = read_place(a, cursor, &after, err);
     if (st < 0 || (st = find_sweep(db, a, id, &key, &sweep, err)) < 0 ||
         (st = read_metrics(a, sweep.document, &row, err)) < 0 ||
-        (st = read_values(db, a, key, &row, &x, err)) < 0 ||
+        (st = read_values(db, a, key, sweep.counts.total, &row, &x, err)) < 0 ||
         (st = find_front(a, &x, &row, err)) < 0)
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);

@@ -20,7 +20,17 @@
 
 struct taken {
     double cost;
-    const struct history_trial *trial;
+    int64_t number;
+};
+
+/* The sweep that is read. */
+struct earlier {
+    struct tx *t;
+    int64_t key;
+    const struct sweep_doc *doc;
+    const char *name;
+    struct taken *list; /* owned */
+    size_t n, cap;
 };
 
 static int compare_taken(const void *x, const void *y)
@@ -28,7 +38,7 @@ static int compare_taken(const void *x, const void *y)
     const struct taken *a = x, *b = y;
     if (a->cost != b->cost)
         return a->cost < b->cost ? -1 : 1;
-    return (a->trial->number > b->trial->number) - (a->trial->number < b->trial->number);
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 /* Completed, with a finite value, within the bounds of its sweep. */
@@ -62,57 +72,79 @@ static as_status drop_absurd(struct taken *list, size_t *n, struct as_err *err)
     return st;
 }
 
-static as_status write_snapshot(const char *name, const struct taken *list, size_t n, json_t **ret,
-                                struct as_err *err)
+static as_status read_part(const struct earlier *e, struct arena *a, int64_t from, int64_t to,
+                           struct history_trial **ret, size_t *ret_n, struct as_err *err)
 {
-    JSON_AUTO j =
-        json_pack("{s:s, s:I, s:[]}", "sweep", name, "completed", (json_int_t)n, "trials");
-    for (size_t i = 0; j && i < n; i++) {
-        if (!warm_start_keeps(i, n))
+    const char *metrics[METRICS_MAX] = {e->doc->metric};
+    for (size_t k = 0; k < e->doc->n_outcomes; k++)
+        metrics[1 + k] = e->doc->outcomes[k].metric;
+    return store_history_trials(e->t, a, e->key, from, HISTORY_NO_END, to, metrics,
+                                1 + e->doc->n_outcomes, ret, ret_n, err);
+}
+
+static as_status take_part(struct earlier *e, int64_t from, int64_t to, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct history_trial *rows = NULL;
+    size_t n = 0;
+    as_status st = read_part(e, &a, from, to, &rows, &n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        if (!counts(e->doc, &rows[i]))
             continue;
-        json_t *params = NULL;
-        const char *text = list[i].trial->params;
-        as_status st = json_parse(text, strlen(text), &params, err);
-        if (st != AS_OK)
-            return st;
-        if (json_array_append_new(json_object_get(j, "trials"),
-                                  json_pack("{s:o, s:f}", "params", params, "cost", list[i].cost)) <
-            0)
-            return as_fail_nomem(err);
+        st = as_reserve_one(&e->list, e->n, &e->cap, sizeof *e->list, err);
+        double cost = e->doc->maximize ? -rows[i].values[0] : rows[i].values[0];
+        if (st == AS_OK)
+            e->list[e->n++] = (struct taken){cost, rows[i].number};
     }
-    if (!j)
+    return st;
+}
+
+static as_status write_trial(const struct earlier *e, const struct taken *x, json_t *trials,
+                             struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct history_trial *row = NULL;
+    json_t *params = NULL;
+    size_t n = 0;
+    as_status st = read_part(e, &a, x->number, x->number + 1, &row, &n, err);
+    if (st != AS_OK)
+        return st;
+    if (n == 0) /* as in the part, where it was */
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is gone", (long long)x->number);
+    if ((st = json_parse(row->params, strlen(row->params), &params, err)) != AS_OK)
+        return st;
+    if (json_array_append_new(trials, json_pack("{s:o, s:f}", "params", params, "cost", x->cost)) <
+        0)
         return as_fail_nomem(err);
-    *ret = as_steal(j);
     return AS_OK;
 }
 
-static as_status read_trials(struct tx *t, struct arena *a, int64_t key, int64_t total,
-                             const struct sweep_doc *d, const char *name, const char *at,
-                             json_t **ret, struct as_err *err)
+static as_status write_snapshot(const struct earlier *e, json_t **ret, struct as_err *err)
 {
-    const char *metrics[METRICS_MAX] = {d->metric};
-    struct history_trial *rows = NULL;
-    size_t n_rows = 0, n = 0;
-    for (size_t k = 0; k < d->n_outcomes; k++)
-        metrics[1 + k] = d->outcomes[k].metric;
-    as_status st = store_history_trials(t, a, key, 0, 0, total, metrics, 1 + d->n_outcomes, &rows,
-                                        &n_rows, err);
-    if (st != AS_OK)
+    JSON_AUTO j =
+        json_pack("{s:s, s:I, s:[]}", "sweep", e->name, "completed", (json_int_t)e->n, "trials");
+    as_status st = j ? AS_OK : as_fail_nomem(err);
+    for (size_t i = 0; i < e->n && st == AS_OK; i++)
+        if (warm_start_keeps(i, e->n))
+            st = write_trial(e, &e->list[i], json_object_get(j, "trials"), err);
+    if (st == AS_OK)
+        *ret = as_steal(j);
+    return st;
+}
+
+/* In parts: of a part only costs and numbers stay in memory. */
+static as_status read_trials(struct earlier *e, int64_t total, const char *at, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (int64_t from = 0; from < total && st == AS_OK; from += HISTORY_PART)
+        st = take_part(e, from, total - from > HISTORY_PART ? from + HISTORY_PART : total, err);
+    if (st < 0 || (st = drop_absurd(e->list, &e->n, err)) < 0)
         return st;
-    AS_AUTO(as_freep) struct taken *list = as_calloc(n_rows + 1, sizeof *list);
-    if (!list)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < n_rows; i++)
-        if (counts(d, &rows[i]))
-            list[n++] =
-                (struct taken){d->maximize ? -rows[i].values[0] : rows[i].values[0], &rows[i]};
-    if ((st = drop_absurd(list, &n, err)) < 0)
-        return st;
-    if (n == 0)
+    if (e->n == 0)
         return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: the sweep '%s' has no completed trial to learn from", at, name);
-    qsort(list, n, sizeof *list, compare_taken);
-    return write_snapshot(name, list, n, ret, err);
+                          "%s: the sweep '%s' has no completed trial to learn from", at, e->name);
+    qsort(e->list, e->n, sizeof *e->list, compare_taken);
+    return AS_OK;
 }
 
 static as_status take_sweep(struct tx *t, const char *name, const char *at, json_t **ret,
@@ -132,7 +164,11 @@ static as_status take_sweep(struct tx *t, const char *name, const char *at, json
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: the sweep '%s' has %zu metrics; expected one of one metric", at,
                           name, d->n_objectives);
-    return read_trials(t, &a, key, head.total, d, name, at, ret, err);
+    struct earlier e = {.t = t, .key = key, .doc = d, .name = name};
+    if ((st = read_trials(&e, head.total, at, err)) == AS_OK)
+        st = write_snapshot(&e, ret, err);
+    free(e.list);
+    return st;
 }
 
 static as_status take_all(struct tx *t, const json_t *list, json_t **ret, struct as_err *err)

@@ -57,8 +57,8 @@ static const struct stmt stmts[] = {
     [HISTORY_VALUES] = {"history_values",
                         "select number, (select array_agg((metrics ->> u.name)::float8 order by "
                         "u.place) from unnest($2::text[]) with ordinality as u(name, place)) from "
-                        "trial where sweep_key = $1 and state = 'completed' and feasible order by "
-                        "number"},
+                        "trial where sweep_key = $1 and number >= $3 and number < $4 and state = "
+                        "'completed' and feasible order by number"},
 };
 const struct stmt_set history_stmts = {"history", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -94,6 +94,8 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
+    if (total - known > HISTORY_PART)
+        return as_fail(err, AS_E_INTERNAL, "a statement reads at most %d trials", HISTORY_PART);
     as_status st = array_of_names(&names, metrics, n_metrics, err);
     if (st != AS_OK)
         return st;
@@ -118,16 +120,20 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
     return AS_OK;
 }
 
-as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
-                               const char *const *metrics, size_t n_metrics, int64_t **ret_numbers,
-                               double **ret_values, size_t *ret_n, struct as_err *err)
+as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key, int64_t from,
+                               int64_t to, const char *const *metrics, size_t n_metrics,
+                               int64_t **ret_numbers, double **ret_values, size_t *ret_n,
+                               struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
+    if (to - from > HISTORY_PART)
+        return as_fail(err, AS_E_INTERNAL, "a statement reads at most %d trials", HISTORY_PART);
     as_status st = array_of_names(&names, metrics, n_metrics, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[HISTORY_VALUES], ARGS(arg_i64(sweep_key), arg_str(str_cstr(&names))),
+    st = tx_query(t, &stmts[HISTORY_VALUES],
+                  ARGS(arg_i64(sweep_key), arg_str(str_cstr(&names)), arg_i64(from), arg_i64(to)),
                   &r, err);
     if (st != AS_OK)
         return st;

@@ -31,20 +31,27 @@ struct history_trial {
                            completed */
 };
 
+/* Trials of one statement: some 10 MB, a fifth of a second. */
+#define HISTORY_PART 20000
+#define HISTORY_NO_END INT64_MAX /* a `seq` after which no earlier trial ended */
+
 /* What is new since a read that knew the trials below `known` and the ends up to `seq`: the trials
  * from `known` to below `total`, and earlier trials that ended, were retried, reached a rung or
- * were promoted after seq; ascending by number, perhaps several times. */
+ * were promoted after seq; ascending by number, perhaps several times. The range has at most
+ * HISTORY_PART trials (AS_E_INTERNAL), and the caller sees to it that no more ended since. */
 AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                              int64_t known, int64_t seq, int64_t total,
                                              const char *const *metrics, size_t n_metrics,
                                              struct history_trial **ret, size_t *ret_n,
                                              struct as_err *err);
 
-/* The values of these metrics of the completed, feasible trials, ascending by number.
+/* The values of these metrics of the completed, feasible trials with numbers from `from` to below
+ * `to` (at most HISTORY_PART of them), ascending by number.
  *   ret_values  n x n_metrics, row-major */
 AS_MUST_CHECK as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
-                                             const char *const *metrics, size_t n_metrics,
-                                             int64_t **ret_numbers, double **ret_values,
-                                             size_t *ret_n, struct as_err *err);
+                                             int64_t from, int64_t to, const char *const *metrics,
+                                             size_t n_metrics, int64_t **ret_numbers,
+                                             double **ret_values, size_t *ret_n,
+                                             struct as_err *err);
 
 #endif

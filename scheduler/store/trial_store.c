@@ -5,8 +5,7 @@
  * takes the next finish_seq from the sweep's row, which the caller holds, so these numbers have no
  * gaps.
  *
- * The lists have three statements: by number upwards, by number downwards, and by another key. The
- * first two use the primary key; the third one sorts the trials of the sweep. */
+ * The lists by number have a statement for each direction, and one more for trials of a state. */
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
@@ -31,6 +30,8 @@ enum {
     TRIAL_GET_MANY,
     TRIAL_LIST_UP,
     TRIAL_LIST_DOWN,
+    TRIAL_LIST_OPEN_UP,
+    TRIAL_LIST_OPEN_DOWN,
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
     TRIAL_LOCK_LIVE,
@@ -153,6 +154,15 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
     EACH("select " HEAD_COLUMNS " from trial t where t.sweep_key = u.key and t.number = u.number " \
          "for no key update of t " wait)
 
+/* The trials of a list by number. Those of a state that is not the common one, completed, are found
+ * by the index trial_open, which needs the second condition in the text of the statement. */
+#define LIST_UP(in_state)                                                                          \
+    "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM "where t.sweep_key = $1 and " in_state   \
+    " and ($5::text is null or t.group_id = $5) and t.number > $3 order by t.number limit $4"
+#define LIST_DOWN(in_state)                                                                        \
+    "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM "where t.sweep_key = $1 and " in_state   \
+    " and ($5::text is null or t.group_id = $5) and t.number < $3 order by t.number desc limit $4"
+
 /* Does the runner $1 hold the listed attempt? */
 #define IS_HELD "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = $1, false)"
 
@@ -215,17 +225,12 @@ static const struct stmt stmts[] = {
     [TRIAL_GET_MANY] = {"trial_get_many",
                         EACH("select " TRIAL_COLUMNS TRIAL_FROM
                              "where t.sweep_key = u.key and t.number = u.number limit 1")},
-    [TRIAL_LIST_UP] = {"trial_list_up",
-                       "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
-                       "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                       "($5::text is null or t.group_id = $5) and t.number > $3 order by "
-                       "t.number "
-                       "limit $4"},
-    [TRIAL_LIST_DOWN] = {"trial_list_down",
-                         "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
-                         "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                         "($5::text is null or t.group_id = $5) and t.number < $3 order by "
-                         "t.number desc limit $4"},
+    [TRIAL_LIST_UP] = {"trial_list_up", LIST_UP("($2::text is null or t.state = $2)")},
+    [TRIAL_LIST_DOWN] = {"trial_list_down", LIST_DOWN("($2::text is null or t.state = $2)")},
+    [TRIAL_LIST_OPEN_UP] = {"trial_list_open_up",
+                            LIST_UP("t.state = $2 and t.state <> 'completed'")},
+    [TRIAL_LIST_OPEN_DOWN] = {"trial_list_open_down",
+                              LIST_DOWN("t.state = $2 and t.state <> 'completed'")},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
                         "where t.sweep_key = $1 and t.result is not null and "
@@ -240,8 +245,9 @@ static const struct stmt stmts[] = {
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number > "
                          "$2 and state in ('queued', 'running', 'paused') order by number limit $3 "
                          "for no key update"},
-    [TRIAL_ENDED] = {"trial_ended",
+    [TRIAL_ENDED] = {"trial_ended", /* never of completed ones */
                      "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state = $2 and "
+                     "state <> 'completed' and "
                      "origin <> 'known' order by number limit $3"},
     [TRIAL_OF_CLIENT] = {"trial_of_client",
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
@@ -513,7 +519,10 @@ static as_status query_list(struct tx *t, int64_t sweep_key, const struct trial_
 {
     const char *state = q->state ? trial_state_format(*q->state) : NULL;
     int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
-    return tx_query(t, &stmts[q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP],
+    bool is_open = q->state && *q->state != TRIAL_COMPLETED;
+    int up = is_open ? TRIAL_LIST_OPEN_UP : TRIAL_LIST_UP;
+    int down = is_open ? TRIAL_LIST_OPEN_DOWN : TRIAL_LIST_DOWN;
+    return tx_query(t, &stmts[q->descending ? down : up],
                     ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(limit),
                          arg_str(q->group)),
                     ret, err);

@@ -255,30 +255,53 @@ static as_status build_rows(struct sweep_history *h, int64_t seen, struct as_err
     return AS_OK;
 }
 
+/* The trials from `from` to below `to`, and the earlier ones that ended after `seq`. */
+static as_status read_part(struct store *db, struct sweep_history *h, int64_t from, int64_t seq,
+                           int64_t to, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct history_trial *trials = NULL;
+    size_t n = 0;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_history_trials(run.tx, &a, h->key, from, seq, to, h->metrics,
+                                          h->n_metrics, &trials, &n, err);
+    as_status st = run.status;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = take_trial(h, &trials[i], err);
+    return st;
+}
+
+/* In parts: a statement has a time limit, and its answer is held in memory. Where more has ended
+ * than a part holds, every trial is read again. */
+static as_status read_trials(struct store *db, struct sweep_history *h,
+                             const struct history_head *head, struct as_err *err)
+{
+    bool is_far = head->finish_seq - h->place.finish_seq > HISTORY_PART;
+    int64_t from = is_far ? 0 : (int64_t)h->n_known;
+    int64_t seq = is_far ? HISTORY_NO_END : h->place.finish_seq;
+    as_status st;
+    do {
+        int64_t to = head->total - from > HISTORY_PART ? from + HISTORY_PART : head->total;
+        st = read_part(db, h, from, seq, to, err);
+        from = to;
+        seq = HISTORY_NO_END;
+    } while (from < head->total && st == AS_OK);
+    return st;
+}
+
 /* Read what is new into `known`. *ret_head: where the sweep stands; its strings are in `a`. */
 static as_status read_new(struct store *db, struct sweep_history *h, struct arena *a,
                           struct history_head *ret_head, struct as_err *err)
 {
-    struct history_trial *trials = NULL;
-    size_t n = 0;
-    /* the head first: all trials that it counts are then visible to the second read */
+    /* the head first: all trials that it counts are then visible to the later reads */
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
         run.status = store_history_head(run.tx, a, h->key, !h->doc, ret_head, err);
     as_status st = run.status;
     if (st == AS_OK && !h->doc)
         st = read_document(h, ret_head->document, err);
-    if (st != AS_OK)
-        return st;
-    run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status =
-            store_history_trials(run.tx, a, h->key, (int64_t)h->n_known, h->place.finish_seq,
-                                 ret_head->total, h->metrics, h->n_metrics, &trials, &n, err);
-    st = run.status;
-    for (size_t i = 0; i < n && st == AS_OK; i++)
-        st = take_trial(h, &trials[i], err);
-    return st;
+    return st == AS_OK ? read_trials(db, h, ret_head, err) : st;
 }
 
 as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)

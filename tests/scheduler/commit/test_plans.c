@@ -61,14 +61,10 @@ static bool uses_column(const char *plan, const char *index, const char *column)
     return true;
 }
 
-START_TEST(each_row_is_found_by_its_key)
+/* A database without trials, and a connection that plans without looking at values. */
+static PGconn *connect_for_plans(void)
 {
-    static const char *const statements[] = {
-        "trial_move",     "attempt_end",   "measurement_latest", "trial_lock_each",
-        "trial_get_many", "batch_find",    "batch_facts",        "batch_extend",
-        "claims_begin",   "claims_sweeps", "claims_queue"};
     char url[PG_URL_SIZE];
-    AS_AUTO(str_done) struct str plan = {0};
     pg_fixture_database(url);
     PGconn *c = PQconnectdb(url);
     PGresult *res =
@@ -77,6 +73,17 @@ START_TEST(each_row_is_found_by_its_key)
                   "enable_material=off; set enable_memoize=off; set jit=off");
     ck_assert_int_eq(PQresultStatus(res), PGRES_COMMAND_OK);
     PQclear(res);
+    return c;
+}
+
+START_TEST(each_row_is_found_by_its_key)
+{
+    static const char *const statements[] = {
+        "trial_move",     "attempt_end",   "measurement_latest", "trial_lock_each",
+        "trial_get_many", "batch_find",    "batch_facts",        "batch_extend",
+        "claims_begin",   "claims_sweeps", "claims_queue"};
+    AS_AUTO(str_done) struct str plan = {0};
+    PGconn *c = connect_for_plans();
     for (size_t i = 0; i < AS_ARRAY_LEN(statements); i++) {
         explain(c, stmt_named(statements[i]), &plan);
         const char *p = str_cstr(&plan);
@@ -90,12 +97,30 @@ START_TEST(each_row_is_found_by_its_key)
 }
 END_TEST
 
+/* Of a sweep with a million completed trials, the few others are found by their state. */
+START_TEST(trials_that_did_not_complete_are_found_by_their_state)
+{
+    static const char *const statements[] = {"trial_list_open_up", "trial_list_open_down",
+                                             "trial_ended"};
+    AS_AUTO(str_done) struct str plan = {0};
+    PGconn *c = connect_for_plans();
+    for (size_t i = 0; i < AS_ARRAY_LEN(statements); i++) {
+        explain(c, stmt_named(statements[i]), &plan);
+        ck_assert_msg(strstr(str_cstr(&plan), "using trial_open") &&
+                          uses_column(str_cstr(&plan), "using trial_open", "state"),
+                      "%s:\n%s", statements[i], str_cstr(&plan));
+    }
+    PQfinish(c);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("commit_plans");
     TCase *t = tcase_create("plans");
     pg_fixture_start();
     tcase_add_test(t, each_row_is_found_by_its_key);
+    tcase_add_test(t, trials_that_did_not_complete_are_found_by_their_state);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "scheduler/store/history_store.h"
 #include "scheduler/suggester/sweep_history.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
@@ -90,6 +91,35 @@ START_TEST(it_grows_by_what_is_new)
 }
 END_TEST
 
+/* A history of more trials than one statement may read: from nothing, and after more ends than
+ * that. */
+START_TEST(a_long_history_is_read_in_parts)
+{
+    char sql[600];
+    make_learner(&s, "a", "'max_trials': 100000", "");
+    int64_t key = key_of("a");
+    snprintf(sql, sizeof sql,
+             "insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, "
+             "params, suggestion, seed) select %lld, n, 'queued', 'suggested', n, 0, "
+             "'{\"x\":0.5,\"y\":0.5}', '{}', n from generate_series(0, %d) n",
+             (long long)key, HISTORY_PART);
+    pg_fixture_exec(s.url, sql);
+    pg_fixture_exec(s.url, "analyze");
+    struct sweep_history *h = sweep_history_create(key);
+    ck_ok(sweep_history_load(s.db, h, &err), err);
+    ck_assert_uint_eq(sweep_history_view(h).n, HISTORY_PART + 1);
+    pg_fixture_exec(s.url,
+                    "update trial set state = 'failed', finished_at = now(), finish_seq = "
+                    "number + 1; update sweep_count set finish_seq = n_total, search_mark = 1");
+    ck_ok(sweep_history_load(s.db, h, &err), err);
+    for (size_t i = 0; i <= HISTORY_PART; i += HISTORY_PART / 4)
+        ck_assert_int_eq(state_at(h, i), OBSERVED_FAILED);
+    ck_assert_int_eq(sweep_history_place(h)->finish_seq, HISTORY_PART + 1);
+    pg_fixture_exec(s.url, "delete from sweep_base"); /* invariants compare pairs of trials */
+    sweep_history_free(h);
+}
+END_TEST
+
 START_TEST(suppositions_last_until_the_next_look)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
@@ -156,6 +186,7 @@ Suite *test_suite(void)
     Suite *su = suite_create("history");
     TCase *c = service_case(su, "history", &s, 0);
     tcase_add_test(c, it_grows_by_what_is_new);
+    tcase_add_test(c, a_long_history_is_read_in_parts);
     tcase_add_test(c, suppositions_last_until_the_next_look);
     tcase_add_test(c, every_metric_is_read);
     tcase_add_test(c, a_deleted_sweep_is_not_found);
