@@ -300,10 +300,6 @@ static const struct edit {
      AS_E_INVAL, "/metrics/1/name", "no early_stopping beside it"},
     {"command", "trial", "{command: [a], container: i, folder: own}", AS_E_INVAL, "/trial/folder",
      "found own with a container"},
-    {"command", "-",
-     "{name: any, metric: {name: a, goal: minimize}, parameters: {y: {type: bool}}, limits: "
-     "{max_trials: 3}, trial: {command: [a], container: i, launch: first}, resources: {ranks: 2}}",
-     AS_E_INVAL, "/trial/container", "use launch: all"},
     {"command", "trial", "{command: [a], folder: mine}", AS_E_INVAL, "/trial/folder",
      "shared, auto, own"},
     {"train", "trial", "{train: {dataset: d, epochs: 1}, folder: own}", AS_E_INVAL, "/trial/folder",

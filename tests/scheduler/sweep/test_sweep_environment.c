@@ -105,14 +105,23 @@ START_TEST(refusals)
 }
 END_TEST
 
-START_TEST(not_for_gangs)
+/* Each rank has a container; a launcher would start processes outside of its own. */
+START_TEST(containers_of_ranks)
 {
-    struct as_err err = {0};
-    JSON_AUTO in = document("{'command': ['p'], 'container': 'i'}");
-    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
-    ck_assert_int_eq(json_object_set_new(in, "resources", json_pack("{s:i}", "ranks", 2)), 0);
-    ck_assert_int_eq(sweep_doc_parse(in, 1, &d, &err), AS_E_INVAL);
-    ck_assert_str_eq(err.pointer, "/trial/container");
+    static const struct {
+        const char *trial;
+        as_status want;
+    } cases[] = {{"{'command': ['p'], 'container': 'i'}", AS_OK},
+                 {"{'command': ['p'], 'container': 'i', 'launch': 'all'}", AS_OK},
+                 {"{'command': ['p'], 'container': 'i', 'launch': 'first'}", AS_E_INVAL}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        struct as_err err = {0};
+        JSON_AUTO in = document(cases[i].trial);
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        ck_assert_int_eq(json_object_set_new(in, "resources", json_pack("{s:i}", "ranks", 2)), 0);
+        ck_assert_int_eq(sweep_doc_parse(in, 1, &d, &err), cases[i].want);
+        ck_assert_str_eq(err.pointer, cases[i].want == AS_OK ? "" : "/trial/container");
+    }
 }
 END_TEST
 
@@ -123,7 +132,7 @@ Suite *test_suite(void)
     tcase_add_test(t, kept_and_applied);
     tcase_add_test(t, containers);
     tcase_add_loop_test(t, refusals, 0, (int)AS_ARRAY_LEN(refused));
-    tcase_add_test(t, not_for_gangs);
+    tcase_add_test(t, containers_of_ranks);
     suite_add_tcase(s, t);
     return s;
 }

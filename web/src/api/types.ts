@@ -374,7 +374,7 @@ export type CommandTrial = {
   };
   /** The program goes on from what it left in $ASSAY_CHECKPOINTS, so that early_stopping may pause its trials */
   checkpoints?: boolean;
-  /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
+  /** With resources.ranks above 1: the command starts on every rank, or on the first alone (not with container) */
   launch?: "all" | "first";
   /** Where the command runs: in `directory` with all trials, or in a folder of its trial below it (.assay/SWEEP/NUMBER), which has a link to each entry of `directory`. auto: the same, but where none can be made, in `directory`. auto for commands on every rank of several (launch: all) without a container; else shared */
   folder?: "shared" | "auto" | "own";
@@ -1784,8 +1784,10 @@ export type DatasetOptions = {
   drop?: string[];
   /** csv: columns of free text, whose words are hashed into numbers; * and ? as in select */
   text?: string[];
-  /** csv: columns of numbers, where a cell that is no number is missing; * and ? as in select */
+  /** csv: columns of numbers, where a cell that is no number, an infinite one, or one too large for float32 is missing; * and ? as in select */
   numeric?: string[];
+  /** csv: rows that lack the target (of several, one of them) are none of the rows */
+  drop_unlabelled?: boolean;
   /** csv: the numbers that a text becomes, by default 256 */
   buckets?: number;
 };
