@@ -115,6 +115,23 @@ static void write_commits(struct server *s, struct str *out)
                (long long)f.refused, (long long)f.queued);
 }
 
+static void write_beats(struct server *s, struct str *out)
+{
+    struct beats_figures f;
+    beats_figures_get(s->beats, &f);
+    str_printf(out,
+               "# HELP assay_heartbeat_sets_total Transactions that wrote heartbeats together.\n"
+               "# TYPE assay_heartbeat_sets_total counter\n"
+               "assay_heartbeat_sets_total %lld\n"
+               "# HELP assay_heartbeats_total Heartbeats in them.\n"
+               "# TYPE assay_heartbeats_total counter\n"
+               "assay_heartbeats_total %lld\n"
+               "# HELP assay_heartbeats_settled_total Of these, those that needed no decision.\n"
+               "# TYPE assay_heartbeats_settled_total counter\n"
+               "assay_heartbeats_settled_total %lld\n",
+               (long long)f.sets, (long long)f.members, (long long)f.plain);
+}
+
 static void write_waiting(struct server *s, struct str *out)
 {
     struct waiting_counts n = waiting_count(s->waiting);
@@ -155,6 +172,7 @@ static void write_process(struct server *s, struct str *out)
     write_waiting(s, out);
     write_search(s, out);
     write_commits(s, out);
+    write_beats(s, out);
     http_metrics_write(s->metrics, out);
 }
 

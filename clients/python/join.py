@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Joins the modules of assay/ into the one file that is delivered: join.py FILE.
+"""Joins the modules of assay/ into the one file that is delivered: join.py FILE [DEPENDENCIES].
+
+DEPENDENCIES: a file that says, as a rule of make, which modules FILE is made of.
 
 The file is the modules in the order of MODULES, in one namespace: their imports of each other go, those of the standard
 library are merged at its head. So a name stands at the top of one module only, a module imports from modules before it
@@ -127,6 +129,9 @@ def write(path, text):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: join.py FILE")
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: join.py FILE [DEPENDENCIES]")
     write(sys.argv[1], joined())
+    if len(sys.argv) == 3:
+        modules = (os.path.join(HERE, "assay", name + ".py").replace(" ", "\\ ") for name in ("__init__", *MODULES))
+        write(sys.argv[2], f"{sys.argv[1]}: {' '.join(modules)}\n")
