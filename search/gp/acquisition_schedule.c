@@ -20,9 +20,11 @@
  *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
  *   Without categories, UCB is the rule and logEI takes every fourth suggestion. Another fourth
  *   goes to logEI on the plain model while the sweep is stagnant, to look elsewhere than in the
- *   best basin; half of all while the trials crowd in that basin. While trials are pending, one in
- *   eight is PE, pure exploration where a good value is possible. One in four tries the quadratic
- *   before UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
+ *   best basin. While the trials crowd in that basin, half of all go to UCB on the plain model in
+ *   another basin that is hardly known (decision 4027), or to logEI on the plain model where no
+ *   such basin is left. While trials are pending, one in eight is PE, pure exploration where a good
+ *   value is possible. One in four tries the quadratic before UCB; or, if a parameter is not
+ *   continuous, before logEI on the smooth model. */
 static const struct schedule_row rows[] = {
     /* facts, period, phase, acquisition, models, point */
     {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, POINT_BEST},
@@ -34,6 +36,7 @@ static const struct schedule_row rows[] = {
     {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, POINT_BEST},
     {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
     {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BEST},
+    {FACT_BASIN, 2, 1, ACQUISITION_UCB, SURROGATE_PLAIN, POINT_BASIN},
     {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
     {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, POINT_BEST},
     {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BEST},

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/gp/basin.h"
 #include "search/gp/failure_penalty.h"
 #include "search/gp/crossing.h"
 #include "search/gp/nearby.h"
@@ -342,6 +343,21 @@ static bool crosses(struct gp_ask *a)
     return crossing_point(a->set, b, a->number, b->is_revisit || n % 4 == 1, a->point);
 }
 
+/* In the box of the basin, or anywhere if nothing untried is allowed there. box: 2 enc->n. */
+static as_status find_in_basin(struct gp_ask *a, struct gp_optimizer_problem *p, double *box,
+                               struct as_err *err)
+{
+    double *upper = box + a->set->enc->n;
+    basin_box(a->set, a->basin, box, upper);
+    p->region = (struct gp_region){box, upper, training_set_point(a->set, a->basin), NULL};
+    as_status st = gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
+    if (st < 0 || a->found.is_found)
+        return st;
+    a->basin = TRAINING_SET_NONE;
+    p->region = (struct gp_region){0};
+    return gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
+}
+
 static as_status find_point(struct gp_ask *a, struct as_err *err)
 {
     size_t d = a->set->enc->n;
@@ -357,6 +373,8 @@ static as_status find_point(struct gp_ask *a, struct as_err *err)
     if (a->row->point == POINT_BRANCH)
         p.region.branch = &a->branch;
     p.priors = a->priors.any ? &a->priors : NULL;
+    if (a->row->point == POINT_BASIN)
+        return find_in_basin(a, &p, box, err);
     if (a->row->point == POINT_REPEAT) {
         const struct training_set *s = a->set;
         memcpy(a->point, training_set_point(s, s->best), d * sizeof *a->point);
@@ -514,9 +532,10 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     bool is_found = false;
     as_status st =
         s->spec->n_objectives == 1 ? branch_choose(s, &is_found, &a->branch, err) : AS_OK;
+    bool has_basin = s->crowded && basin_choose(s, &a->basin);
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
-                                 (is_in_doubt(a) ? FACT_DOUBT : 0),
+                                 (has_basin ? FACT_BASIN : 0) | (is_in_doubt(a) ? FACT_DOUBT : 0),
                              reliability_lost(&a->reliability), a->index);
     return st;
 }

@@ -28,12 +28,13 @@ struct gp_ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
-    struct branch branch;           /* of a row for branches */
-    bool is_quadratic;              /* the point is the quadratic's */
-    bool is_repeat;                 /* the point is the best trial's */
-    bool is_nearby;                 /* the point is a move of one of the few successes */
-    bool is_crossing;               /* the best trial, moved into the branch */
-    struct relevance relevance;     /* what was learned of the parameters; `set` is encoded so */
+    struct branch branch;       /* of a row for branches */
+    bool is_quadratic;          /* the point is the quadratic's */
+    bool is_repeat;             /* the point is the best trial's */
+    size_t basin;               /* of a row for basins: the head; TRAINING_SET_NONE: elsewhere */
+    bool is_nearby;             /* the point is a move of one of the few successes */
+    bool is_crossing;           /* the best trial, moved into the branch */
+    struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
     struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;

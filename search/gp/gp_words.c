@@ -147,6 +147,9 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
     add_predicted(json_object_get(reason, "predicted"), metrics, b);
     if (json_number_get(json_object_get(reason, "trust_region"), &side))
         str_printf(b, ", within a trust region of side %.3g", side);
+    if (json_is_integer(json_object_get(reason, "basin")))
+        str_printf(b, ", in the basin of trial %" PRId64 ", beside that of the best",
+                   explain_count(reason, "basin"));
     add_branch(json_object_get(reason, "branch"), b);
     explain_prior(reason, b);
     add_prior_sweeps(json_object_get(reason, "prior_sweeps"), b);

@@ -169,6 +169,9 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
                                  json_integer((json_int_t)a->set->trials[a->set->best].number));
     if (rc == 0 && a->row->point == POINT_BRANCH)
         rc = add_branch(a, reason);
+    else if (rc == 0 && a->row->point == POINT_BASIN && a->basin != TRAINING_SET_NONE)
+        rc = json_object_set_new(reason, "basin",
+                                 json_integer((json_int_t)a->set->trials[a->basin].number));
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
     if (rc == 0 && a->set->enc->n_dead)

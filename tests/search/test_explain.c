@@ -62,6 +62,10 @@ START_TEST(of_the_model)
         "\"until\":60}}}",
         "chosen near one of the few trials that have succeeded; the smooth model has no turns "
         "before 60 results, because 7 of its 12 predictions did not hold; 40 results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ucb\",\"basin\":7,\"observed\":"
+          "40}",
+          "chosen by upper confidence bound, in the basin of trial 7, beside that of the best; 40 "
+          "results seen");
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
           "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
           "seen");

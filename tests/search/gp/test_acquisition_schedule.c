@@ -8,7 +8,8 @@
 #include "tests/support/spaces.h"
 
 /* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S
- * logEI on smooth ones, G the same after the quadratic, E PE, H EHVI, F feasibility. */
+ * logEI on smooth ones, B UCB on plain models in another basin, G logEI on smooth ones after the
+ * quadratic, E PE, H EHVI, F feasibility. */
 static void check_turns_without(unsigned lost, unsigned facts, const char *want)
 {
     char got[9] = "";
@@ -22,8 +23,10 @@ static void check_turns_without(unsigned lost, unsigned facts, const char *want)
                 c = r->point == POINT_QUADRATIC ? 'G' : 'S';
             if (r->kind == ACQUISITION_UCB && r->point == POINT_QUADRATIC)
                 c = 'Q';
+            if (r->point == POINT_BASIN)
+                c = 'B';
             ck_assert_int_eq(r->point == POINT_QUADRATIC, c == 'Q' || c == 'G');
-            ck_assert_int_eq(r->target == SURROGATE_PLAIN, c == 'P' || c == 'H');
+            ck_assert_int_eq(r->target == SURROGATE_PLAIN, c == 'P' || c == 'H' || c == 'B');
             got[t] = c;
         }
         ck_assert_str_eq(got, want);
@@ -43,6 +46,7 @@ START_TEST(numbers_alone)
     check_turns(FACT_STAGNANT | FACT_PENDING, "QPULQPUL");
     check_turns(FACT_CROWDED | FACT_NONE_PENDING, "QPUPQPUP");
     check_turns(FACT_CROWDED | FACT_STAGNANT | FACT_PENDING, "QPUPQPUP");
+    check_turns(FACT_CROWDED | FACT_BASIN | FACT_NONE_PENDING, "QBUBQBUB");
 }
 END_TEST
 
