@@ -139,30 +139,27 @@ static double two_basins(const struct sweep *w, size_t t)
     return fmin(broad, narrow) + rest;
 }
 
-/* Trials in other basins than the best trial's; true: a sweep of 90 has found the better basin. */
-static bool is_found(const struct space *s, uint64_t seed, size_t *ret_in_basins)
+/* Suggestions of a sweep in other basins than the best trial's. How often it then finds the better
+ * one is for bench/search to say. */
+static size_t looks_elsewhere(const struct space *s, uint64_t seed)
 {
     AS_AUTO(sweep_done) struct sweep w;
     struct as_err err = {0};
-    double lowest = INFINITY;
+    size_t n = 0;
     sweep_init(&w, s, seed, true);
     for (size_t t = 0; t < 90; t++) {
         ck_ok(sweep_ask(&w, &err), err);
         sweep_check(&w, t);
         sweep_tell(&w, t, two_basins(&w, t));
-        lowest = fmin(lowest, two_basins(&w, t));
-        *ret_in_basins += json_is_integer(json_object_get(w.reason, "basin"));
+        n += json_is_integer(json_object_get(w.reason, "basin"));
     }
-    return lowest < 0.04;
+    return n;
 }
 
-/* With these seeds the sweep stayed in the corner before it looked into other basins. */
-START_TEST(a_sweep_that_crowds_finds_the_better_basin)
+START_TEST(a_sweep_that_crowds_looks_into_other_basins)
 {
     AS_AUTO(space_freep) struct space *s = space_of(SEVEN);
-    size_t in_basins = 0, found = is_found(s, 8, &in_basins);
-    found += is_found(s, 10, &in_basins);
-    ck_assert_msg(in_basins > 0 && found > 0, "%zu in basins, %zu found", in_basins, found);
+    ck_assert_uint_gt(looks_elsewhere(s, 8) + looks_elsewhere(s, 10), 0);
 }
 END_TEST
 
@@ -175,7 +172,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_space_without_continuous_parameters_has_none);
     tcase_add_test(t, choices_that_differ_are_not_near);
     tcase_add_test(t, the_box_is_within_what_is_near);
-    tcase_add_test(t, a_sweep_that_crowds_finds_the_better_basin);
+    tcase_add_test(t, a_sweep_that_crowds_looks_into_other_basins);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1000,6 +1000,8 @@ export type SuggestionReason = {
     refitted: boolean;
     rows: number;
   };
+  /** gp: the trial around whose place it was made, while trials crowd around the best one */
+  basin?: number;
   /** gp: the side of the region that was searched */
   trust_region?: number;
   /** gp: the part of the space that was searched, so that its own parameters are tuned before it is judged */
