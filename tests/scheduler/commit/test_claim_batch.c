@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "tests/scheduler/commit/members.h"
 #include "tests/support/check_main.h"
@@ -299,6 +300,36 @@ START_TEST(what_a_runner_held_is_not_read_again)
 }
 END_TEST
 
+/* While they wait for its row they hold no runner, whose heartbeats would wait, too. */
+START_TEST(claims_wait_together_for_a_sweep_that_is_held)
+{
+    struct member *list[3];
+    make_sweep(&s, "held", "'max_trials': 100", ", 'ensemble': false");
+    struct pg_session *p =
+        pg_fixture_session(s.url, "begin; update sweep_base set reason = reason where id = 'held'");
+    for (int i = 0; i < 3; i++)
+        list[i] = claim_of(i, 2);
+    ck_ok(members_submit(committer, list, 3, &err), err);
+    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (clock_mono_ns() < until_ns &&
+           pg_fixture_i64(s.url, "select count(*) from pg_stat_activity where wait_event_type = "
+                                 "'Lock' and datname = current_database()") == 0)
+        clock_sleep_ms(5);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from (select 1 from runner for update "
+                                           "nowait) x"),
+                     RUNNERS);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!member_is_done(list[i]));
+    pg_fixture_session_end(p);
+    members_wait(list, 3);
+    for (int i = 0; i < 3; i++) {
+        ck_ok(list[i]->m.status, list[i]->m.err);
+        ck_assert_uint_eq(list[i]->m.out.claim.n, 2);
+        member_free(list[i]);
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("commit_claim_batch");
@@ -309,5 +340,6 @@ Suite *test_suite(void)
     tcase_add_test(t, the_rest_runs_alone);
     tcase_add_test(t, ending_attempts_free_their_slots);
     tcase_add_test(t, what_a_runner_held_is_not_read_again);
+    tcase_add_test(t, claims_wait_together_for_a_sweep_that_is_held);
     return suite;
 }
