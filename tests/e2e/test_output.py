@@ -60,6 +60,8 @@ def check_endless(assay):
 
 
 def check_ranks(assay):
+    """Each runner sends the output of its rank: that of another one than the first may come after the trial's end."""
+    assay.wait(lambda: len(end_of(assay, "ranks")) == 2, "the output of both ranks")
     outputs = end_of(assay, "ranks")
     assert sorted(outputs) == ["attempt-1/seat-0/output.log", "attempt-1/seat-1/output.log"], outputs
     texts = [printed(assay, "ranks", "--seat", str(seat)) for seat in (0, 1)]
@@ -79,7 +81,6 @@ def kill_its_runner(assay):
 
 
 def check_killed(assay):
-    outputs = end_of(assay, "killed")
     assay.wait(lambda: len(end_of(assay, "killed")) == 2, "the output of the attempt that was lost")
     outputs = end_of(assay, "killed")
     assert sorted(outputs) == ["attempt-1/output.log", "attempt-2/output.log"], outputs
