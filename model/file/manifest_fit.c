@@ -185,7 +185,7 @@ static as_status check_moment(const struct model_file *f, size_t member, size_t 
     for (size_t i = 0; i < n; i++) {
         float v, expected = recorded(fit, which, i);
         memcpy(&v, (const char *)t->data + i * sizeof v, sizeof v);
-        if (memcmp(&v, &expected, sizeof v) != 0)
+        if (v != expected)
             return as_fail(err, AS_E_INVAL,
                            "/members/%zu/preprocessing: the %s of %s %zu is %.9g, but the tensor "
                            "'%s' has %.9g",

@@ -100,7 +100,7 @@ static const char *terms_of_numbers(struct onnx_graph *g, const struct bayes *m,
 static const char *table_of(struct onnx_graph *g, const struct bayes *m, float *first,
                             float *values)
 {
-    size_t classes = m->shape.classes, rows = 0, k = 0;
+    size_t classes = m->shape.classes, rows = 0, k = 0, row = 0;
     for (size_t i = 0; i < m->shape.inputs; i++)
         rows += is_number(m, i) ? 0 : m->shape.kinds[i] + 1;
     double *v = onnx_graph_memory(g, rows * classes, sizeof *v), *at = v;
@@ -108,11 +108,12 @@ static const char *table_of(struct onnx_graph *g, const struct bayes *m, float *
         size_t n = m->shape.kinds[i];
         if (is_number(m, i))
             continue;
-        first[k] = (float)((size_t)(at - v) / classes);
+        first[k] = (float)row;
         values[k++] = (float)n;
         for (size_t j = 0; j < n * classes; j++)
             at[j] = m->values[m->at[i] + j];
         at += (n + 1) * classes;
+        row += n + 1;
     }
     const int64_t dims[] = {(int64_t)rows, (int64_t)classes};
     return v ? onnx_graph_constant(g, "categories", ONNX_DOUBLE, dims, 2, v) : NULL;
