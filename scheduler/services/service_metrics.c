@@ -2,6 +2,7 @@
  */
 #include "scheduler/services/service_metrics.h"
 
+#include "base/prometheus.h"
 #include "scheduler/services/demand.h"
 #include "scheduler/sweep/seat_state.h"
 #include "scheduler/sweep/trial_state.h"
@@ -10,50 +11,34 @@
 
 #define KINDS_WRITTEN 32 /* a bound for the lines of one family */
 
-static void write_head(struct str *b, const char *name, const char *type, const char *help)
-{
-    str_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void write_counter(struct str *b, const char *name, const char *help, long v)
-{
-    write_head(b, name, "counter", help);
-    str_printf(b, "%s %ld\n", name, v);
-}
-
-static void write_gauge(struct str *b, const char *name, const char *help, long v)
-{
-    write_head(b, name, "gauge", help);
-    str_printf(b, "%s %ld\n", name, v);
-}
-
 static void write_process(struct store *db, struct str *b)
 {
     struct store_counters *c = store_counters(db);
     struct store_pool pool;
     store_pool_get(db, &pool);
-    write_counter(b, "assay_trials_claimed_total", "Trials handed to runners.",
-                  atomic_load(&c->trials_claimed));
-    write_counter(b, "assay_attempts_ended_total", "Ends of attempts accepted from runners.",
-                  atomic_load(&c->trials_completed));
-    write_counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
-                  atomic_load(&c->attempts_lost));
-    write_counter(b, "assay_ranks_lost_total", "Ranks of gangs declared lost.",
-                  atomic_load(&c->ranks_lost));
-    write_counter(b, "assay_stale_writes_rejected_total",
-                  "Writes of attempts that were not current.", atomic_load(&c->stale_rejected));
-    write_counter(b, "assay_late_completions_accepted_total",
-                  "Results that arrived after their lease, with the attempt still current.",
-                  atomic_load(&c->late_accepted));
-    write_counter(b, "assay_measurements_total", "Measurements recorded.",
-                  atomic_load(&c->measurements));
-    write_counter(b, "assay_pg_transaction_retries_total", "Transactions run again.",
-                  atomic_load(&c->tx_retries));
-    write_counter(b, "assay_pg_connects_total", "Database connections made.",
-                  atomic_load(&c->connects));
-    write_gauge(b, "assay_pg_pool_open", "Database connections open.", pool.open);
-    write_gauge(b, "assay_pg_pool_in_use", "Database connections in use.", pool.in_use);
-    write_gauge(b, "assay_pg_pool_max", "Database connections allowed.", pool.max);
+    prometheus_counter(b, "assay_trials_claimed_total", "Trials handed to runners.",
+                       atomic_load(&c->trials_claimed));
+    prometheus_counter(b, "assay_attempts_ended_total", "Ends of attempts accepted from runners.",
+                       atomic_load(&c->trials_completed));
+    prometheus_counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
+                       atomic_load(&c->attempts_lost));
+    prometheus_counter(b, "assay_ranks_lost_total", "Ranks of gangs declared lost.",
+                       atomic_load(&c->ranks_lost));
+    prometheus_counter(b, "assay_stale_writes_rejected_total",
+                       "Writes of attempts that were not current.",
+                       atomic_load(&c->stale_rejected));
+    prometheus_counter(b, "assay_late_completions_accepted_total",
+                       "Results that arrived after their lease, with the attempt still current.",
+                       atomic_load(&c->late_accepted));
+    prometheus_counter(b, "assay_measurements_total", "Measurements recorded.",
+                       atomic_load(&c->measurements));
+    prometheus_counter(b, "assay_pg_transaction_retries_total", "Transactions run again.",
+                       atomic_load(&c->tx_retries));
+    prometheus_counter(b, "assay_pg_connects_total", "Database connections made.",
+                       atomic_load(&c->connects));
+    prometheus_gauge(b, "assay_pg_pool_open", "Database connections open.", pool.open);
+    prometheus_gauge(b, "assay_pg_pool_in_use", "Database connections in use.", pool.in_use);
+    prometheus_gauge(b, "assay_pg_pool_max", "Database connections allowed.", pool.max);
 }
 
 struct figures {
@@ -97,31 +82,32 @@ static void write_state(const struct figures *f, const char *table, const char *
 static void write_counts(const struct figures *f, struct str *b)
 {
     static const char *const runner_states[] = {"live", "lost", "left"};
-    write_head(b, "assay_sweeps", "gauge", "Sweeps by state.");
+    prometheus_head(b, "assay_sweeps", "gauge", "Sweeps by state.");
     for (int i = 0; i < SWEEP_STATES; i++)
         write_state(f, "sweep", "assay_sweeps", sweep_state_format((sweep_state)i), b);
-    write_head(b, "assay_trials", "gauge", "Trials by state.");
+    prometheus_head(b, "assay_trials", "gauge", "Trials by state.");
     for (int i = 0; i < TRIAL_STATES; i++)
         write_state(f, "trial", "assay_trials", trial_state_format((trial_state)i), b);
-    write_head(b, "assay_runners", "gauge", "Runners by state.");
+    prometheus_head(b, "assay_runners", "gauge", "Runners by state.");
     for (size_t i = 0; i < AS_ARRAY_LEN(runner_states); i++)
         write_state(f, "runner", "assay_runners", runner_states[i], b);
-    write_head(b, "assay_gangs", "gauge", "Trials of several ranks that run, by state.");
+    prometheus_head(b, "assay_gangs", "gauge", "Trials of several ranks that run, by state.");
     for (int i = 0; i < GANG_OVER; i++)
         write_state(f, "gang", "assay_gangs", gang_state_format((gang_state)i), b);
-    write_gauge(b, "assay_gathering_seats", "Slots that are kept free for the gang that gathers.",
-                (long)count_of(f, "gathering", "seat"));
+    prometheus_gauge(b, "assay_gathering_seats",
+                     "Slots that are kept free for the gang that gathers.",
+                     (long)count_of(f, "gathering", "seat"));
 }
 
 /* Needs are labels, so autoscalers can ask for the kind that their machines have. */
 static void write_demand(const struct demand *d, struct str *b)
 {
     int64_t waits_ms = d->since_ms ? d->now_ms - d->since_ms : 0;
-    write_gauge(b, "assay_demand_slots", "Slots that wait for runners.", (long)d->slots);
-    write_head(b, "assay_demand_seconds", "gauge", "How long the longest of them has waited.");
+    prometheus_gauge(b, "assay_demand_slots", "Slots that wait for runners.", (long)d->slots);
+    prometheus_head(b, "assay_demand_seconds", "gauge", "How long the longest of them has waited.");
     str_printf(b, "assay_demand_seconds %.3f\n", waits_ms > 0 ? (double)waits_ms / 1000 : 0.0);
-    write_head(b, "assay_demand_kind_slots", "gauge",
-               "Slots that wait for runners, by what each needs.");
+    prometheus_head(b, "assay_demand_kind_slots", "gauge",
+                    "Slots that wait for runners, by what each needs.");
     for (size_t i = 0; i < d->n && i < KINDS_WRITTEN; i++) {
         const struct demand_kind *k = &d->kinds[i];
         str_printf(b,
@@ -134,16 +120,18 @@ static void write_demand(const struct demand *d, struct str *b)
 
 static void write_content(const struct blob_sums *s, struct str *b)
 {
-    write_gauge(b, "assay_content_pieces", "Distinct pieces of content that are stored.",
-                (long)s->blobs);
-    write_head(b, "assay_content_bytes", "gauge", "Content that is stored, by place.");
+    prometheus_gauge(b, "assay_content_pieces", "Distinct pieces of content that are stored.",
+                     (long)s->blobs);
+    prometheus_head(b, "assay_content_bytes", "gauge", "Content that is stored, by place.");
     str_printf(b, "assay_content_bytes{place=\"database\"} %lld\n", (long long)s->rows_bytes);
     str_printf(b, "assay_content_bytes{place=\"store\"} %lld\n", (long long)s->store_bytes);
-    write_gauge(b, "assay_content_unused_bytes",
-                "Content that nothing refers to, which will be removed.", (long)s->unused_bytes);
-    write_gauge(b, "assay_content_table_bytes",
-                "What the tables of content take on PostgreSQL's disk, with space to be reused.",
-                (long)s->table_bytes);
+    prometheus_gauge(b, "assay_content_unused_bytes",
+                     "Content that nothing refers to, which will be removed.",
+                     (long)s->unused_bytes);
+    prometheus_gauge(
+        b, "assay_content_table_bytes",
+        "What the tables of content take on PostgreSQL's disk, with space to be reused.",
+        (long)s->table_bytes);
 }
 
 as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
@@ -156,14 +144,16 @@ as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
         run.status = read_figures(run.tx, &a, &f, &away);
     if (run.status == AS_E_NOMEM)
         return as_fail(err, AS_E_NOMEM, "%s", away.msg);
-    write_gauge(ret, "assay_database_up", "Whether the database answers.", run.status == AS_OK);
+    prometheus_gauge(ret, "assay_database_up", "Whether the database answers.",
+                     run.status == AS_OK);
     write_process(db, ret);
     if (run.status != AS_OK)
         return str_check(ret, err);
     write_counts(&f, ret);
     write_demand(&f.demand, ret);
     write_content(&f.content, ret);
-    write_head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
+    prometheus_head(ret, "assay_pg_dead_tuples", "gauge",
+                    "Dead rows of the hot tables, estimated.");
     for (size_t i = 0; i < f.n_dead; i++)
         str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,
                    (long long)f.dead[i].n);
