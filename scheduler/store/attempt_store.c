@@ -8,6 +8,7 @@
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/said_sql_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -136,63 +137,15 @@ static const struct stmt stmts[] = {
          "end from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::text[], "
          "$6::text[], "
          "$7::int[], $8::bigint[]) as l(sweep_key, number, attempt, outcome, reported, reason, "
-         "exit_code, ran_ms) where " SQL_JOINED(
-             "x.sweep_key",
-             "l.sweep_key") " and " SQL_JOINED_NEXT("x.number",
-                                                    "l.number") " and " SQL_JOINED_NEXT("x."
-                                                                                        "attemp"
-                                                                                        "t",
-                                                                                        "l."
-                                                                                        "attemp"
-                                                                                        "t") " a"
-                                                                                             "nd"
-                                                                                             " ("
-                                                                                             "x."
-                                                                                             "en"
-                                                                                             "de"
-                                                                                             "d_"
-                                                                                             "at"
-                                                                                             " i"
-                                                                                             "s "
-                                                                                             "nu"
-                                                                                             "ll"
-                                                                                             " o"
-                                                                                             "r "
-                                                                                             "(x"
-                                                                                             ".r"
-                                                                                             "ep"
-                                                                                             "or"
-                                                                                             "te"
-                                                                                             "d "
-                                                                                             "is"
-                                                                                             " n"
-                                                                                             "ul"
-                                                                                             "l "
-                                                                                             "an"
-                                                                                             "d "
-                                                                                             "l."
-                                                                                             "re"
-                                                                                             "po"
-                                                                                             "rt"
-                                                                                             "ed"
-                                                                                             " i"
-                                                                                             "s "
-                                                                                             "no"
-                                                                                             "t "
-                                                                                             "nu"
-                                                                                             "ll"
-                                                                                             ")"
-                                                                                             ")"},
+         "exit_code, ran_ms) where " SQL_JOINED_ATTEMPT(
+             "x", "l") " and (x.ended_at is null or "
+                       "(x.reported is null and l.reported is not null))"},
     [ATTEMPT_SAY] =
         {"attempt_say",
-         "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
-         "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
-         "unnest($2::text[], $3::int[], $4::int[], $5::text[], "
-         "$6::bigint[]) as l(id, number, attempt, phase, ran_ms) join sweep_base s on s.id "
-         "= l.id where x.sweep_key = s.key and x.number = l.number and x.attempt = "
-         "l.attempt and x.runner = $1 and x.ended_at is null and (x.phase is null or "
-         "x.phase = 'preparing' and l.phase <> 'preparing' or x.phase = 'running' and "
-         "l.phase = 'ended')"},
+         "update attempt x set " SAID_SET " from unnest($2::text[], $3::int[], $4::int[], "
+         "$5::text[], $6::bigint[]) as l(id, number, attempt, phase, ran_ms) join sweep_base s on "
+         "s.id = l.id where x.sweep_key = s.key and x.number = l.number and x.attempt = l.attempt "
+         "and x.runner = $1 and " SAID_IS_NEWS},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
     [ATTEMPT_FAILED_BEFORE] = {"attempt_failed_before",

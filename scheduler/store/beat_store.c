@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/said_sql_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { BEATS_EXTEND, BEATS_HELD, BEATS_SAY };
@@ -32,79 +33,12 @@ static const struct stmt stmts[] = {
          "t.sweep_key = s.key and t.number = u.number and t.attempt = u.attempt and t.state = "
          "'running' and t.runner = u.runner and t.decision is null and t.missing = 0 limit 1) t "
          "group by u.asker"},
-    /* As ATTEMPT_SAY (attempt_store.c). */
-    [BEATS_SAY] =
-        {"beats_say",
-         "update attempt x set phase = l.phase, ran_ms = case when l.phase <> 'preparing' then "
-         "l.ran_ms end, said_at = clock_timestamp() from (select u.*, s.key from "
-         "unnest($1::text[], $2::text[], $3::int[], $4::int[], $5::text[], $6::bigint[]) as "
-         "u(runner, id, number, attempt, phase, ran_ms) cross join lateral (select key from "
-         "sweep_base where id = u.id limit 1) s) l where " SQL_JOINED(
-             "x.sweep_key",
-             "l.key") " and " SQL_JOINED_NEXT("x.number",
-                                              "l.number") " and " SQL_JOINED_NEXT("x.attempt",
-                                                                                  "l.attempt") " an"
-                                                                                               "d "
-                                                                                               "x."
-                                                                                               "run"
-                                                                                               "ner"
-                                                                                               " = "
-                                                                                               "l."
-                                                                                               "run"
-                                                                                               "ner"
-                                                                                               " an"
-                                                                                               "d "
-                                                                                               "x."
-                                                                                               "end"
-                                                                                               "ed_"
-                                                                                               "at "
-                                                                                               "is "
-                                                                                               "nul"
-                                                                                               "l "
-                                                                                               "and"
-                                                                                               " "
-                                                                                               "(x."
-                                                                                               "pha"
-                                                                                               "se "
-                                                                                               "is "
-                                                                                               "nul"
-                                                                                               "l "
-                                                                                               "or "
-                                                                                               "x."
-                                                                                               "pha"
-                                                                                               "se "
-                                                                                               "= "
-                                                                                               "'pr"
-                                                                                               "epa"
-                                                                                               "rin"
-                                                                                               "g' "
-                                                                                               "and"
-                                                                                               " l."
-                                                                                               "pha"
-                                                                                               "se "
-                                                                                               "<> "
-                                                                                               "'pr"
-                                                                                               "epa"
-                                                                                               "rin"
-                                                                                               "g' "
-                                                                                               "or "
-                                                                                               "x."
-                                                                                               "pha"
-                                                                                               "se "
-                                                                                               "= "
-                                                                                               "'ru"
-                                                                                               "nni"
-                                                                                               "ng'"
-                                                                                               " an"
-                                                                                               "d "
-                                                                                               "l."
-                                                                                               "pha"
-                                                                                               "se "
-                                                                                               "= "
-                                                                                               "'en"
-                                                                                               "ded"
-                                                                                               "'"
-                                                                                               ")"},
+    [BEATS_SAY] = {"beats_say",
+                   "update attempt x set " SAID_SET " from (select u.*, s.key as sweep_key from "
+                   "unnest($1::text[], $2::text[], $3::int[], $4::int[], $5::text[], $6::bigint[]) "
+                   "as u(runner, id, number, attempt, phase, ran_ms) cross join lateral (select "
+                   "key from sweep_base where id = u.id limit 1) s) l where " SQL_JOINED_ATTEMPT(
+                       "x", "l") " and x.runner = l.runner and " SAID_IS_NEWS},
 };
 const struct stmt_set beat_stmts = {"beat", stmts, AS_ARRAY_LEN(stmts)};
 

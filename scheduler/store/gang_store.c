@@ -130,12 +130,6 @@ COLUMNS_READER(mark, struct gang_mark, MARK_FIELDS)
         "q", "g") ") from gang g where g.sweep_key = u.key and g.number = u.number and g.attempt " \
                   "= u.attempt for share of g " wait ") h"
 
-/* The rows of the gangs of the list l. */
-#define OF_LIST(x)                                                                                 \
-    SQL_JOINED(x ".sweep_key", "l.sweep_key")                                                      \
-    " and " SQL_JOINED_NEXT(x ".number", "l.number") " and " SQL_JOINED_NEXT(x ".attempt",         \
-                                                                             "l.attempt")
-
 static const struct stmt stmts[] = {
     [GANG_GET] = {"gang_get", "select " GANG_COLUMNS GANG_FROM},
     [GANG_LOCK] = {"gang_lock", "select " GANG_COLUMNS GANG_FROM " for no key update of g"},
@@ -194,13 +188,13 @@ static const struct stmt stmts[] = {
     [GANG_END] = {"gang_over",
                   "update gang g set state = 'over', changed_at = clock_timestamp() from "
                   "unnest($1::bigint[], $2::int[], $3::int[]) as l(sweep_key, number, attempt) "
-                  "where " OF_LIST("g") " and g.state <> 'over'"},
+                  "where " SQL_JOINED_ATTEMPT("g", "l") " and g.state <> 'over'"},
     [GANG_SEATS_OVER] =
         {"gang_seats_over",
          "update gang_seat q set state = 'ended', since = clock_timestamp(), ended_at = "
          "clock_timestamp(), reason = l.reason from unnest($1::bigint[], $2::int[], $3::int[], "
-         "$4::text[]) as l(sweep_key, number, attempt, reason) where " OF_LIST(
-             "q") " and q.state " LIVE},
+         "$4::text[]) as l(sweep_key, number, attempt, reason) where " SQL_JOINED_ATTEMPT(
+             "q", "l") " and q.state " LIVE},
     /* Ranks of one runner stand side by side, as programs expect of ranks of one machine. */
     [GANG_ADD] =
         {"gang_add",

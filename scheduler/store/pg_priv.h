@@ -138,6 +138,11 @@ struct arg arg_array(const struct arrays *x, size_t i);
 /* The same for the columns of an index after its first: SQL_JOINED() there is a filter to the
  * planner while the table is small, and the plan stays when it has grown. */
 #define SQL_JOINED_NEXT(column, value) column " >= " value " and " column " <= " value
+/* The attempt x is that of the row l. */
+#define SQL_JOINED_ATTEMPT(x, l)                                                                   \
+    SQL_JOINED(x ".sweep_key", l ".sweep_key")                                                     \
+    " and " SQL_JOINED_NEXT(x ".number", l ".number") " and " SQL_JOINED_NEXT(x ".attempt",        \
+                                                                              l ".attempt")
 
 struct result {
     PGresult *pg;
