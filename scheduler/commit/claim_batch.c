@@ -53,12 +53,6 @@ static as_status read_documents(struct claim_batch *b, struct tx *t,
     return st;
 }
 
-static int key_order(const void *a, const void *b)
-{
-    int64_t x = ((const struct batch_source *)a)->key, y = ((const struct batch_source *)b)->key;
-    return (x > y) - (x < y);
-}
-
 /* Lock the sweeps that the members found busy, before anything else: while it waits it holds no
  * runner, whose heartbeats would wait, too. Nothing after this waits for a row. */
 static as_status await_sweeps(struct claim_batch *b, struct tx *t, struct as_err *err)
@@ -70,7 +64,7 @@ static as_status await_sweeps(struct claim_batch *b, struct tx *t, struct as_err
     for (size_t i = 0; i < b->n; i++)
         if (b->members[i]->busy_key)
             busy[n++].key = b->members[i]->busy_key;
-    qsort(busy, n, sizeof *busy, key_order);
+    qsort(busy, n, sizeof *busy, claims_source_order);
     size_t distinct = n > 0;
     for (size_t i = 1; i < n; i++)
         if (busy[i].key != busy[distinct - 1].key)

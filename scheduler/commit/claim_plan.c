@@ -358,7 +358,7 @@ static as_status decide_all(struct claims_plan *p, struct commit_member *const *
 
 /* ---- sources ---- */
 
-static int compare_sources(const void *pa, const void *pb)
+int claims_source_order(const void *pa, const void *pb)
 {
     const struct batch_source *a = pa, *b = pb;
     return a->key < b->key ? -1 : a->key > b->key;
@@ -380,7 +380,7 @@ as_status claims_plan_sources(struct claims_plan *p, struct commit_member *const
             sources[n_sources++] = (struct batch_source){.key = s->turn->key,
                                                          .n_wanted = s->running - s->turn->running};
     }
-    qsort(sources, n_sources, sizeof *sources, compare_sources);
+    qsort(sources, n_sources, sizeof *sources, claims_source_order);
     *ret = sources;
     *ret_n = n_sources;
     return st;

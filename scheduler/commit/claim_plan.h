@@ -38,6 +38,9 @@ AS_MUST_CHECK as_status claims_plan_init(struct claims_plan *p, const struct bat
                                          struct commit_member *const *members, size_t n,
                                          struct as_err *err);
 
+/* For qsort(): struct batch_source by key. */
+int claims_source_order(const void *pa, const void *pb);
+
 /* Which sweeps will the claims take trials of? Changes nothing that claims_plan_take() uses.
  * ret: sources, by key, each once; the rest of their fields is not set. */
 AS_MUST_CHECK as_status claims_plan_sources(struct claims_plan *p,
