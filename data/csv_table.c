@@ -46,6 +46,14 @@ bool dataset_names_match(const struct dataset_names *names, const char *name)
     return false;
 }
 
+void csv_table_list(const struct csv_table *t, size_t most, struct str *ret)
+{
+    for (size_t i = 0; i < t->n_columns && ret->len < most; i++)
+        str_printf(ret, "%s%.40s", i ? ", " : "", t->name[i]);
+    if (ret->len >= most)
+        str_puts(ret, ", …");
+}
+
 /* Each pattern must stand for a column. */
 static as_status check_patterns(const struct csv_table *t, const char *option,
                                 const struct dataset_names *names, struct as_err *err)
@@ -57,10 +65,9 @@ static as_status check_patterns(const struct csv_table *t, const char *option,
         if (c < t->n_columns)
             continue;
         AS_AUTO(str_done) struct str list = {0};
-        for (size_t k = 0; k < t->n_columns && list.len < 120; k++)
-            str_printf(&list, "%s%.40s", k ? ", " : "", t->name[k]);
-        return as_fail(err, AS_E_INVAL, "%s: there is no column '%.60s'; the columns are: %s%s",
-                       option, names->name[i], str_cstr(&list), list.len >= 120 ? ", …" : "");
+        csv_table_list(t, 120, &list);
+        return as_fail(err, AS_E_INVAL, "%s: there is no column '%.60s'; the columns are: %s",
+                       option, names->name[i], str_cstr(&list));
     }
     return AS_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/str.h"
 #include "data/formats/csv.h"
 #include "data/column.h"
 #include "data/dataset.h"
@@ -38,6 +39,9 @@ bool dataset_names_match(const struct dataset_names *names, const char *name);
  * the same ones. */
 AS_MUST_CHECK as_status csv_table_next(const struct csv_table *t, struct csv_row *ret,
                                        struct as_err *err);
+
+/* Append the names of the columns for a message, no more after `most` bytes. */
+void csv_table_list(const struct csv_table *t, size_t most, struct str *ret);
 
 /* Is a target of the row missing, by the words for missing cells? */
 bool csv_table_lacks_target(const struct csv_table *t, const struct csv_row *row);

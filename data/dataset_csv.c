@@ -495,12 +495,11 @@ static as_status find_input(const struct csv_table *t, const char *name, size_t 
         return as_fail(err, AS_E_INVAL, "line 1: %zu columns are named '%.80s', expected one", hits,
                        name);
     AS_AUTO(str_done) struct str list = {0};
-    for (size_t i = 0; i < t->n_columns && list.len < 80; i++)
-        str_printf(&list, "%s%.40s", i ? ", " : "", t->name[i]);
+    csv_table_list(t, 80, &list);
     return as_fail(err, AS_E_INVAL,
                    "line 1: there is no column '%.60s', which the training part has; the columns "
-                   "are: %s%s",
-                   name, str_cstr(&list), list.len >= 80 ? ", …" : "");
+                   "are: %s",
+                   name, str_cstr(&list));
 }
 
 /* The inputs are the columns with the names of the training part's, wherever they stand. */
