@@ -30,12 +30,12 @@ static as_status differs(const struct fit_check *c, const char *field, const cha
 static as_status check_standardize(const struct fit_check *c)
 {
     const struct train_spec *spec = c->m->spec;
-    bool trees = train_model_sees_cells(&spec->model); /* they do not need it */
-    bool expected = spec->standardize && !trees;
+    bool cells = train_model_sees_cells(&spec->model); /* such kinds do not need it */
+    bool expected = spec->standardize && !cells;
     if (c->m->fit->standardize == expected)
         return AS_OK;
     return differs(c, "standardize", expected ? "false" : "true", expected ? "true" : "false",
-                   trees ? "train/model/kind" : "train/standardize");
+                   cells ? "train/model/kind" : "train/standardize");
 }
 
 static as_status check_bins(const struct fit_check *c)
@@ -63,17 +63,17 @@ static as_status check_moments_of_none(const struct fit_check *c)
     return AS_OK;
 }
 
-/* Categories are codes for trees and embeddings, else inputs of their own. */
+/* Categories are codes for kinds that see cells and for embeddings, else inputs of their own. */
 static as_status check_codes(const struct fit_check *c)
 {
-    bool trees = train_model_sees_cells(&c->m->spec->model);
+    bool cells = train_model_sees_cells(&c->m->spec->model);
     bool network = train_model_is_network(&c->m->spec->model);
-    bool expected = trees || (network && c->m->spec->model.embedding > 0);
+    bool expected = cells || (network && c->m->spec->model.embedding > 0);
     if (dataset_categorical_columns(c->m->info) == 0 || (c->m->fit->n_codes > 0) == expected)
         return AS_OK;
     return differs(c, "columns", expected ? "categories with the field input" : "codes",
                    expected ? "codes" : "categories with the field input",
-                   trees ? "train/model/kind" : "train/model/embedding");
+                   cells ? "train/model/kind" : "train/model/embedding");
 }
 
 static as_status check_target(const struct fit_check *c)
@@ -184,8 +184,11 @@ static as_status check_moment(const struct model_file *f, size_t member, size_t 
                        member, n, moments[which], t->size_bytes);
     for (size_t i = 0; i < n; i++) {
         float v, expected = recorded(fit, which, i);
+        uint32_t bits, expected_bits; /* 0 and -0 differ */
         memcpy(&v, (const char *)t->data + i * sizeof v, sizeof v);
-        if (v != expected)
+        memcpy(&bits, &v, sizeof bits);
+        memcpy(&expected_bits, &expected, sizeof expected_bits);
+        if (bits != expected_bits)
             return as_fail(err, AS_E_INVAL,
                            "/members/%zu/preprocessing: the %s of %s %zu is %.9g, but the tensor "
                            "'%s' has %.9g",
