@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import sys
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from .address import _Address, _find
 from .constants import JSON, LEASE_S
@@ -88,10 +88,8 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
         method = "random"  # the service does not search
     elif sampler is not None:
         ignored["sampler"] = sampler
-    pruner = _own_pruner(ignored)
-    if pruner is not None and pruner._early_stopping() is not None:
-        early_stopping = early_stopping or pruner._early_stopping()
-        pruner = None
+    pruner, rule = _pruning(ignored)
+    early_stopping = early_stopping or rule
     if any(v is not None for v in ignored.values()):
         _warn(f"{', '.join(sorted(ignored))}: no effect here, the service has its own")
     if (parameter_constraints or forbidden) and space is None:
@@ -108,8 +106,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
 
     study = Study(_slug(study_name), goals, options, address)
     study._lease = _lease_of(lease)
-    study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
-    study._pruner = pruner
+    study._sampler, study._pruner = _own_sampler(sampler), pruner
     if constraints_func is not None:
         _check_free_names([name for name, _ in goals] + [str(c.get("metric")) for c in constraints])
         study._constraints_func = constraints_func
@@ -122,14 +119,20 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     return study
 
 
-def _own_pruner(arguments: JSON) -> Optional[BasePruner]:
-    """The pruner that the study asks, taken from the arguments, where one without effect stays; None: it asks none."""
+def _pruning(arguments: JSON) -> Tuple[Optional[BasePruner], Optional[JSON]]:
+    """What the pruner among the arguments is here: one that the study asks, or a rule for early_stopping. One without
+    effect stays among them."""
     pruner = arguments.get("pruner")
-    without = isinstance(pruner, HyperbandPruner) and pruner._early_stopping() is None
-    if not isinstance(pruner, BasePruner) or without:
-        return None
+    rule = pruner._early_stopping() if isinstance(pruner, BasePruner) else None
+    if not isinstance(pruner, BasePruner) or (isinstance(pruner, HyperbandPruner) and rule is None):
+        return None, None
     del arguments["pruner"]
-    return None if isinstance(pruner, NopPruner) else pruner
+    return (None if rule is not None or isinstance(pruner, NopPruner) else pruner), rule
+
+
+def _own_sampler(sampler: Any) -> Optional[BaseSampler]:
+    """The sampler, if it chooses the values itself."""
+    return sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
 
 
 def _lease_of(lease: Optional[float]) -> float:
@@ -168,9 +171,8 @@ def load_study(study_name: str, storage: Any = None, sampler: Any = None, pruner
     What the sweep has (method, early_stopping) stays, and storage has no effect. AssayError with status 404 when there is
     none."""
     study = Study(study_name, [("value", "minimize")], {}, lambda: _find(server, profile, token, False))
-    own = _own_pruner({"pruner": pruner})
-    study._constraints_func, study._pruner = constraints_func, own if own is None or own._early_stopping() is None else None
-    study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
+    study._sampler, study._pruner = _own_sampler(sampler), _pruning({"pruner": pruner})[0]
+    study._constraints_func = constraints_func
     _load(study, study_name)
     return study
 

@@ -114,9 +114,6 @@ class GridSampler(BaseSampler):
         raise SpaceError(f"parameter '{param_name}': found values in the grid that it may not have, expected "
                          f"{_of_space(param_name, param_distribution).described()}"[:600])
 
-    def is_exhausted(self, study: Any) -> bool:
-        return not self._left(study)
-
     def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Optional[Sequence[float]]) -> None:
-        if self.is_exhausted(study):
+        if not self._left(study):
             study.stop()
