@@ -73,6 +73,15 @@ double sweep_number(const struct sweep *w, size_t trial, size_t i)
     }
 }
 
+struct training_set *sweep_training_set(const struct sweep *w)
+{
+    struct training_set *set = NULL;
+    struct as_err err = {0};
+    const struct history h = {w->trials, w->n};
+    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
+    return set;
+}
+
 double sweep_bowl(const struct sweep *w, size_t trial)
 {
     double sum = 0;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "search/regression/training_set.h"
 #include "search/suggest.h"
 
 struct sweep {
@@ -27,6 +28,9 @@ as_status sweep_ask(struct sweep *w, struct as_err *err);
 void sweep_tell(struct sweep *w, size_t trial, double value); /* one objective */
 /* Add a result as a user would. c is copied. */
 void sweep_add(struct sweep *w, const struct config *c, double value);
+
+/* What a model of the sweep would learn from; owned by the caller. */
+struct training_set *sweep_training_set(const struct sweep *w);
 
 /* A smooth function of everything that is active; it is lowest where each parameter is at 0.35 of
  * its range. */

@@ -15,26 +15,9 @@
         "g: {type: float, min: 0, max: 1}\n"
 #define KIND TWO "kind: {type: categorical, values: [p, q]}\n"
 
-static struct space *space_of(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
-static struct training_set *set_of(const struct sweep *w)
-{
-    struct training_set *set = NULL;
-    struct as_err err = {0};
-    struct history h = {w->trials, w->n};
-    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
-    return set;
-}
-
 static void add(struct sweep *w, double a, double b, double kind, double value)
 {
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(w);
     AS_AUTO(config_freep) struct config *c = config_create(w->spec.space);
     double point[3] = {a, b, kind};
     encoding_to_config(set->enc, point, c);
@@ -44,14 +27,14 @@ static void add(struct sweep *w, double a, double b, double kind, double value)
 /* The head that is chosen; SIZE_MAX: none. */
 static size_t chosen(const struct sweep *w)
 {
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(w);
     size_t head = SIZE_MAX;
     return basin_choose(set, &head) ? head : SIZE_MAX;
 }
 
 START_TEST(a_head_has_no_better_trial_near_it)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(TWO);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TWO);
     AS_AUTO(sweep_done) struct sweep w;
     sweep_init(&w, s, 3, true);
     add(&w, 0.1, 0.1, 0, 1);
@@ -70,7 +53,7 @@ END_TEST
 /* In two parameters a basin is known by nine trials. */
 START_TEST(a_basin_that_is_known_is_left)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(TWO);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TWO);
     AS_AUTO(sweep_done) struct sweep w;
     sweep_init(&w, s, 3, true);
     add(&w, 0.1, 0.1, 0, 1);
@@ -88,7 +71,8 @@ END_TEST
 START_TEST(a_space_without_continuous_parameters_has_none)
 {
     AS_AUTO(space_freep)
-    struct space *s = space_of("a: {type: int, min: 0, max: 4}\nb: {type: int, min: 0, max: 4}\n");
+    struct space *s =
+        space_of_yaml("a: {type: int, min: 0, max: 4}\nb: {type: int, min: 0, max: 4}\n");
     AS_AUTO(sweep_done) struct sweep w;
     sweep_init(&w, s, 3, true);
     add(&w, 0.1, 0.1, 0, 1);
@@ -99,7 +83,7 @@ END_TEST
 
 START_TEST(choices_that_differ_are_not_near)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(KIND);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(KIND);
     AS_AUTO(sweep_done) struct sweep w;
     sweep_init(&w, s, 3, true);
     add(&w, 0.1, 0.1, 0, 1);
@@ -111,13 +95,13 @@ END_TEST
 /* Whatever is suggested in the box and better than the head is near the head, and takes over. */
 START_TEST(the_box_is_within_what_is_near)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(TWO);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TWO);
     AS_AUTO(sweep_done) struct sweep w;
     double lower[2], upper[2];
     sweep_init(&w, s, 3, true);
     add(&w, 0.1, 0.1, 0, 1);
     add(&w, 0.95, 0.5, 0, 2);
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&w);
     basin_box(set, 1, lower, upper);
     ck_assert_double_eq(upper[0], 1);
     ck_assert(lower[0] > 0.75 && lower[1] > 0.3 && upper[1] < 0.7);
@@ -158,7 +142,7 @@ static size_t looks_elsewhere(const struct space *s, uint64_t seed)
 
 START_TEST(a_sweep_that_crowds_looks_into_other_basins)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(SEVEN);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SEVEN);
     ck_assert_uint_gt(looks_elsewhere(s, 8) + looks_elsewhere(s, 10), 0);
 }
 END_TEST

@@ -17,23 +17,6 @@
     "kind: {type: categorical, values: [p, q, r]}\nn: {type: int, min: 0, max: 30}\n"              \
     "x: {type: float, min: 0, max: 1}\n"
 
-static struct space *space_of(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
-static struct training_set *set_of(const struct sweep *w)
-{
-    struct training_set *set = NULL;
-    struct as_err err = {0};
-    struct history h = {w->trials, w->n};
-    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
-    return set;
-}
-
 /* Ask for n trials, of which the first `good` succeed and the others fail. */
 static void run(struct sweep *w, size_t n, size_t good)
 {
@@ -49,11 +32,11 @@ static void run(struct sweep *w, size_t n, size_t good)
 
 static bool is_needed(size_t n, size_t good)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(SIX);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SIX);
     AS_AUTO(sweep_done) struct sweep w;
     sweep_init(&w, s, 3, true);
     run(&w, n, good);
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&w);
     ck_assert_int_eq((schedule_facts(set) & FACT_FEW_SUCCEED) != 0, nearby_is_needed(set));
     return nearby_is_needed(set);
 }
@@ -84,13 +67,13 @@ static double farthest(const struct training_set *set, size_t from)
 /* The first trial, at the centre, succeeds. */
 START_TEST(failures_in_the_neighbourhood_shorten_the_moves)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(SIX);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SIX);
     AS_AUTO(sweep_done) struct sweep w;
     struct as_err err = {0};
     AS_AUTO(config_freep) struct config *c = config_create(s);
     sweep_init(&w, s, 3, true);
     run(&w, 1, 1);
-    AS_AUTO(training_set_freep) struct training_set *before = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *before = sweep_training_set(&w);
     ck_assert(fabs(farthest(before, 0) - 0.25) < 0.01);
     for (size_t k = 0; k < 4; k++) {
         double point[6] = {0.5 + 0.04 * (double)(k + 1), 0.5, 0.5, 0.5, 0.5, 0.5};
@@ -98,7 +81,7 @@ START_TEST(failures_in_the_neighbourhood_shorten_the_moves)
         sweep_add(&w, c, 0);
         w.trials[w.n - 1].state = OBSERVED_FAILED;
     }
-    AS_AUTO(training_set_freep) struct training_set *after = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *after = sweep_training_set(&w);
     ck_assert(fabs(farthest(after, 0) - 0.25 * pow(0.8, 4)) < 0.01);
     ck_ok(sweep_ask(&w, &err), err);
 }
@@ -106,7 +89,7 @@ END_TEST
 
 START_TEST(moves_are_new_configurations_of_the_space)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(MIXED);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(MIXED);
     AS_AUTO(sweep_done) struct sweep w;
     size_t n_nearby = 0;
     struct as_err err = {0};
@@ -153,7 +136,7 @@ static size_t successes(const struct space *s, uint64_t seed, size_t trials)
  * was one success, and two, in 60 trials. */
 START_TEST(one_success_leads_to_more)
 {
-    AS_AUTO(space_freep) struct space *s = space_of(SIX);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SIX);
     size_t first = successes(s, 0, 60), second = successes(s, 5, 60);
     ck_assert_msg(first >= 10, "%zu", first);
     ck_assert_msg(second >= 10, "%zu", second);

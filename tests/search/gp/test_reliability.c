@@ -27,15 +27,6 @@ struct planted {
     struct reliability c;
 };
 
-static struct training_set *set_of(const struct sweep *w)
-{
-    struct training_set *set = NULL;
-    struct as_err err = {0};
-    struct history h = {w->trials, w->n};
-    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
-    return set;
-}
-
 static void plant(struct planted *p, surrogate_target target)
 {
     struct as_err err = {0};
@@ -46,7 +37,7 @@ static void plant(struct planted *p, surrogate_target target)
         ck_ok(sweep_ask(&p->w, &err), err);
         sweep_tell(&p->w, t, sweep_bowl(&p->w, t));
     }
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&p->w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&p->w);
     struct surrogate_spec spec = {target, 0, 1000, 10};
     ck_ok(surrogate_prepare(&p->store, set, &spec, NULL, &p->model, &err), err);
 }
@@ -70,7 +61,7 @@ static void predict_next(struct planted *p, double off, double deviation)
     reliability_watch(&p->c, t, &p->model, value + off * spread, deviation);
     ck_assert_uint_eq(p->c.n_open, 1);
     sweep_tell(&p->w, t, cost);
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&p->w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&p->w);
     reliability_check(&p->c, set);
     ck_assert_uint_eq(p->c.n_open, 0);
 }
@@ -139,7 +130,7 @@ START_TEST(trials_that_fail_or_are_cancelled_say_nothing)
     reliability_watch(&p.c, 11, &p.model, 0, 1);
     reliability_watch(&p.c, 12, &p.model, 0, 1); /* there is no such trial any more */
     p.w.trials[10].state = OBSERVED_FAILED;
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&p.w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&p.w);
     reliability_check(&p.c, set);
     ck_assert_uint_eq(p.c.n_open, 1);
     ck_assert_uint_eq(p.c.open[0].number, 11);

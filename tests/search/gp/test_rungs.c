@@ -44,15 +44,6 @@ static void add_rung(struct sweep *w, double x, double step, double value, obser
         reach(w, step, value);
 }
 
-static struct training_set *set_of(const struct sweep *w)
-{
-    struct as_err err = {0};
-    struct training_set *set = NULL;
-    const struct history h = {w->trials, w->n};
-    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
-    return set;
-}
-
 /* A trial at a rung has neither completed nor failed, and nothing avoids it. */
 START_TEST(a_set_with_rungs)
 {
@@ -71,7 +62,7 @@ START_TEST(a_set_with_rungs)
     add_rung(&w, 0.5, 0, NAN, OBSERVED_PENDING);
     add_rung(&w, 0.6, 0, NAN, OBSERVED_PARTIAL);
     add_rung(&w, 0.7, 3, 1, OBSERVED_FAILED);
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&w);
     static const double place[] = {NAN, 1.0 / 3, 2.0 / 3, 0, NAN, NAN, NAN};
     static const double cost[] = {NAN, -4, INFINITY, -2, NAN, NAN, NAN};
     for (size_t i = 0; i < 7; i++) {
@@ -87,7 +78,7 @@ START_TEST(a_set_with_rungs)
     ck_assert(set->n_completed == 1 && set->n_failed == 1 && set->n_pending == 2);
     ck_assert(set->n_partial == 3 && set->n_rungs == 3 && set->best == 0);
     w.spec.max_step = 0;
-    AS_AUTO(training_set_freep) struct training_set *without = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *without = sweep_training_set(&w);
     ck_assert(!without->rungs && !training_set_rung(without, 1) && !without->n_rungs);
     ck_assert(without->n_partial == 3 && without->n_failed == 1);
 }
@@ -112,7 +103,7 @@ static double predict(const struct sweep *w, surrogate_target target, double x, 
     AS_AUTO(surrogate_store_done) struct surrogate_store store = {0};
     AS_AUTO(surrogate_done) struct surrogate m = {0};
     AS_AUTO(gp_work_freep) struct gp_work *work = gp_work_create();
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(w);
     const struct surrogate_spec spec = {target, 0, 2048, w->n};
     double mean, var;
     ck_ok(surrogate_prepare(&store, set, &spec, NULL, &m, &err), err);
@@ -216,7 +207,7 @@ START_TEST(the_best_trials_have_completed)
     add_rung(&w, 0.1, 9, 0.5, OBSERVED_PARTIAL);
     add_at(&w, 0.2, 3);
     add_at(&w, 0.9, 2);
-    AS_AUTO(training_set_freep) struct training_set *set = set_of(&w);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&w);
     set->expected = as_calloc(3, sizeof *set->expected);
     memcpy(set->expected, (double[]){-1, 2, 3}, 3 * sizeof *set->expected);
     ck_assert_uint_eq(gp_candidates_top(set, 4, top), 2);
