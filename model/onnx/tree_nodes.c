@@ -16,7 +16,7 @@
 #include "model/onnx/encode.h"
 #include "model/onnx/predictions.h"
 #include "model/onnx/regressor.h"
-#include "model/onnx/ubjson.h"
+#include "model/trees/ubjson.h"
 #include "model/trees/extra_shape.h"
 #include "model/trees/tree_model.h"
 

@@ -139,10 +139,7 @@ static as_status load_booster(struct tree_model *m, const void *bytes, size_t le
     as_status st = xgboost_check(x, x->booster_create(NULL, 0, &m->booster), "a booster", err);
     if (st == AS_OK)
         st = xgboost_check(x, x->booster_set(m->booster, "nthread", text), "nthread", err);
-    if (st != AS_OK)
-        return st;
-    st = xgboost_check(x, x->booster_load(m->booster, bytes, len), "the trees cannot be read", err);
-    return st == AS_E_INTERNAL ? as_err_prefix(err, AS_E_INVAL, "no model of trees") : st;
+    return st == AS_OK ? xgboost_load(x, m->booster, bytes, len, err) : st;
 }
 
 /* What the booster was trained for says what its outputs are. */

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/trees/ubjson.h"
 
 #define LIBRARY "libxgboost.so.0"
 #define LIBRARY_ELSEWHERE "libxgboost.so"
@@ -140,6 +141,21 @@ as_status xgboost_check(const struct xgboost *x, int result, const char *what, s
     bool memory = why && (strstr(why, "bad_alloc") || strstr(why, "bad_array_new_length"));
     return as_fail(err, memory ? AS_E_NOMEM : AS_E_INTERNAL, "XGBoost: %s: %.160s", what,
                    why && *why ? why : "unknown error");
+}
+
+as_status xgboost_load(const struct xgboost *x, xgb_booster b, const void *bytes, size_t len,
+                       struct as_err *err)
+{
+    const struct ubjson *model = NULL;
+    AS_AUTO(arena_done) struct arena memory = {0};
+    as_status st = ubjson_parse(&memory, bytes, len, &model, err);
+    if (st == AS_OK && model->kind != UBJSON_OBJECT)
+        st = as_fail(err, AS_E_INVAL, "expected an object");
+    if (st == AS_OK)
+        st = xgboost_check(x, x->booster_load(b, bytes, len), "the trees cannot be read", err);
+    if (st == AS_E_INTERNAL || st == AS_E_INVAL)
+        return as_err_prefix(err, AS_E_INVAL, "no model of trees");
+    return st;
 }
 
 void xgboost_array(const float *data, size_t rows, size_t columns, char ret[XGBOOST_ARRAY_MAX])

@@ -87,6 +87,12 @@ void xgboost_opening_wait(struct xgboost_opening *o);
 AS_MUST_CHECK as_status xgboost_check(const struct xgboost *x, int result, const char *what,
                                       struct as_err *err);
 
+/* Load a stored model, UBJSON, into booster b. The bytes may be hostile: what is no UBJSON is refused
+ * before the library sees it, which would read it in its older format, where a length that is wrong
+ * takes and fills as much memory as it says. AS_E_INVAL: they are no model of trees. */
+AS_MUST_CHECK as_status xgboost_load(const struct xgboost *x, xgb_booster b, const void *bytes,
+                                     size_t len, struct as_err *err);
+
 /* The description of an array of float32 as the library takes it: [rows, columns], or [rows] when
  * columns is 0. */
 #define XGBOOST_ARRAY_MAX 160

@@ -383,7 +383,7 @@ as_status xgboost_train_restore(struct xgboost_train *t, const void *bytes, size
 {
     int rounds = 0;
     xgb_size inputs = 0;
-    as_status st = check(t, t->x->booster_load(t->booster, bytes, len), "the trees", err);
+    as_status st = xgboost_load(t->x, t->booster, bytes, len, err);
     if (st == AS_OK)
         st = set_parameters(t, err);
     if (st == AS_OK)

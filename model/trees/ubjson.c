@@ -1,7 +1,7 @@
 /* A recursive reader. The lists of numbers of a booster are most of its bytes: they stay where they
  * are, and ubjson_number() decodes one when it is asked for. The bytes may be hostile: every length
  * is compared with what is left, and the depth is limited. */
-#include "model/onnx/ubjson.h"
+#include "model/trees/ubjson.h"
 
 #include <math.h>
 #include <string.h>

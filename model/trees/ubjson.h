@@ -1,7 +1,7 @@
 /* UBJSON (Universal Binary JSON, draft 12), as XGBoost writes it: a reader that copies nothing of
  * the arrays of numbers. */
-#ifndef ASSAY_MODEL_ONNX_UBJSON_H
-#define ASSAY_MODEL_ONNX_UBJSON_H
+#ifndef ASSAY_MODEL_TREES_UBJSON_H
+#define ASSAY_MODEL_TREES_UBJSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
