@@ -12,6 +12,8 @@
 #include <glob.h>
 #include <grp.h>
 #include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -359,16 +361,51 @@ void pg_fixture_session_end(struct pg_session *s)
     PQfinish((PGconn *)s);
 }
 
+/* A connection is a new process, 15 ms of processor time; most tests ask some ten times. So the last
+ * one stays open, for the next question to the same database by this process. */
+static struct {
+    pthread_mutex_t lock; /* held while the connection is in use */
+    pid_t owner;          /* a child of it must not speak on the same socket */
+    char url[PG_URL_SIZE];
+    PGconn *connection;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Nothing comes unasked on an idle connection but its end. */
+static bool is_alive(PGconn *c)
+{
+    struct pollfd socket = {.fd = PQsocket(c), .events = POLLIN};
+    return PQstatus(c) == CONNECTION_OK && poll(&socket, 1, 0) == 0;
+}
+
+/* Needs the lock. */
+static PGconn *kept_connection(const char *url)
+{
+    if (kept.owner != getpid())
+        kept.connection = NULL;
+    if (kept.connection && as_streq(kept.url, url) && is_alive(kept.connection))
+        return kept.connection;
+    PQfinish(kept.connection);
+    kept.connection = PQconnectdb(url);
+    kept.owner = getpid();
+    snprintf(kept.url, sizeof kept.url, "%s", url);
+    return kept.connection;
+}
+
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size)
 {
-    PGconn *c = PQconnectdb(url);
+    bool is_kept =
+        pthread_mutex_trylock(&kept.lock) == 0; /* else another thread waits for its answer */
+    PGconn *c = is_kept ? kept_connection(url) : PQconnectdb(url);
     PGresult *r = PQexec(c, sql);
     ExecStatusType st = PQresultStatus(r);
     if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
         die(sql, PQerrorMessage(c));
     snprintf(ret, (size_t)size, "%s", PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
     PQclear(r);
-    PQfinish(c);
+    if (is_kept)
+        pthread_mutex_unlock(&kept.lock);
+    else
+        PQfinish(c);
 }
 
 void pg_fixture_exec(const char *url, const char *sql)
