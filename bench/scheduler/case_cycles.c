@@ -19,7 +19,7 @@
 #define SET_CONNECTIONS 2
 #define REQUESTS_PER_CYCLE 3
 #define CLAIMS_MIN 100     /* of an open load, on average */
-#define CLAIMS_MIN_BRIEF 8 /* with --seconds below 1, as in tests, which judge no figure */
+#define CLAIMS_MIN_BRIEF 8 /* of a brief one */
 
 const struct routes all_routes[N_ROUTES] = {
     {"single routes", slots_run},
@@ -67,7 +67,7 @@ struct load_plan case_plan(struct server *s, const struct settings *o, int runne
 
 void case_open(struct load_plan *plan, double rate)
 {
-    double claims = plan->seconds < 1 ? CLAIMS_MIN_BRIEF : CLAIMS_MIN;
+    double claims = plan->seconds < BRIEF_S ? CLAIMS_MIN_BRIEF : CLAIMS_MIN;
     plan->rate = rate;
     plan->seconds = fmax(plan->seconds, claims / rate);
 }

@@ -51,7 +51,10 @@ int main(int argc, char **argv)
     if (opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), &err) != AS_OK)
         wire_give_up("options", err.msg);
     server_arguments(&args);
-    pg_fixture_start_with_fsync();
+    if (o.seconds < BRIEF_S)
+        pg_fixture_start(); /* in memory: a database on a disk costs more than its load */
+    else
+        pg_fixture_start_with_fsync();
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++)
         if (!only || strcmp(only, cases[i].name) == 0)
             cases[i].run(&o);
