@@ -36,6 +36,8 @@ void case_open(struct load_plan *plan, double rate);
 /* The floors, closed loads by sweeps and runners, and their ratios; then claims at half of the
  * load. */
 void case_cycles(const struct settings *o);
+/* The last of these alone, after a closed load of its own. */
+void case_claims(const struct settings *o);
 /* The processor time of a cycle by program, of closed loads by the batch route, without floors. */
 void case_budget(const struct settings *o);
 /* Many measured points in each request. */

@@ -381,13 +381,14 @@ static void drop(struct kept *k)
     free(k);
 }
 
-/* Does it lead to that database, and did nobody end it? */
+/* Does it lead to that database, and did nobody end it? It forgets what SQL set for its session. */
 static bool serves(const struct kept *k, const char *url)
 {
-    if (!k || k->owner != getpid() || strcmp(k->url, url) != 0)
+    if (!k || k->owner != getpid() || strcmp(k->url, url) != 0 ||
+        PQtransactionStatus(k->c) != PQTRANS_IDLE)
         return false;
-    PGresult *r = PQexec(k->c, "");
-    bool is_alive = PQresultStatus(r) == PGRES_EMPTY_QUERY;
+    PGresult *r = PQexec(k->c, "reset all");
+    bool is_alive = PQresultStatus(r) == PGRES_COMMAND_OK;
     PQclear(r);
     return is_alive;
 }
