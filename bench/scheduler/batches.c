@@ -1,7 +1,11 @@
 /* A runner's cycles are in two places: `wanted`, those that a claim is to serve, and `held`, those
  * whose trials the latest answers brought. A request takes all that is held, and claims for all
- * that is wanted. In a closed load it also claims for the slots that it frees itself: the server
- * decides the ends of a request before its claim. */
+ * that is wanted. It may claim for the slots that it frees itself, as runners do: the server
+ * decides the ends of a request before its claim. Without that an open load would have half of the
+ * slots of a closed one: a cycle would keep its slot for two requests instead of one.
+ *
+ * In an open load a cycle that is due goes to a runner that has room and no request under way, or
+ * waits for the first one that has. */
 #include "bench/scheduler/batches.h"
 
 #include <stdio.h>
@@ -22,7 +26,7 @@ struct sender {
     char path[64];
     bool is_busy; /* a request is under way */
     int slots;    /* that have no cycle, neither held nor wanted */
-    int n_again;  /* held cycles of the request under way whose slots are wanted again already */
+    int n_again;  /* held cycles whose slots are wanted again: their request frees them */
     struct cycle held[SLOTS_MAX];
     int n_held;
     int64_t wanted[SLOTS_MAX]; /* when each was due, the oldest first */
@@ -37,10 +41,19 @@ struct batches {
     int n_busy;
 };
 
+/* How many cycles its next request may claim for. */
+static int room(const struct sender *s)
+{
+    return s->is_busy ? 0 : s->slots + s->n_held - s->n_again;
+}
+
 static void want(struct sender *s, int64_t due_ns)
 {
     s->wanted[s->n_wanted++] = due_ns;
-    s->slots--;
+    if (s->slots > 0)
+        s->slots--;
+    else
+        s->n_again++;
 }
 
 static void add_attempt(struct str *b, int i, const struct trial_name *t)
@@ -80,20 +93,25 @@ static void write_parts(struct load *l, struct sender *s)
     }
 }
 
-/* Claim for the slots that the request frees. */
-static void want_again(struct batches *x, struct sender *s)
+/* Claim for the slots that are free, and for those that the request frees: at once in a closed
+ * load, for the cycles that are due in an open one. */
+static void fill(struct batches *x, struct sender *s)
 {
-    int64_t now = clock_mono_ns();
-    s->n_again = x->load.plan->rate <= 0 && load_goes_on(&x->load, now) ? s->n_held : 0;
-    for (int i = 0; i < s->n_again; i++)
-        s->wanted[s->n_wanted++] = now;
+    int64_t now = clock_mono_ns(), due_ns;
+    bool is_closed = x->load.plan->rate <= 0;
+    while (room(s) > 0 && is_closed && load_goes_on(&x->load, now))
+        want(s, now);
+    while (room(s) > 0 && !is_closed && arrivals_take(&x->load.arrivals, &due_ns))
+        want(s, due_ns);
 }
 
 static void send_next(struct batches *x, struct sender *s)
 {
-    if (s->is_busy || (s->n_held == 0 && s->n_wanted == 0))
+    if (s->is_busy)
         return;
-    want_again(x, s);
+    fill(x, s);
+    if (s->n_held == 0 && s->n_wanted == 0)
+        return;
     write_parts(&x->load, s);
     wire_send(&s->wire, "POST", s->path, x->load.plan->server->runners, &x->load.body);
     s->is_busy = true;
@@ -102,15 +120,12 @@ static void send_next(struct batches *x, struct sender *s)
 
 static void on_ended(struct batches *x, struct sender *s, int64_t now)
 {
-    const struct load_plan *plan = x->load.plan;
     for (int i = 0; i < s->n_held; i++) {
         load_completed(&x->load, s->held[i].due_ns, now);
         load_measured(&x->load, now);
     }
     s->slots += s->n_held - s->n_again;
-    s->n_held = 0;
-    while (plan->rate <= 0 && load_goes_on(&x->load, now) && s->slots > 0)
-        want(s, now);
+    s->n_held = s->n_again = 0;
 }
 
 /* The trials of the claim stand behind those that have ended. */
@@ -154,21 +169,19 @@ static void on_answer(struct batches *x, struct sender *s, const struct answer *
     send_next(x, s);
 }
 
-/* Give the cycles that are due to the runners with the most free slots. */
+/* Begin the cycles that are due where there is room, with the runner that has most of it. */
 static void serve_due(struct batches *x, int64_t now)
 {
-    int64_t due;
-    if (x->load.plan->rate <= 0)
-        return;
+    int64_t due_ns;
     arrivals_advance(&x->load.arrivals, now);
     for (;;) {
         struct sender *most = &x->all[0];
         for (int i = 1; i < x->load.plan->runners; i++)
-            if (x->all[i].slots > most->slots)
+            if (room(&x->all[i]) > room(most))
                 most = &x->all[i];
-        if (most->slots == 0 || !arrivals_take(&x->load.arrivals, &due))
+        if (room(most) == 0 || !arrivals_take(&x->load.arrivals, &due_ns))
             break;
-        want(most, due);
+        want(most, due_ns);
     }
     for (int i = 0; i < x->load.plan->runners; i++)
         send_next(x, &x->all[i]);
@@ -194,14 +207,12 @@ void batches_run(const struct load_plan *plan, struct load_result *ret)
     load_begin(&x->load, plan, ret);
     connect_runners(x);
     int64_t now = clock_mono_ns();
-    for (int i = 0; plan->rate <= 0 && i < plan->runners; i++) {
-        while (x->all[i].slots > 0)
-            want(&x->all[i], now);
+    for (int i = 0; i < plan->runners; i++)
         send_next(x, &x->all[i]);
-    }
     while (load_goes_on(&x->load, now) || x->n_busy > 0 || x->load.arrivals.n > 0) {
         struct epoll_event events[RUNNERS_MAX];
-        serve_due(x, now);
+        if (plan->rate > 0)
+            serve_due(x, now);
         int n = load_wait(&x->load, events, RUNNERS_MAX, &now);
         for (int i = 0; i < n; i++) {
             struct sender *s = events[i].data.ptr;

@@ -19,7 +19,7 @@
 #define SET_CONNECTIONS 2
 #define REQUESTS_PER_CYCLE 3
 #define CLAIMS_MIN 100     /* of an open load, on average */
-#define CLAIMS_MIN_BRIEF 8 /* with --seconds below 1, as in tests, which judge no figure */
+#define CLAIMS_MIN_BRIEF 8 /* of a brief one */
 
 const struct routes all_routes[N_ROUTES] = {
     {"single routes", slots_run},
@@ -67,7 +67,7 @@ struct load_plan case_plan(struct server *s, const struct settings *o, int runne
 
 void case_open(struct load_plan *plan, double rate)
 {
-    double claims = plan->seconds < 1 ? CLAIMS_MIN_BRIEF : CLAIMS_MIN;
+    double claims = plan->seconds < BRIEF_S ? CLAIMS_MIN_BRIEF : CLAIMS_MIN;
     plan->rate = rate;
     plan->seconds = fmax(plan->seconds, claims / rate);
 }
@@ -203,30 +203,52 @@ void case_budget(const struct settings *o)
     }
 }
 
-/* Claims of eight runners on one sweep, at half of the cycles that the closed load reached. */
-static void measure_claims(const struct settings *o, const struct figures *f)
+static void report_claims(struct load_result *r, const char *routes, double rate, double floor_ms)
 {
-    double floor_ms = 1e3 / median(f->commit, f->rounds);
-    for (size_t k = 0; k < N_ROUTES; k++) {
-        struct server s;
-        struct load_result r = {0};
-        char name[80], note[200];
-        case_server(&s, 1);
-        struct load_plan plan = case_plan(&s, o, 8);
-        plan.seconds = o->seconds * (double)o->rounds;
-        case_open(&plan, median(f->loads[1][k].per_s, f->rounds) / 2);
-        all_routes[k].run(&plan, &r);
-        server_stop(&s);
-        (void)snprintf(note, sizeof note, "%zu claims, %.0f/s begun; cycle p50 %.1f ms, p99 %.1f",
-                       r.claims.n, plan.rate, times_quantile(&r.cycles, 0.5),
-                       times_quantile(&r.cycles, 0.99));
-        (void)snprintf(name, sizeof name, "claim at half load, %s, p50", all_routes[k].name);
-        bench_report(name, times_quantile(&r.claims, 0.5), "ms", floor_ms, NAN, NULL, note);
-        (void)snprintf(name, sizeof name, "claim at half load, %s, p99", all_routes[k].name);
-        bench_report(name, times_quantile(&r.claims, 0.99), "ms", floor_ms, NAN, NULL,
-                     "floor: a bare commit");
-        load_result_done(&r);
-    }
+    char name[80], note[200];
+    (void)snprintf(note, sizeof note, "%zu claims, %.0f/s begun; cycle p50 %.1f ms, p99 %.1f",
+                   r->claims.n, rate, times_quantile(&r->cycles, 0.5),
+                   times_quantile(&r->cycles, 0.99));
+    (void)snprintf(name, sizeof name, "claim at half load, %s, p50", routes);
+    bench_report(name, times_quantile(&r->claims, 0.5), "ms", floor_ms, NAN, NULL, note);
+    (void)snprintf(name, sizeof name, "claim at half load, %s, p99", routes);
+    bench_report(name, times_quantile(&r->claims, 0.99), "ms", floor_ms, NAN, NULL,
+                 "floor: a bare commit");
+}
+
+/* Claims of eight runners on one sweep, at half of the cycles that the closed load reached. */
+static void measure_claims(const struct settings *o, size_t k, double closed, double floor_ms)
+{
+    struct server s;
+    struct load_result r = {0};
+    case_server(&s, 1);
+    struct load_plan plan = case_plan(&s, o, 8);
+    plan.seconds = o->seconds * (double)o->rounds;
+    case_open(&plan, closed / 2);
+    all_routes[k].run(&plan, &r);
+    server_stop(&s);
+    report_claims(&r, all_routes[k].name, plan.rate, floor_ms);
+    load_result_done(&r);
+}
+
+static double closed_rate(const struct settings *o, size_t k)
+{
+    struct server s;
+    struct load_result r = {0};
+    case_server(&s, 1);
+    const struct load_plan plan = case_plan(&s, o, 8);
+    all_routes[k].run(&plan, &r);
+    server_stop(&s);
+    double ret = r.cycles_per_s;
+    load_result_done(&r);
+    return ret;
+}
+
+void case_claims(const struct settings *o)
+{
+    double floor_ms = 1e3 / commits_rate(1, o->seconds / 2);
+    for (size_t k = 0; k < N_ROUTES; k++)
+        measure_claims(o, k, closed_rate(o, k), floor_ms);
 }
 
 void case_cycles(const struct settings *o)
@@ -240,5 +262,7 @@ void case_cycles(const struct settings *o)
     for (size_t i = 0; i < N_SHAPES; i++)
         for (size_t k = 0; k < N_ROUTES; k++)
             report_load(&f, i, k);
-    measure_claims(o, &f);
+    for (size_t k = 0; k < N_ROUTES; k++)
+        measure_claims(o, k, median(f.loads[1][k].per_s, f.rounds),
+                       1e3 / median(f.commit, f.rounds));
 }

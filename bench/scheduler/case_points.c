@@ -76,7 +76,7 @@ void case_asks(const struct settings *o)
     for (size_t i = 0; i < AS_ARRAY_LEN(methods); i++) {
         struct times asks = {0}, tells = {0};
         char name[40], note[80];
-        int trials = o->seconds < 1 ? ASKED / 10 : ASKED;
+        int trials = o->seconds < BRIEF_S ? ASKED / 10 : ASKED;
         for (int64_t r = 0; r < o->rounds; r++)
             asks_run(methods[i], trials, &asks, &tells);
         (void)snprintf(name, sizeof name, "ask, %s", methods[i]);

@@ -8,6 +8,7 @@
 #include "bench/scheduler/load.h"
 
 #define ROUNDS_MAX 15
+#define BRIEF_S 1 /* --seconds below it, as in tests, which judge no figure */
 
 struct settings {
     double seconds; /* of each measurement */
@@ -35,6 +36,8 @@ void case_open(struct load_plan *plan, double rate);
 /* The floors, closed loads by sweeps and runners, and their ratios; then claims at half of the
  * load. */
 void case_cycles(const struct settings *o);
+/* The last of these alone, after a closed load of its own. */
+void case_claims(const struct settings *o);
 /* The processor time of a cycle by program, of closed loads by the batch route, without floors. */
 void case_budget(const struct settings *o);
 /* Many measured points in each request. */

@@ -2,10 +2,14 @@
 
 #include <stdio.h>
 
+#include "search/regret_bound.h"
+
 #define SQL_SIZE 2000
 
-/* Without triggers; the counts are written at the end. Of printf: the first argument is the number
- * of trials of each sweep, the second that of their points. */
+/* Without triggers; the counts are written at the end, and that the bounds of what is left to gain
+ * are kept up to here: else the server computes all of them, from the first on, and reads all
+ * trials for each. Of printf: the first argument is the number of trials of each sweep, the second
+ * that of their points, the third the count at which the next bound is due. */
 static const char completed[] =
     "set session_replication_role = replica;"
     "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
@@ -22,7 +26,7 @@ static const char completed[] =
     "sweep, generate_series(0, %1$lld - 1) n, generate_series(0, %2$lld - 1, 64) c, "
     "generate_series(c, least(c + 63, %2$lld - 1)) p group by key, n, c;"
     "update sweep_count set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, "
-    "finish_seq = %1$lld; update sweep_base set started_at = now()";
+    "finish_seq = %1$lld; update sweep_base set started_at = now(), regret_due = %3$lld";
 
 /* The name of the sweep, the epoch of the runner, the number of trials. */
 static const char live[] =
@@ -39,7 +43,8 @@ static const char live[] =
 void fill_completed(struct server *s, int64_t trials, int64_t points)
 {
     char sql[SQL_SIZE];
-    (void)snprintf(sql, sizeof sql, completed, (long long)trials, (long long)points);
+    (void)snprintf(sql, sizeof sql, completed, (long long)trials, (long long)points,
+                   (long long)regret_bound_next((size_t)trials));
     pg_fixture_exec(s->url, sql);
 }
 

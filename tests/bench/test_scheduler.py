@@ -43,9 +43,9 @@ class Runs(unittest.TestCase):
         self.check(found)
 
     def test_slots_busy(self):
-        found = lines(sys.executable, os.path.join(SOURCE, "bench", "scheduler", "slots_busy.py"), "--trials", "8", "--slots", "1,2",
+        found = lines(sys.executable, os.path.join(SOURCE, "bench", "scheduler", "slots_busy.py"), "--trials", "8", "--slots", "2",
                       os.environ["ASSAY_BUILD_ROOT"])
-        self.assertEqual([line["of"] for line in found], [8, 8])
+        self.assertEqual([line["of"] for line in found], [8])
         self.check(found)
 
 

@@ -144,7 +144,8 @@ class Cluster:
         return self.psql("select 1", database="postgres").returncode == 0
 
     def psql(self, text, database="assay", timeout=60):
-        return subprocess.run(["psql", "-h", self.socket, "-U", "assay", "-d", database, "-XqAt", "-v", "ON_ERROR_STOP=1",
+        # not the `psql` of Debian, which is a program of Perl that looks for this one
+        return subprocess.run([os.path.join(self.bin, "psql"), "-h", self.socket, "-U", "assay", "-d", database, "-XqAt", "-v", "ON_ERROR_STOP=1",
                                "-c", text], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
 
     def sql(self, text, database="assay", timeout=60):
@@ -156,7 +157,7 @@ class Cluster:
 
     def idle_transaction(self, text):
         """A client that begins a transaction with this statement and then does nothing."""
-        client = subprocess.Popen(["psql", "-h", self.socket, "-U", "assay", "-d", "assay", "-Xq"], stdin=subprocess.PIPE,
+        client = subprocess.Popen([os.path.join(self.bin, "psql"), "-h", self.socket, "-U", "assay", "-d", "assay", "-Xq"], stdin=subprocess.PIPE,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
         client.stdin.write(f"begin isolation level repeatable read; {text};\n")
         client.stdin.flush()

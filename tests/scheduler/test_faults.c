@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -93,6 +94,8 @@ static void work(struct machine *m)
     while (!final(st));
     if (st != AS_OK && !atomic_load(&over))
         atomic_fetch_add(&broken, 1);
+    if (st == AS_OK && list.n == 0)
+        clock_sleep_ms(10); /* others hold what is left */
     if (st == AS_OK && list.n > 0 && rng_uniform(&m->rng) < 0.15) {
         register_machine(m); /* "killed": it returns without its state */
         return;
@@ -152,12 +155,15 @@ static void run_with(void (*fault)(int round))
     ck_assert_int_eq(atomic_load(&broken), 0);
 }
 
-/* Between two faults some work must complete, however slow the machine is. */
+/* Between two faults some work must complete, however slow the machine is. After each one all
+ * machines connect again, and PostgreSQL plans their statements again, which is what this test
+ * costs: ASSAY_LONG_FAULTS has four times as many. */
 static void kill_connections(int round)
 {
     static int before;
+    int between = getenv("ASSAY_LONG_FAULTS") ? MACHINES : 4 * MACHINES;
     clock_sleep_ms(80 + round % 60); /* vary what the fault hits */
-    if (round > 0 && atomic_load(&answered) - before < MACHINES)
+    if (round > 0 && atomic_load(&answered) - before < between)
         return;
     before = atomic_load(&answered);
     pg_fixture_kill_backends(s.url);

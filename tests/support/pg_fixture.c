@@ -12,8 +12,6 @@
 #include <glob.h>
 #include <grp.h>
 #include <libpq-fe.h>
-#include <poll.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -83,6 +81,7 @@ static pid_t spawn(char *const argv[], int input, const char *log)
         return pid;
     setpgid(0, 0); /* Ctrl-C at the terminal reaches only the test, which then ends the server */
     drop_root();
+    unsetenv("MALLOC_PERTURB_"); /* filling memory in malloc() is for the tests' own code */
     prctl(PR_SET_PDEATHSIG, SIGQUIT); /* must come after the change of user, which clears it */
     if (getppid() != parent || chdir("/") != 0)
         _exit(97);
@@ -361,51 +360,70 @@ void pg_fixture_session_end(struct pg_session *s)
     PQfinish((PGconn *)s);
 }
 
-/* A connection is a new process, 15 ms of processor time; most tests ask some ten times. So the last
- * one stays open, for the next question to the same database by this process. */
-static struct {
-    pthread_mutex_t lock; /* held while the connection is in use */
-    pid_t owner;          /* a child of it must not speak on the same socket */
+/* The connection of the latest statement, for the next one: a new backend costs 5 to 10 ms of
+ * processor time, a hundred times what most statements of tests cost. Threads may share it: who
+ * finds none here, or one of another database, connects. A process that was forked leaves its
+ * parent's alone. */
+struct kept {
+    PGconn *c;
+    pid_t owner;
     char url[PG_URL_SIZE];
-    PGconn *connection;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+};
+static _Atomic(struct kept *) kept, of_parent;
 
-/* Nothing comes unasked on an idle connection but its end. */
-static bool is_alive(PGconn *c)
+static void drop(struct kept *k)
 {
-    struct pollfd socket = {.fd = PQsocket(c), .events = POLLIN};
-    return PQstatus(c) == CONNECTION_OK && poll(&socket, 1, 0) == 0;
+    if (k && k->owner != getpid()) {
+        atomic_store(&of_parent, k);
+        return;
+    }
+    if (k)
+        PQfinish(k->c);
+    free(k);
 }
 
-/* Needs the lock. */
-static PGconn *kept_connection(const char *url)
+/* Does it lead to that database, and did nobody end it? It forgets what SQL set for its session. */
+static bool serves(const struct kept *k, const char *url)
 {
-    if (kept.owner != getpid())
-        kept.connection = NULL;
-    if (kept.connection && as_streq(kept.url, url) && is_alive(kept.connection))
-        return kept.connection;
-    PQfinish(kept.connection);
-    kept.connection = PQconnectdb(url);
-    kept.owner = getpid();
-    snprintf(kept.url, sizeof kept.url, "%s", url);
-    return kept.connection;
+    if (!k || k->owner != getpid() || strcmp(k->url, url) != 0 ||
+        PQtransactionStatus(k->c) != PQTRANS_IDLE)
+        return false;
+    PGresult *r = PQexec(k->c, "reset all");
+    bool is_alive = PQresultStatus(r) == PGRES_COMMAND_OK;
+    PQclear(r);
+    return is_alive;
+}
+
+static struct kept *take_connection(const char *url)
+{
+    struct kept *k = atomic_exchange(&kept, NULL);
+    if (serves(k, url))
+        return k;
+    drop(k);
+    k = calloc(1, sizeof *k);
+    if (!k)
+        die("connection", "out of memory");
+    k->c = PQconnectdb(url);
+    k->owner = getpid();
+    (void)snprintf(k->url, sizeof k->url, "%s", url);
+    return k;
+}
+
+static void put_connection(struct kept *k)
+{
+    drop(atomic_exchange(&kept, k));
 }
 
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size)
 {
-    bool is_kept =
-        pthread_mutex_trylock(&kept.lock) == 0; /* else another thread waits for its answer */
-    PGconn *c = is_kept ? kept_connection(url) : PQconnectdb(url);
-    PGresult *r = PQexec(c, sql);
+    struct kept *k = take_connection(url);
+    PGresult *r = PQexec(k->c, sql);
     ExecStatusType st = PQresultStatus(r);
     if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
-        die(sql, PQerrorMessage(c));
+        die(sql, PQerrorMessage(k->c));
     snprintf(ret, (size_t)size, "%s", PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
     PQclear(r);
-    if (is_kept)
-        pthread_mutex_unlock(&kept.lock);
-    else
-        PQfinish(c);
+    put_connection(k);
 }
 
 void pg_fixture_exec(const char *url, const char *sql)

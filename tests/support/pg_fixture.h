@@ -30,7 +30,8 @@ void pg_fixture_database(char ret_url[PG_URL_SIZE]);
 /* Create an empty database. */
 void pg_fixture_empty_database(char ret_url[PG_URL_SIZE]);
 
-/* Run commands; read one number (of the first row and column). */
+/* Run commands; read one number (of the first row and column). Calls may share a connection: what
+ * one sets for its session, or leaves open, does not reach the next one. */
 void pg_fixture_exec(const char *url, const char *sql);
 int64_t pg_fixture_i64(const char *url, const char *sql);
 /* Write the text in the first row and column; at most size - 1 bytes. "" for null or no row. */
