@@ -1,6 +1,6 @@
-/* The fastest way for the first blocks and the first stages, from that for one stage less. (Giving
- * each stage in turn what fits is not best where stages differ in speed: a slow one may then have to
- * take a large block.) */
+/* The fastest way for the first blocks and the first stages follows from that for one stage less.
+ * (Giving each stage in turn what fits is not best where stages differ in speed: a slow one may
+ * then have to take a large block.) */
 #include "trial-runner/distributed/block_placement.h"
 
 #include <math.h>

@@ -21,7 +21,7 @@ AS_MUST_CHECK as_status block_placement(const double *cost, const double *pace, 
  *   times   [stages], what each took, >= 0; afterwards its pace (0: not known)
  *   bounds  [stages + 1]: where the blocks are
  *   ret     [stages + 1]: where they would be; not `bounds`
- *   *ret_gains  the slowest stage would need at most 1 / BLOCK_GAIN of the time of the slowest now */
+ *   *ret_gains  the slowest stage would need at most 1 / BLOCK_GAIN of what the slowest needs */
 #define BLOCK_GAIN 1.25
 AS_MUST_CHECK as_status block_placement_anew(const double *cost, double *times, size_t n,
                                              size_t stages, const size_t *bounds, size_t *ret,

@@ -9,8 +9,8 @@
  * its sums all the same: in the next world it gets what was agreed on, and completes the step
  * itself. So a step is done by all that live, or by none.
  *
- * When an epoch begins, ranks tell each other how long they have computed. If one is much slower for
- * its blocks, all place them anew, and go on with the same bits (block_placement.h).
+ * When an epoch begins, ranks tell each other how long they have computed. If one is much slower
+ * than others would be, all place the blocks anew, with the same bits (block_placement.h).
  *
  * What is promised: with two copies, of the last world in which all have met, the death of ranks
  * among which no two are neighbours (the last stage and the first are neighbours, too). */

@@ -21,7 +21,7 @@
 #define KILLS 200
 #define RANKS 4
 
-static const struct trial lasting = {"a", FAULT_CNN(8, 300), "3"};
+static const struct trial lasting = {"a", FAULT_CNN(8, 200), "3"};
 /* One rank alone takes seconds for it. */
 static const struct trial longer = {"a", FAULT_CNN(32, 250), "3"};
 static const struct trial brief = {"b", FAULT_CNN(8, 40), "4"};
@@ -40,7 +40,7 @@ static const struct gang_opts with_files = {.silence = "10m", .join = "1h"};
 /* Still trains when a newcomer has started, eight times. */
 static const struct trial heavier = {
     "c",
-    "\"model\":{\"layers\":[1024,1024],\"dropout\":0.1},\"epochs\":10,"
+    "\"model\":{\"layers\":[1024,1024],\"dropout\":0.1},\"epochs\":5,"
     "\"batch_size\":64,\"micro_batch\":16,"
     "\"optimizer\":{\"lr\":0.001,\"clip_norm\":1}",
     "5"};
