@@ -27,7 +27,9 @@
 
 enum { TAG_COPY = 32, TAG_AGREE, TAG_STANDING, TAG_HELD, TAG_RESULT, TAG_TIMES };
 
-#define MEASURED_NS (1 * NS_PER_S) /* blocks stay until the slowest rank has computed so long */
+/* In a new world blocks stay until the slowest rank has computed so long, after each move twice as
+ * long as before: where measurements are noise, moves become rare. */
+#define MEASURED_NS (1 * NS_PER_S)
 
 /* What ranks agree on at the end of a step. */
 struct agreed {
@@ -52,6 +54,7 @@ struct model_parallel {
     size_t *bounds; /* [n_blocks + 1] */
     struct block_places places;
     int64_t measured_from_ns; /* of busy_ns: what is behind it was computed for these places */
+    int64_t measured_ns;      /* blocks stay until the slowest rank has computed so long */
     bool epoch_is_over;       /* after the last step, which all have done */
     struct block_pass *pass;  /* NULL: this rank has no blocks */
     struct own_sum *own;      /* the same */
@@ -142,6 +145,7 @@ static as_status place(struct model_parallel *m, int32_t ranks, struct as_err *e
     m->places = (struct block_places){
         .stages = stages, .bounds = m->bounds, .copied = m->copies && stages > 1};
     m->epoch_is_over = false;
+    m->measured_ns = MEASURED_NS;
     return AS_OK;
 }
 
@@ -343,7 +347,7 @@ static as_status find_places(struct model_parallel *m, struct coll *c, int64_t s
     for (size_t s = 0; s < stages; s++)
         most = fmax(most, times[s]);
     *ret = false;
-    if (most < (double)MEASURED_NS)
+    if (most < (double)m->measured_ns)
         return AS_OK;
     m->measured_from_ns = m->blocks->ops->busy_ns(m->blocks->self);
     return block_placement_anew(cost, times, n, stages, m->bounds, bounds, ret, err);
@@ -368,6 +372,7 @@ static as_status move_to_faster(struct model_parallel *m, struct coll *c, int64_
     if ((st = block_states_move(m->states, c, &places, err)) < 0)
         return st;
     memcpy(m->bounds, bounds, (stages + 1) * sizeof *bounds);
+    m->measured_ns *= 2;
     if ((st = take_place(m, coll_rank(c), err)) < 0)
         return st;
     (void)printf("blocks have moved from slower ranks to faster ones before step %lld\n",
