@@ -25,11 +25,12 @@
 void rig_digits(struct rig *r, const char *path, size_t rows)
 {
     struct str b = {0};
-    str_printf(&b,
-               "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":%zu,"
-               "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
-               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s\"}}",
-               rows, path);
+    str_printf(
+        &b,
+        "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":%zu,"
+        "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
+        "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s\",\"decoded\":\"%s/%zu.decoded\"}}",
+        rows, path, r->dir, rows);
     free(r->dataset);
     r->dataset = str_take(&b);
     (void)snprintf(r->name, sizeof r->name, "digits");
@@ -54,14 +55,16 @@ void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths
 {
     struct dataset_info info = {0};
     const char *target = format == DATASET_CSV ? "-1" : NULL;
+    char decoded[200];
+    (void)snprintf(decoded, sizeof decoded, "%s/%s.decoded", r->dir, name);
     ck_ok(dataset_inspect(paths, format, target, task, NULL, &info, &r->err), r->err);
     JSON_AUTO doc = dataset_info_to_json(&info);
-    ck_assert_int_eq(
-        json_object_set_new(doc, "paths",
-                            json_pack("{s:o, s:o, s:o}", "table", text_or_null(paths->table),
-                                      "features", text_or_null(paths->features), "targets",
-                                      text_or_null(paths->targets))),
-        0);
+    ck_assert_int_eq(json_object_set_new(
+                         doc, "paths",
+                         json_pack("{s:o, s:o, s:o, s:o}", "table", text_or_null(paths->table),
+                                   "features", text_or_null(paths->features), "targets",
+                                   text_or_null(paths->targets), "decoded", json_string(decoded))),
+                     0);
     free(r->dataset);
     r->dataset = json_format(doc);
     (void)snprintf(r->name, sizeof r->name, "%s", name);

@@ -9,6 +9,9 @@
  * its sums all the same: in the next world it gets what was agreed on, and completes the step
  * itself. So a step is done by all that live, or by none.
  *
+ * When an epoch begins, ranks tell each other how long they have computed. If one is much slower
+ * than others would be, all place the blocks anew, with the same bits (block_placement.h).
+ *
  * What is promised: with two copies, of the last world in which all have met, the death of ranks
  * among which no two are neighbours (the last stage and the first are neighbours, too). */
 #include <math.h>
@@ -16,12 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "trial-runner/distributed/block_pass.h"
 #include "trial-runner/distributed/block_placement.h"
 #include "trial-runner/distributed/block_state.h"
 #include "trial-runner/distributed/own_sum.h"
 
-enum { TAG_COPY = 32, TAG_AGREE, TAG_STANDING, TAG_HELD, TAG_RESULT };
+enum { TAG_COPY = 32, TAG_AGREE, TAG_STANDING, TAG_HELD, TAG_RESULT, TAG_TIMES };
+
+/* In a new world blocks stay until the slowest rank has computed so long, after each move twice as
+ * long as before: where measurements are noise, moves become rare. */
+#define MEASURED_NS (1 * NS_PER_S)
 
 /* What ranks agree on at the end of a step. */
 struct agreed {
@@ -45,8 +53,11 @@ struct model_parallel {
     /* Of the last world in which all have met: */
     size_t *bounds; /* [n_blocks + 1] */
     struct block_places places;
-    struct block_pass *pass; /* NULL: this rank has no blocks */
-    struct own_sum *own;     /* the same */
+    int64_t measured_from_ns; /* of busy_ns: what is behind it was computed for these places */
+    int64_t measured_ns;      /* blocks stay until the slowest rank has computed so long */
+    bool epoch_is_over;       /* after the last step, which all have done */
+    struct block_pass *pass;  /* NULL: this rank has no blocks */
+    struct own_sum *own;      /* the same */
     struct block_sums sums, copied;
     float *copied_values; /* owned, those of `copied` */
     int64_t summed;       /* the step whose sums are complete here, and not applied; -1: none */
@@ -105,6 +116,76 @@ static as_status model_parallel_create(const struct strategy_setup *setup, void 
         return st;
     *ret = as_steal(m);
     return AS_OK;
+}
+
+/* ---- places ---- */
+
+/* ret: [blocks], the caller's. AS_E_NOMEM. */
+static as_status list_costs(const struct model_parallel *m, double **ret, struct as_err *err)
+{
+    double *cost = as_calloc(m->blocks->n, sizeof *cost);
+    if (!cost)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < m->blocks->n; i++)
+        cost[i] = m->blocks->of[i].flops;
+    *ret = cost;
+    return AS_OK;
+}
+
+/* In a new world ranks count as equal. */
+static as_status place(struct model_parallel *m, int32_t ranks, struct as_err *err)
+{
+    size_t n = m->blocks->n, stages = (size_t)ranks < n ? (size_t)ranks : n;
+    AS_AUTO(as_freep) double *cost = NULL;
+    as_status st = list_costs(m, &cost, err);
+    if (st < 0)
+        return st;
+    if ((st = block_placement(cost, NULL, n, stages, m->bounds, err)) < 0)
+        return st;
+    m->places = (struct block_places){
+        .stages = stages, .bounds = m->bounds, .copied = m->copies && stages > 1};
+    m->epoch_is_over = false;
+    m->measured_ns = MEASURED_NS;
+    return AS_OK;
+}
+
+/* What this rank needs to compute the blocks of its place. */
+static as_status take_place(struct model_parallel *m, int32_t rank, struct as_err *err)
+{
+    const struct replica *r = m->replica;
+    size_t first, end, n, copied;
+    leave_places(m);
+    m->measured_from_ns = m->blocks->ops->busy_ns(m->blocks->self);
+    block_places_own(&m->places, rank, &first, &end);
+    block_places_copies(&m->places, rank, &m->copied.first, &m->copied.end);
+    m->sums.first = first;
+    m->sums.end = end;
+    n = block_sums_length(m->blocks, first, end) + 1; /* and the loss */
+    copied = block_sums_length(m->blocks, m->copied.first, m->copied.end);
+    size_t sets = first < end ? block_pass_sets((size_t)rank, m->places.stages, r->max_shards) : 1;
+    as_status st = m->blocks->ops->hold(m->blocks->self, first, end, sets, err);
+    if (st < 0 || first == end)
+        return st;
+    m->copied.values = m->copied_values = as_calloc(copied, sizeof(float));
+    if (!m->copied_values)
+        return as_fail_nomem(err);
+    if ((st = block_pass_create(r, (size_t)rank, m->places.stages, first, end, &m->pass, err)) <
+            0 ||
+        (st = own_sum_create(OWN_TREE, n, r->max_shards, &m->own, err)) < 0)
+        return st;
+    return block_states_put(m->states, first, end, err);
+}
+
+/* For people, and for tests. */
+static void tell_place(const struct model_parallel *m, const struct coll *c)
+{
+    int32_t rank = coll_rank(c), n = coll_size(c);
+    if (!m->pass)
+        (void)printf("rank %d of %d: none of %zu blocks\n", (int)rank, (int)n, m->blocks->n);
+    else
+        (void)printf("rank %d of %d: blocks %zu to %zu of %zu, %zu bytes of weights and moments\n",
+                     (int)rank, (int)n, m->sums.first + 1, m->sums.end, m->blocks->n,
+                     block_states_bytes(m->states));
 }
 
 /* ---- a step ---- */
@@ -236,6 +317,67 @@ static as_status complete(struct model_parallel *m, const struct agreed *a, stru
         return st;
     m->summed = -1;
     m->last = *a;
+    m->epoch_is_over = m->replica->ops->shards(m->replica->self, 0) == 0;
+    return AS_OK;
+}
+
+/* ---- blocks of slow ranks go to others ---- */
+
+/* times [ranks]: of each since blocks were placed. */
+static as_status exchange_times(const struct model_parallel *m, struct coll *c, int64_t step,
+                                double *times, struct as_err *err)
+{
+    const struct coll_id id = {.step = (uint64_t)step, .tag = TAG_TIMES, .what = "times of blocks"};
+    int64_t busy_ns = m->blocks->ops->busy_ns(m->blocks->self) - m->measured_from_ns;
+    times[coll_rank(c)] = (double)busy_ns;
+    return coll_allgather(c, id, times, (size_t)coll_size(c), sizeof *times, err);
+}
+
+/* bounds [blocks + 1]. True on all ranks, or on none. */
+static as_status find_places(struct model_parallel *m, struct coll *c, int64_t step, size_t *bounds,
+                             bool *ret, struct as_err *err)
+{
+    size_t n = m->blocks->n, stages = m->places.stages;
+    double most = 0;
+    AS_AUTO(as_freep) double *cost = NULL;
+    AS_AUTO(as_freep) double *times = as_calloc((size_t)coll_size(c), sizeof *times);
+    as_status st = times ? list_costs(m, &cost, err) : as_fail_nomem(err);
+    if (st < 0 || (st = exchange_times(m, c, step, times, err)) < 0)
+        return st;
+    for (size_t s = 0; s < stages; s++)
+        most = fmax(most, times[s]);
+    *ret = false;
+    if (most < (double)m->measured_ns)
+        return AS_OK;
+    m->measured_from_ns = m->blocks->ops->busy_ns(m->blocks->self);
+    return block_placement_anew(cost, times, n, stages, m->bounds, bounds, ret, err);
+}
+
+/* Between two epochs, in a world whose ranks have measured. Nothing is given up before all have
+ * their blocks, as in a meeting. */
+static as_status move_to_faster(struct model_parallel *m, struct coll *c, int64_t step,
+                                struct as_err *err)
+{
+    size_t stages = m->places.stages;
+    bool moves = false;
+    m->epoch_is_over = false;
+    if (stages == 1 || stages == m->blocks->n)
+        return AS_OK;
+    AS_AUTO(as_freep) size_t *bounds = as_calloc(stages + 1, sizeof *bounds);
+    as_status st = bounds ? find_places(m, c, step, bounds, &moves, err) : as_fail_nomem(err);
+    if (st < 0 || !moves)
+        return st;
+    const struct block_places places = {
+        .stages = stages, .bounds = bounds, .copied = m->places.copied};
+    if ((st = block_states_move(m->states, c, &places, err)) < 0)
+        return st;
+    memcpy(m->bounds, bounds, (stages + 1) * sizeof *bounds);
+    m->measured_ns *= 2;
+    if ((st = take_place(m, coll_rank(c), err)) < 0)
+        return st;
+    (void)printf("blocks have moved from slower ranks to faster ones before step %lld\n",
+                 (long long)step);
+    tell_place(m, c);
     return AS_OK;
 }
 
@@ -249,6 +391,8 @@ static as_status model_parallel_run(void *self, struct coll *c, struct backend *
     m->blocks->ops->whole_drop(m->blocks->self); /* a checkpoint was written */
     m->lane = lane;
     m->summed = -1;
+    if (m->epoch_is_over && (st = move_to_faster(m, c, step, err)) < 0)
+        return st;
     if ((st = compute(m, c, lane, step, err)) < 0)
         return st;
     m->summed = step;
@@ -258,47 +402,6 @@ static as_status model_parallel_run(void *self, struct coll *c, struct backend *
 }
 
 /* ---- meeting ---- */
-
-/* Blocks are placed by their FLOPs: ranks count as equal. */
-static as_status place(struct model_parallel *m, int32_t ranks, struct as_err *err)
-{
-    size_t n = m->blocks->n, stages = (size_t)ranks < n ? (size_t)ranks : n;
-    AS_AUTO(as_freep) double *cost = as_calloc(n, sizeof *cost);
-    if (!cost)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        cost[i] = m->blocks->of[i].flops;
-    block_placement(cost, n, stages, m->bounds);
-    m->places = (struct block_places){
-        .stages = stages, .bounds = m->bounds, .copied = m->copies && stages > 1};
-    return AS_OK;
-}
-
-/* What this rank needs to compute the blocks of its place. */
-static as_status take_place(struct model_parallel *m, int32_t rank, struct as_err *err)
-{
-    const struct replica *r = m->replica;
-    size_t first, end, n, copied;
-    leave_places(m);
-    block_places_own(&m->places, rank, &first, &end);
-    block_places_copies(&m->places, rank, &m->copied.first, &m->copied.end);
-    m->sums.first = first;
-    m->sums.end = end;
-    n = block_sums_length(m->blocks, first, end) + 1; /* and the loss */
-    copied = block_sums_length(m->blocks, m->copied.first, m->copied.end);
-    size_t sets = first < end ? block_pass_sets((size_t)rank, m->places.stages, r->max_shards) : 1;
-    as_status st = m->blocks->ops->hold(m->blocks->self, first, end, sets, err);
-    if (st < 0 || first == end)
-        return st;
-    m->copied.values = m->copied_values = as_calloc(copied, sizeof(float));
-    if (!m->copied_values)
-        return as_fail_nomem(err);
-    if ((st = block_pass_create(r, (size_t)rank, m->places.stages, first, end, &m->pass, err)) <
-            0 ||
-        (st = own_sum_create(OWN_TREE, n, r->max_shards, &m->own, err)) < 0)
-        return st;
-    return block_states_put(m->states, first, end, err);
-}
 
 /* Each learns what was agreed on last; who has its sums of that step completes it. */
 static as_status learn_last(struct model_parallel *m, struct meeting *meeting, struct as_err *err)
@@ -322,18 +425,6 @@ static as_status learn_last(struct model_parallel *m, struct meeting *meeting, s
     (void)printf("step %lld, which others had completed, is completed here\n",
                  (long long)m->last.step);
     return complete(m, &m->last, err);
-}
-
-/* For people, and for tests. */
-static void tell_place(const struct model_parallel *m, const struct coll *c)
-{
-    int32_t rank = coll_rank(c), n = coll_size(c);
-    if (!m->pass)
-        (void)printf("rank %d of %d: none of %zu blocks\n", (int)rank, (int)n, m->blocks->n);
-    else
-        (void)printf("rank %d of %d: blocks %zu to %zu of %zu, %zu bytes of weights and moments\n",
-                     (int)rank, (int)n, m->sums.first + 1, m->sums.end, m->blocks->n,
-                     block_states_bytes(m->states));
 }
 
 static as_status model_parallel_meet(void *self, struct meeting *meeting, struct as_err *err)

@@ -174,6 +174,8 @@ struct replica_block_ops {
      * call. */
     as_status (*backward)(void *self, struct backend *lane, uint32_t shard, size_t set,
                           const float *d_out, float *d_in, const float **ret, struct as_err *err);
+    /* How long forward() and backward() have computed in all, without anything else. */
+    int64_t (*busy_ns)(const void *self);
     as_status (*numbers)(const void *self, struct replica_numbers *ret, struct as_err *err);
     /* The batch at the position is done, with its loss; the position moves behind it. */
     as_status (*done)(void *self, float loss, bool active, struct as_err *err);

@@ -9,8 +9,9 @@
 
 #include "trial-runner/collective/world.h"
 #include "trial-runner/train/rank_lines.h"
+#include "trial-runner/train/rank_standing.h"
 
-enum { TAG_SUM = 1, TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY };
+enum { TAG_SUM = 1, TAG_HEAD = RANK_STANDING_TAG + 1, TAG_BODY };
 
 struct kmeans_ranks {
     struct team *team;
@@ -19,7 +20,6 @@ struct kmeans_ranks {
     struct shard_run *runs; /* by rank */
     bool finishing;         /* this rank is in kmeans_ranks_finish() */
     bool stopping;
-    uint64_t bytes_sent; /* in worlds that are over */
     uint64_t sums;
     int64_t busy_ns, n_iterations; /* of this rank's */
 };
@@ -76,8 +76,6 @@ void kmeans_ranks_progress(struct kmeans_ranks *r, int64_t took_ns)
 
 void kmeans_ranks_part(struct kmeans_ranks *r)
 {
-    if (team_coll(r->team))
-        r->bytes_sent += coll_bytes_sent(team_coll(r->team));
     team_part(r->team);
 }
 
@@ -138,36 +136,17 @@ static as_status receive_state(struct kmeans_ranks *r, struct coll *c, int32_t f
 
 /* ---- meeting ---- */
 
-/* What ranks compare when they meet. */
-struct standing {
-    int64_t epoch;
-    int64_t reported;  /* the step of its last report; -1: none */
-    uint64_t job;      /* of the member's fingerprint */
-    uint64_t stopping; /* 1: it has done its last iteration before a stop */
-};
-
-static struct standing standing_of(const struct kmeans_ranks *r)
-{
-    const struct member *m = r->m;
-    char digits[17];
-    (void)snprintf(digits, sizeof digits, "%.16s", m->fingerprint);
-    bool over = r->state->settled || m->epoch >= m->spec.epochs;
-    return (struct standing){.epoch = m->epoch,
-                             .reported = report_step(str_cstr(&m->last_report)),
-                             .job = strtoull(digits, NULL, 16),
-                             .stopping = r->finishing && !over};
-}
-
 /* The first of those that have come farthest; the others get its state. */
-static as_status catch_up(struct kmeans_ranks *r, const struct standing *all, struct as_err *err)
+static as_status catch_up(struct kmeans_ranks *r, const struct rank_standing *all,
+                          struct as_err *err)
 {
     struct coll *c = team_coll(r->team);
     int32_t rank = coll_rank(c), n = coll_size(c), ahead = 0;
     as_status st = AS_OK;
     for (int32_t i = 1; i < n; i++)
-        ahead = all[i].epoch > all[ahead].epoch ? i : ahead;
+        ahead = all[i].position > all[ahead].position ? i : ahead;
     for (int32_t i = 0; st == AS_OK && i < n; i++) {
-        if (all[i].epoch == all[ahead].epoch)
+        if (all[i].position == all[ahead].position)
             continue;
         if (rank == ahead)
             st = send_state(r, c, i, all[i].reported, err);
@@ -180,23 +159,15 @@ static as_status catch_up(struct kmeans_ranks *r, const struct standing *all, st
 static as_status compare(struct kmeans_ranks *r, struct as_err *err)
 {
     struct coll *c = team_coll(r->team);
-    int32_t rank = coll_rank(c), n = coll_size(c);
-    const struct coll_id id = {.tag = TAG_POSITIONS, .what = "positions"};
-    AS_AUTO(as_freep) struct standing *all = as_calloc((size_t)n, sizeof *all);
-    if (!all)
-        return as_fail_nomem(err);
-    all[rank] = standing_of(r);
-    as_status st = coll_allgather(c, id, all, (size_t)n, sizeof *all, err);
+    const struct member *m = r->m;
+    bool over = r->state->settled || m->epoch >= m->spec.epochs;
+    const struct rank_standing own = {.position = m->epoch, .stopping = r->finishing && !over};
+    AS_AUTO(as_freep) struct rank_standing *all = NULL;
+    as_status st = rank_standing_exchange(c, m, &own, &all, err);
     if (st < 0)
         return st;
-    for (int32_t i = 0; i < n; i++) {
-        if (all[i].job != all[rank].job)
-            return as_fail(
-                err, AS_E_CONFLICT,
-                "rank %d has another job than rank %d (train document, data set or seed)", (int)i,
-                (int)rank);
+    for (int32_t i = 0; i < coll_size(c); i++)
         r->stopping = r->stopping || all[i].stopping;
-    }
     return catch_up(r, all, err);
 }
 
@@ -246,7 +217,7 @@ static void print_traffic(const struct kmeans_ranks *r)
 {
     const struct coll *c = team_coll(r->team);
     (void)printf("rank %d of %d: %llu bytes sent in %llu sums (kmeans)\n", (int)coll_rank(c),
-                 (int)coll_size(c), (unsigned long long)r->bytes_sent + coll_bytes_sent(c),
+                 (int)coll_size(c), (unsigned long long)team_bytes_sent(r->team),
                  (unsigned long long)r->sums);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/plan/plan_blocks.h"
 
 struct learner_blocks {
@@ -19,6 +20,7 @@ struct learner_blocks {
     struct buf **x;    /* [sets]: the inputs of shards; NULL where they are the batch's rows */
     float *gradient;   /* [n_params of the part], where it cannot be read in place */
     float *statistics; /* [n_state of the whole]: those of before a pass */
+    int64_t busy_ns;   /* in passes */
 };
 
 static struct member *member_of(const struct learner_blocks *l)
@@ -161,6 +163,7 @@ static as_status blocks_forward(void *self, struct backend *lane, uint32_t shard
     struct lockstep *ls = l->ls;
     struct buf *loss = ls->losses->train.loss, *x = in ? l->x[set] : NULL;
     size_t at = member_of(l)->at + shard;
+    int64_t begin_ns = clock_mono_ns();
     float before = 0;
     as_status st;
     network_use(ls->network, set);
@@ -170,6 +173,7 @@ static as_status blocks_forward(void *self, struct backend *lane, uint32_t shard
         (st = pass_forward(l, lane, at, x, out, statistics, ret_loss, err)) < 0 ||
         (st = network_write_state(ls->network, 0, l->statistics, err)) < 0)
         return st;
+    l->busy_ns += clock_mono_ns() - begin_ns;
     return buf_upload(loss, 0, &before, 1, err);
 }
 
@@ -181,6 +185,7 @@ static as_status blocks_backward(void *self, struct backend *lane, uint32_t shar
     struct lockstep *ls = l->ls;
     struct network *net = ls->network;
     size_t at = member_of(l)->at + shard, rows = rows_of(l, at);
+    int64_t begin_ns = clock_mono_ns();
     network_use(net, set);
     struct tensor end = network_output_gradient(net), begin = network_input_gradient(net);
     as_status st;
@@ -191,12 +196,18 @@ static as_status blocks_backward(void *self, struct backend *lane, uint32_t shar
         (d_in && (st = buf_download(begin.buf, begin.offset, d_in, rows * l->blocks[l->first].in,
                                     err)) < 0))
         return st;
+    l->busy_ns += clock_mono_ns() - begin_ns;
     if (!l->gradient) {
         *ret = buf_host(network_gradients(net));
         return AS_OK;
     }
     *ret = l->gradient;
     return buf_download(network_gradients(net), 0, l->gradient, ls->plan->n_params, err);
+}
+
+static int64_t blocks_busy_ns(const void *self)
+{
+    return ((const struct learner_blocks *)self)->busy_ns;
 }
 
 /* ---- steps ---- */
@@ -261,6 +272,7 @@ static const struct replica_block_ops ops = {
     .put = blocks_put,
     .forward = blocks_forward,
     .backward = blocks_backward,
+    .busy_ns = blocks_busy_ns,
     .numbers = blocks_numbers,
     .done = blocks_done,
     .whole = blocks_whole,

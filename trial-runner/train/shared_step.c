@@ -16,6 +16,7 @@
 #include "trial-runner/train/learner.h"
 #include "trial-runner/train/learner_blocks.h"
 #include "trial-runner/train/rank_lines.h"
+#include "trial-runner/train/rank_standing.h"
 #include "trial-runner/train/report_file.h"
 
 struct shared_step {
@@ -25,24 +26,23 @@ struct shared_step {
     struct strategy strategy;
     struct device_card card;     /* this rank's */
     struct device_comm *devices; /* of the current world; NULL: vectors go through the host */
-    int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
-    bool save;           /* a checkpoint is due at this rank */
-    bool finishing;      /* this rank is in shared_step_finish() */
-    bool stopping;       /* a rank of the world has finished for a stop: all do */
-    bool whole;          /* the state was gathered after the last step */
-    bool written;        /* this rank has finished the files, in shared_step_finish() */
-    bool over;           /* so has rank 0 of this world: nobody needs a state any more */
-    uint64_t bytes_sent; /* in worlds that are over */
-    uint64_t exchanged;  /* of all bytes, those of steps */
-    int64_t steps;       /* runs of the strategy */
-    int64_t busy_ns;     /* in runs that came through, with the waits for other ranks in them */
-    int64_t busy_steps;  /* the optimizer's steps of these runs */
+    int lost_devices;   /* times one after another that NCCL failed in a world that was whole */
+    bool save;          /* a checkpoint is due at this rank */
+    bool finishing;     /* this rank is in shared_step_finish() */
+    bool stopping;      /* a rank of the world has finished for a stop: all do */
+    bool whole;         /* the state was gathered after the last step */
+    bool written;       /* this rank has finished the files, in shared_step_finish() */
+    bool over;          /* so has rank 0 of this world: nobody needs a state any more */
+    uint64_t exchanged; /* of all bytes, those of steps */
+    int64_t steps;      /* runs of the strategy */
+    int64_t busy_ns;    /* in runs that came through, with the waits for other ranks in them */
+    int64_t busy_steps; /* the optimizer's steps of these runs */
 };
 
 #define DEVICE_FAILURES 3
 
 /* Tags of the operations; those of a strategy are below. */
-enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY }; /* team.c has those behind */
+enum { TAG_HEAD = RANK_STANDING_TAG + 1, TAG_BODY }; /* team.c has those behind */
 
 static struct member *member_of(const struct shared_step *s)
 {
@@ -58,8 +58,6 @@ static void part(struct shared_step *s)
 {
     device_comm_free(s->devices);
     s->devices = NULL;
-    if (team_coll(s->team))
-        s->bytes_sent += coll_bytes_sent(team_coll(s->team));
     s->over = s->whole = false; /* who leads next may have only its part of the state */
     team_part(s->team);
 }
@@ -266,16 +264,6 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
     return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;
 }
 
-/* What ranks compare when they meet. */
-struct standing {
-    int64_t position;  /* or its order (order_of) */
-    int64_t reported;  /* the step of its last report; -1: none */
-    uint64_t job;      /* of the member's fingerprint */
-    uint64_t stopping; /* 1: it has done its last step before a stop */
-    uint64_t written;  /* 1: it has finished the trial's files */
-    struct device_card card;
-};
-
 /* Where ranks must evaluate together, those that have are ahead of those that have not. */
 static int64_t order_of(const struct shared_step *s)
 {
@@ -283,27 +271,9 @@ static int64_t order_of(const struct shared_step *s)
     return together ? 2 * position_of(s) + (member_of(s)->at == 0) : position_of(s);
 }
 
-static uint64_t job_of(const struct member *m)
-{
-    char digits[17];
-    (void)snprintf(digits, sizeof digits, "%.16s", m->fingerprint);
-    return strtoull(digits, NULL, 16);
-}
-
-static as_status compare_jobs(const struct standing *all, int32_t rank, int32_t n,
-                              struct as_err *err)
-{
-    for (int32_t r = 0; r < n; r++)
-        if (all[r].job != all[rank].job)
-            return as_fail(
-                err, AS_E_CONFLICT,
-                "rank %d has another job than rank %d (train document, data set or seed)", (int)r,
-                (int)rank);
-    return AS_OK;
-}
-
 /* From device to device, or through the host? People are told, and tests. */
-static as_status meet_devices(struct shared_step *s, const struct standing *all, struct as_err *err)
+static as_status meet_devices(struct shared_step *s, const struct rank_standing *all,
+                              struct as_err *err)
 {
     struct coll *c = team_coll(s->team);
     int32_t n = coll_size(c), rank = coll_rank(c);
@@ -327,7 +297,7 @@ static as_status meet_devices(struct shared_step *s, const struct standing *all,
 struct own_meeting {
     struct meeting meeting;
     struct shared_step *shared;
-    const struct standing *all; /* of each rank; borrowed */
+    const struct rank_standing *all; /* of each rank; borrowed */
 };
 
 static as_status transfer(struct meeting *m, int32_t from, int32_t to, struct as_err *err)
@@ -348,21 +318,16 @@ static as_status transfer(struct meeting *m, int32_t from, int32_t to, struct as
 static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *err)
 {
     struct coll *c = team_coll(s->team);
-    int32_t rank = coll_rank(c), n = coll_size(c);
-    AS_AUTO(as_freep) struct standing *all = as_calloc((size_t)n, sizeof *all);
-    AS_AUTO(as_freep) int64_t *steps = as_calloc((size_t)n, sizeof *steps);
-    if (!all || !steps)
-        return as_fail_nomem(err);
+    int32_t n = coll_size(c);
     const struct member *m = member_of(s);
-    all[rank] = (struct standing){.position = order_of(s),
-                                  .reported = report_step(str_cstr(&m->last_report)),
-                                  .job = job_of(m),
-                                  .stopping = s->finishing && m->epoch < m->spec.epochs,
-                                  .written = s->written,
-                                  .card = s->card};
-    as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_POSITIONS, .what = "positions"},
-                                  all, (size_t)n, sizeof *all, err);
-    if (st < 0 || (st = compare_jobs(all, rank, n, err)) < 0)
+    const struct rank_standing own = {.position = order_of(s),
+                                      .stopping = s->finishing && m->epoch < m->spec.epochs,
+                                      .written = s->written,
+                                      .card = s->card};
+    AS_AUTO(as_freep) struct rank_standing *all = NULL;
+    AS_AUTO(as_freep) int64_t *steps = as_calloc((size_t)n, sizeof *steps);
+    as_status st = steps ? rank_standing_exchange(c, m, &own, &all, err) : as_fail_nomem(err);
+    if (st < 0)
         return st;
     for (int32_t r = 0; r < n; r++) {
         steps[r] = all[r].position;
@@ -370,15 +335,15 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     }
     if ((st = meet_devices(s, all, err)) < 0)
         return st;
-    struct own_meeting own = {
+    struct own_meeting met = {
         .meeting = {.coll = c, .steps = steps, .transfer = transfer, .devices = s->devices},
         .shared = s,
         .all = all};
     s->over = all[0].written != 0;
     st = s->strategy.ops->meet && !s->over
-             ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
-             : meeting_catch_up(&own.meeting, err);
-    *ret_moved = *ret_moved || own.meeting.moved;
+             ? s->strategy.ops->meet(s->strategy.self, &met.meeting, err)
+             : meeting_catch_up(&met.meeting, err);
+    *ret_moved = *ret_moved || met.meeting.moved;
     return st;
 }
 
@@ -491,7 +456,7 @@ static void print_traffic(const struct shared_step *s)
     (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s), %llu in all\n",
                  (int)coll_rank(c), (int)coll_size(c), (unsigned long long)s->exchanged,
                  (long long)s->steps, s->strategy.ops->name,
-                 (unsigned long long)s->bytes_sent + coll_bytes_sent(c));
+                 (unsigned long long)team_bytes_sent(s->team));
     struct strategy_progress p = {0};
     if (s->strategy.ops->progress)
         p = s->strategy.ops->progress(s->strategy.self);

@@ -216,6 +216,11 @@ struct coll *team_coll(const struct team *t)
     return t->coll;
 }
 
+uint64_t team_bytes_sent(const struct team *t)
+{
+    return t->sent_before + (t->coll ? coll_bytes_sent(t->coll) : 0);
+}
+
 bool team_stop_asked(const struct team *t)
 {
     return atomic_load(t->stop);
@@ -376,10 +381,9 @@ void team_joined(struct team *t, int64_t step)
 
 void team_progress_last(struct team *t, int64_t step, int64_t step_ns)
 {
-    uint64_t sent = t->sent_before + (t->coll ? coll_bytes_sent(t->coll) : 0);
     send_event(t, &(struct rank_event){.kind = RANK_PROGRESS,
                                        .step = step,
-                                       .sent_bytes = (int64_t)sent,
+                                       .sent_bytes = (int64_t)team_bytes_sent(t),
                                        .step_ns = step_ns});
 }
 

@@ -59,6 +59,9 @@ AS_MUST_CHECK as_status team_leave_together(struct team *t, uint64_t position, s
  * when it was noticed. */
 void team_part(struct team *t);
 
+/* Bytes that this rank has sent, in all worlds. */
+uint64_t team_bytes_sent(const struct team *t);
+
 bool team_stop_asked(const struct team *t);
 
 #endif

@@ -10,18 +10,46 @@
 #include "tests/trial-runner/collective/ranks.h"
 
 static const size_t sizes[] = {0, 1, 2, 3, 7, 64, 1000, 4097, 100003, 1 << 20};
+enum { SIZES = AS_ARRAY_LEN(sizes) };
+
+/* The longest, which is a part of it on more than FEW ranks: there are enough pieces then. */
+enum { FEW = 3, LONGEST = 1 << 20, LONG = 400009 };
+
+static size_t size_of(int32_t ranks, size_t k)
+{
+    return ranks > FEW && sizes[k] > LONG ? LONG : sizes[k];
+}
+
+/* Drawn once, by the process that starts all others. */
+static float *values[RANKS_MAX];
+
+static void draw_values(void)
+{
+    for (size_t r = 0; r < RANKS_MAX; r++) {
+        size_t n = r < FEW ? LONGEST : LONG;
+        values[r] = malloc(n * sizeof *values[r]);
+        for (size_t i = 0; values[r] && i < n; i++)
+            values[r][i] = (float)(uint32_t)rng_mix(r + 1, i) / 4294967296.0F - 0.5F;
+    }
+}
+
+static void free_values(void)
+{
+    for (size_t r = 0; r < RANKS_MAX; r++)
+        free(values[r]);
+}
 
 static float value_of(int32_t rank, size_t i)
 {
-    uint32_t bits = (uint32_t)rng_mix((uint64_t)rank + 1, i);
-    return (float)bits / 4294967296.0F - 0.5F;
+    return values[rank][i];
 }
 
+/* A copy, for who must not change it. */
 static float *values_of(int32_t rank, size_t n)
 {
     float *v = malloc((n + 1) * sizeof *v);
-    for (size_t i = 0; v && i < n; i++)
-        v[i] = value_of(rank, i);
+    if (v)
+        memcpy(v, values[rank], n * sizeof *v);
     return v;
 }
 
@@ -47,23 +75,24 @@ static int allreduce_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(coll_freep)
     struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
     EXPECT(c);
-    for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
-        size_t n = sizes[s];
-        AS_AUTO(as_freep) float *in = values_of(rank, n);
-        AS_AUTO(as_freep) float *out = calloc(n + 1, sizeof *out);
+    size_t most = size_of(r->n, SIZES - 1);
+    AS_AUTO(as_freep) float *in = values_of(rank, most);
+    AS_AUTO(as_freep) float *out = calloc(most + 1, sizeof *out);
+    EXPECT(in && out);
+    for (size_t s = 0; s < SIZES; s++) {
+        size_t n = size_of(r->n, s);
         out[n] = 3.5F;
         struct coll_id id = {.step = s, .tag = 1, .what = "w"};
         EXPECT(coll_allreduce(c, id, p->algorithm, &reduce_f32_sum, in, out, n, &err) == AS_OK);
         EXPECT(out[n] == 3.5F);
-        for (size_t i = 0; i < n; i++) {
-            EXPECT(in[i] == value_of(rank, i));
+        EXPECT(memcmp(in, values[rank], n * sizeof *in) == 0);
+        for (size_t i = 0; i < n; i++)
             EXPECT(fabs((double)out[i] - sum_at(r->n, i)) < 1e-6 * r->n);
-        }
         /* The result is the same on every rank, to the bit. */
-        AS_AUTO(as_freep) float *roots = malloc((n + 1) * sizeof *roots);
-        memcpy(roots, out, n * sizeof *out);
-        EXPECT(coll_broadcast(c, id, r->n - 1, roots, n * sizeof *out, &err) == AS_OK);
-        EXPECT(memcmp(roots, out, n * sizeof *out) == 0);
+        memcpy(in, out, n * sizeof *out);
+        EXPECT(coll_broadcast(c, id, r->n - 1, in, n * sizeof *out, &err) == AS_OK);
+        EXPECT(memcmp(in, out, n * sizeof *out) == 0);
+        memcpy(in, values[rank], n * sizeof *in);
     }
     EXPECT(coll_barrier(c, (struct coll_id){.step = 99}, &err) == AS_OK);
     return 0;
@@ -86,7 +115,7 @@ static int in_place_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(coll_freep)
     struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
     EXPECT(c);
-    for (size_t s = 0; s < AS_ARRAY_LEN(sizes) - 1; s++) {
+    for (size_t s = 0; s < SIZES - 1; s++) {
         size_t n = sizes[s];
         AS_AUTO(as_freep) float *both = values_of(rank, n);
         struct coll_id id = {.step = s, .tag = 1, .what = "w"};
@@ -157,19 +186,19 @@ END_TEST
  * halved has the same bits. */
 static int whole_rank(const struct ranks *r, int32_t rank, void *arg)
 {
-    enum { SHORT = 10000, LONG = 150000 };
+    enum { SHORT = 10000, MORE = 150000 };
     struct as_err err = {0};
     size_t steps = r->n == 2 ? 1 : r->n == 4 ? 2 : 3;
     (void)arg;
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
     EXPECT(c);
-    AS_AUTO(as_freep) float *in = values_of(rank, LONG);
+    AS_AUTO(as_freep) float *in = values_of(rank, MORE);
     AS_AUTO(as_freep) float *whole = calloc(SHORT, sizeof *whole);
-    AS_AUTO(as_freep) float *halved = calloc(LONG, sizeof *halved);
+    AS_AUTO(as_freep) float *halved = calloc(MORE, sizeof *halved);
     struct coll_id id = {.step = 1};
     EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, whole, SHORT, &err) == AS_OK);
     EXPECT(coll_bytes_sent(c) == steps * SHORT * sizeof *in);
-    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, LONG, &err) == AS_OK);
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, MORE, &err) == AS_OK);
     EXPECT(memcmp(whole, halved, SHORT * sizeof *whole) == 0);
     return 0;
 }
@@ -177,19 +206,19 @@ static int whole_rank(const struct ranks *r, int32_t rank, void *arg)
 /* Three and four ranks send their shortest vectors directly to all others: P - 1 messages. */
 static int direct_rank(const struct ranks *r, int32_t rank, void *arg)
 {
-    enum { SHORT = 1024, LONG = 40000 };
+    enum { SHORT = 1024, MORE = 40000 };
     const struct plan *p = arg;
     struct as_err err = {0};
     AS_AUTO(coll_freep)
     struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
     EXPECT(c);
-    AS_AUTO(as_freep) float *in = values_of(rank, LONG);
+    AS_AUTO(as_freep) float *in = values_of(rank, MORE);
     AS_AUTO(as_freep) float *direct = calloc(SHORT, sizeof *direct);
-    AS_AUTO(as_freep) float *halved = calloc(LONG, sizeof *halved);
+    AS_AUTO(as_freep) float *halved = calloc(MORE, sizeof *halved);
     struct coll_id id = {.step = 1};
     EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, direct, SHORT, &err) == AS_OK);
     EXPECT(coll_bytes_sent(c) == (size_t)(r->n - 1) * SHORT * sizeof *in);
-    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, LONG, &err) == AS_OK);
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, MORE, &err) == AS_OK);
     EXPECT(memcmp(direct, halved, SHORT * sizeof *direct) == 0);
     return 0;
 }
@@ -243,11 +272,13 @@ static int gather_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(coll_freep)
     struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
     EXPECT(c);
-    for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
-        size_t n = sizes[s], first, end;
-        AS_AUTO(as_freep) float *out = calloc(n + 1, sizeof *out);
+    AS_AUTO(as_freep) float *out = calloc(size_of(r->n, SIZES - 1) + 1, sizeof *out);
+    EXPECT(out);
+    for (size_t s = 0; s < SIZES; s++) {
+        size_t n = size_of(r->n, s), first, end;
         struct coll_id id = {.step = s, .tag = 2};
         coll_slice(n, r->n, rank, &first, &end);
+        memset(out, 0, n * sizeof *out);
         for (size_t i = first; i < end; i++)
             out[i] = (float)sum_at(r->n, i);
         EXPECT(coll_allgather(c, id, out, n, sizeof *out, &err) == AS_OK);
@@ -344,21 +375,19 @@ static int tree_rank(const struct ranks *r, int32_t rank, void *arg)
     const struct shards *s = arg;
     struct as_err err = {0};
     struct shard_run runs[RANKS_MAX];
-    float *partials[64] = {0};
+    const void *partials[RANKS_MAX] = {0};
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
     AS_AUTO(as_freep) float *out = calloc(s->n + 1, sizeof *out);
     EXPECT(c);
     share_out(s, r->n, runs);
     for (uint32_t i = 0; i < runs[rank].count; i++)
-        partials[i] = values_of((int32_t)(runs[rank].first + i), s->n);
-    EXPECT(coll_tree_sum(c, (struct coll_id){.step = 5}, &reduce_f32_sum, runs, s->total,
-                         (const void *const *)partials, out, s->n, &err) == AS_OK);
+        partials[i] = values[runs[rank].first + i];
+    EXPECT(coll_tree_sum(c, (struct coll_id){.step = 5}, &reduce_f32_sum, runs, s->total, partials,
+                         out, s->n, &err) == AS_OK);
     EXPECT(memcmp(out, s->expected, s->n * sizeof *out) == 0);
     EXPECT(sum_merged(c, s, runs, out));
     EXPECT(memcmp(out, s->expected, merged_n(s) * sizeof *out) == 0);
     EXPECT(coll_barrier(c, (struct coll_id){.step = 8}, &err) == AS_OK);
-    for (uint32_t i = 0; i < runs[rank].count; i++)
-        free(partials[i]);
     return 0;
 }
 
@@ -366,7 +395,7 @@ START_TEST(test_tree_sum_has_equal_bits_for_any_number_of_ranks)
 {
     static const uint32_t totals[] = {1, 2, 5, 8, 11, 16};
     /* The long ones have several segments, whatever the number of ranks. */
-    struct shards s = {.total = totals[_i], .n = _i % 3 == 2 ? 500009 : 10007};
+    struct shards s = {.total = totals[_i], .n = _i % 3 == 2 ? LONG : 10007};
     uint32_t level = 0;
     while ((1U << level) < s.total)
         level++;
@@ -479,6 +508,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("collective");
     TCase *t = tcase_create("operations");
+    tcase_add_unchecked_fixture(t, draw_values, free_values);
     tcase_add_loop_test(t, test_allreduce, 0, 6);
     tcase_add_loop_test(t, test_allreduce_in_place, 0, 4);
     tcase_add_loop_test(t, test_all_ranks_add_in_one_order, 0, 4);

@@ -186,30 +186,36 @@ END_TEST
 
 enum { BLOCKS = 7 };
 
-/* The largest sum of a stage. */
-static double most_of(const double *cost, size_t stages, const size_t *bounds)
+/* What a stage takes. */
+static double time_of(const double *cost, const double *pace, size_t stage, const size_t *bounds)
+{
+    double sum = 0;
+    for (size_t i = bounds[stage]; i < bounds[stage + 1]; i++)
+        sum += cost[i];
+    return sum * (pace ? pace[stage] : 1);
+}
+
+/* What the slowest takes. */
+static double most_of(const double *cost, const double *pace, size_t stages, const size_t *bounds)
 {
     double most = 0;
-    for (size_t s = 0; s < stages; s++) {
-        double sum = 0;
-        for (size_t i = bounds[s]; i < bounds[s + 1]; i++)
-            sum += cost[i];
-        most = fmax(most, sum);
-    }
+    for (size_t s = 0; s < stages; s++)
+        most = fmax(most, time_of(cost, pace, s, bounds));
     return most;
 }
 
 /* The least of all ways to cut, tried one after another. */
-static double least_most(const double *cost, size_t stages, size_t stage, size_t *bounds)
+static double least_most(const double *cost, const double *pace, size_t stages, size_t stage,
+                         size_t *bounds)
 {
     double least = INFINITY;
     bounds[stages] = BLOCKS;
     if (stage == stages)
-        return most_of(cost, stages, bounds);
+        return most_of(cost, pace, stages, bounds);
     for (size_t at = stage == 0 ? 0 : bounds[stage - 1] + 1;
          at <= (stage == 0 ? 0 : BLOCKS - (stages - stage)); at++) {
         bounds[stage] = at;
-        double t = least_most(cost, stages, stage + 1, bounds);
+        double t = least_most(cost, pace, stages, stage + 1, bounds);
         least = t < least ? t : least;
     }
     return least;
@@ -221,17 +227,51 @@ START_TEST(blocks_are_placed_so_that_the_most_is_least)
     rng_init(&g, 3, 0);
     for (int turn = 0; turn < 300; turn++) {
         size_t stages = 1 + rng_below(&g, BLOCKS), bounds[BLOCKS + 1], tried[BLOCKS + 1];
-        double cost[BLOCKS];
-        for (size_t i = 0; i < BLOCKS; i++)
+        double cost[BLOCKS], paces[BLOCKS];
+        const double *pace = turn % 2 ? paces : NULL;
+        for (size_t i = 0; i < BLOCKS; i++) {
             cost[i] = (double)rng_below(&g, 20);
-        block_placement(cost, BLOCKS, stages, bounds);
+            paces[i] = 0.5 + (double)rng_below(&g, 9);
+        }
+        ck_assert(block_placement(cost, pace, BLOCKS, stages, bounds, NULL) == AS_OK);
         ck_assert_uint_eq(bounds[0], 0);
         ck_assert_uint_eq(bounds[stages], BLOCKS);
         for (size_t s = 0; s < stages; s++)
             ck_assert_uint_lt(bounds[s], bounds[s + 1]);
-        double found = most_of(cost, stages, bounds);
-        ck_assert_double_le(found, least_most(cost, stages, 0, tried) * (1 + 1e-9));
+        double found = most_of(cost, pace, stages, bounds);
+        ck_assert_double_le(found, least_most(cost, pace, stages, 0, tried) * (1 + 1e-9));
     }
+}
+END_TEST
+
+/* Three ranks with blocks 0 and 1, 2 and 3, 4 to 6, of equal cost. */
+static bool is_placed_anew(double first, double second, double third, size_t *ret)
+{
+    static const double cost[BLOCKS] = {2, 2, 2, 2, 2, 2, 2};
+    static const size_t bounds[] = {0, 2, 4, BLOCKS};
+    double times[] = {first, second, third};
+    bool gains;
+    ck_assert(block_placement_anew(cost, times, BLOCKS, 3, bounds, ret, &gains, NULL) == AS_OK);
+    return gains;
+}
+
+START_TEST(blocks_leave_a_slow_rank_if_that_is_worth_it)
+{
+    size_t now[4];
+    ck_assert(is_placed_anew(2, 20, 3, now));
+    ck_assert_uint_eq(now[2] - now[1], 1); /* it keeps one: its neighbours share the other six */
+    ck_assert(is_placed_anew(50, 2, 3, now));
+    ck_assert_uint_eq(now[1], 1);
+    ck_assert(is_placed_anew(2, 2, 30, now));
+    ck_assert_uint_eq(now[2], BLOCKS - 1);
+    /* Equal ranks; one a little slower; one that nothing can be taken from. */
+    ck_assert(!is_placed_anew(2, 2, 3, now));
+    ck_assert(!is_placed_anew(2, 3, 3, now));
+    ck_assert(!is_placed_anew(3, 2, 3, now));
+    ck_assert(!is_placed_anew(0, 0, 0, now));
+    /* A rank that has measured nothing counts as an average one. */
+    ck_assert(is_placed_anew(0, 20, 3, now));
+    ck_assert_uint_eq(now[2] - now[1], 1);
 }
 END_TEST
 
@@ -245,6 +285,7 @@ Suite *test_suite(void)
     tcase_add_test(t, gossip_keeps_the_mass_and_agrees_geometrically);
     tcase_add_test(t, peers_are_never_oneself_and_all_are_met);
     tcase_add_test(t, blocks_are_placed_so_that_the_most_is_least);
+    tcase_add_test(t, blocks_leave_a_slow_rank_if_that_is_worth_it);
     suite_add_tcase(s, t);
     return s;
 }

@@ -42,9 +42,9 @@ static const struct row {
     const char *metric;
     double factor;
 } rows[] = {
-    {.name = "lineage", .train = SGD "\"epochs\":200" HOW("\"partitions\":\"lineage\"")},
+    {.name = "lineage", .train = SGD "\"epochs\":120" HOW("\"partitions\":\"lineage\"")},
     {.name = "lineage_server",
-     .train = SGD "\"epochs\":200" HOW("\"partitions\":\"lineage\",\"server\":{}")},
+     .train = SGD "\"epochs\":120" HOW("\"partitions\":\"lineage\",\"server\":{}")},
     {.name = "copies",
      .train = SGD "\"epochs\":60" HOW("\"server\":{\"backup_copies\":true,\"shards\":2}")},
     {.name = "sparse",
@@ -52,17 +52,17 @@ static const struct row {
               "\"batch_size\":16,\"micro_batch\":4,\"epochs\":20" HOW(
                   "\"server\":{\"rows\":\"sparse\"}"),
      .data = gang_categories},
-    {.name = "factors", .train = ADAM "\"epochs\":200" HOW("\"sufficient_factors\":\"always\"")},
-    {.name = "moments", .train = ADAM "\"epochs\":200" HOW("\"shard_state\":true")},
-    {.name = "blocks", .train = SGD "\"epochs\":100" HOW("\"model_parallel\":\"auto\"")},
+    {.name = "factors", .train = ADAM "\"epochs\":120" HOW("\"sufficient_factors\":\"always\"")},
+    {.name = "moments", .train = ADAM "\"epochs\":120" HOW("\"shard_state\":true")},
+    {.name = "blocks", .train = SGD "\"epochs\":60" HOW("\"model_parallel\":\"auto\"")},
     /* One step an epoch: a checkpoint is due when the held-out rows are next. */
     {.name = "blocks_saved",
      .train = "\"model\":{\"layers\":[24,12,20]}," ALL_ROWS
-              "\"lr\":0.01},\"epochs\":150" HOW("\"model_parallel\":\"auto\""),
+              "\"lr\":0.01},\"epochs\":100" HOW("\"model_parallel\":\"auto\""),
      .saves = true},
     {.name = "moments_saved",
      .train = "\"model\":{\"layers\":[24,12,20]}," ALL_ROWS
-              "\"lr\":0.01},\"epochs\":150" HOW("\"shard_state\":true"),
+              "\"lr\":0.01},\"epochs\":100" HOW("\"shard_state\":true"),
      .saves = true},
     {.name = "kmeans",
      .train = "\"model\":{\"kind\":\"kmeans\",\"tolerance\":0,\"init\":\"random\",\"clusters\":60}",
@@ -75,12 +75,12 @@ static const struct row {
      .factor = 1.02},
     {.name = "lbfgs",
      .train = "\"model\":{\"layers\":[32,16],\"activation\":\"tanh\"}," ALL_ROWS
-              "\"kind\":\"lbfgs\",\"weight_decay\":0.001},\"epochs\":150",
+              "\"kind\":\"lbfgs\",\"weight_decay\":0.001},\"epochs\":100",
      .metric = "train_loss",
      .factor = 2},
     {.name = "cocoa",
      .train = "\"model\":{\"kind\":\"logistic\",\"solver\":\"cocoa\"}," ALL_ROWS
-              "\"weight_decay\":0.01},\"epochs\":150",
+              "\"weight_decay\":0.01},\"epochs\":100",
      .metric = "val_loss",
      .factor = 1.1},
 };
