@@ -27,7 +27,8 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void append(const char *path, int must_sync, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void append(const char *path, int must_sync,
+                                                         const char *format, ...)
 {
     char line[512];
     va_list args;

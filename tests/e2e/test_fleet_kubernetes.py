@@ -157,6 +157,22 @@ def from_zero_and_back(c):
     print("from zero and back, with a cluster that was away and a quota that was full", flush=True)
 
 
+def ranks_are_asked_for_together(c):
+    """Jobs of two runners: for a trial of two ranks there is one, and both of its pods are the trial's."""
+    c.launch("--runners", "0", "--ranks", "2")
+    gang = c.assay.call("POST", "/v1/sweeps", document("pair", 1, resources={"ranks": 2}))["id"]
+    said = c.cli("autoscale", "ml", "--max", "4", "--once").stdout
+    [[key, job]] = [[key, thing] for key, thing in c.cluster.objects.items() if key[0] == "jobs"]
+    assert job["spec"]["completions"] == job["spec"]["parallelism"] == 2 and "start 1" in said, (said, job)
+    pods = [p.name for p in c.cluster.pods[key]]
+    c.assay.wait_ended(gang)
+    seats = c.assay.call("GET", f"/v1/sweeps/{gang}/trials/0/attempts/1/gang")["seats"]
+    assert len(pods) == 2 and sorted(s["runner"] for s in seats) == sorted(pods), (seats, pods)
+    c.cli("launch", "kubernetes", "--name", "ml", "--stop")
+    assert not c.cluster.pods
+    print("the ranks of a trial in one job", flush=True)
+
+
 def what_is_refused(c):
     for args, part in ((("--namespace", "Kube"), "--namespace"), (("--image", "a b"), "--image"), (("--queue", "a/b"), "--queue"),
                        (("--context", "-v=9"), "--context")):
@@ -176,7 +192,8 @@ def main():
     try:
         with Assay(runners=0) as assay, Cluster(os.path.join(folder, "pods"), RUNNER) as cluster:
             c = Company(assay, cluster, folder)
-            for part in (objects_fit_the_schemas, what_is_refused, runners_and_a_sweep, from_zero_and_back, the_real_kubectl):
+            for part in (objects_fit_the_schemas, what_is_refused, runners_and_a_sweep, from_zero_and_back, ranks_are_asked_for_together,
+                         the_real_kubectl):
                 part(c)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -195,8 +195,8 @@ START_TEST(strange_states_are_ignored)
         "{\"models\":{\"w0\":{\"theta\":[1,2],\"rows\":[],\"best\":0}}}",
         "{\"models\":{\"w0\":{\"theta\":[0,0,0,\"x\"],\"rows\":[[0,4]],\"best\":0}}}",
         "{\"models\":{\"w0\":{\"theta\":[0,0,0,1e300],\"rows\":[[0,4]],\"best\":0}}}",
-        "{\"models\":{\"w0\":{\"theta\":[0,0,0,0],\"rows\":[[4,0]],\"best\":0}},"
-        "\"trust\":{\"length\":\"far\"}}"};
+        ("{\"models\":{\"w0\":{\"theta\":[0,0,0,0],\"rows\":[[4,0]],\"best\":0}},"
+         "\"trust\":{\"length\":\"far\"}}")};
     AS_AUTO(space_freep)
     struct space *s =
         space_of_yaml("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");

@@ -29,7 +29,7 @@ struct reply {
 };
 
 void reply_done(struct reply *r);
-#define REPLY_AUTO __attribute__((cleanup(reply_done))) struct reply
+#define REPLY_AUTO AS_AUTO(reply_done) struct reply
 
 /* `body` NULL: none. Its type is application/json, of a PATCH application/merge-patch+json. */
 struct reply rest_call(const struct rest *to, const char *method, const char *path,

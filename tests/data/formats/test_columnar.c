@@ -203,8 +203,8 @@ START_TEST(damaged_headers_are_refused)
         ONE("{\"name\":\"a\",\"type\":\"dict\",\"at\":128,\"width\":2,\"words\":[\"a\"]}"),
         ONE("{\"name\":\"a\",\"type\":\"u32\",\"at\":128,\"planes\":true}"),
         ONE("{\"name\":\"a\",\"type\":\"f64\",\"at\":1000000,\"planes\":true}"),
-        "{\"rows\":99,\"version\":\"1\",\"whole\":true,\"columns\":[{\"name\":\"a\",\"type\":"
-        "\"f64\",\"at\":8}]}"};
+        ("{\"rows\":99,\"version\":\"1\",\"whole\":true,\"columns\":[{\"name\":\"a\",\"type\":"
+         "\"f64\",\"at\":8}]}")};
     for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++)
         ck_assert_msg(parse_header(bad[i]) == AS_E_INVAL, "%s", bad[i]);
     ck_ok(parse_header(ONE("{\"name\":\"a\",\"type\":\"u32\",\"at\":128}")), err);

@@ -358,8 +358,8 @@ static bool share(const char *a, const char *b, const struct net_data *data)
 START_TEST(signatures)
 {
     static const char *const free_to_differ[] = {
-        "\"optimizer\":{\"kind\":\"sgd\",\"lr\":3,\"momentum\":0.9,\"weight_decay\":1,\"clip_"
-        "norm\":1}",
+        ("\"optimizer\":{\"kind\":\"sgd\",\"lr\":3,\"momentum\":0.9,\"weight_decay\":1,\"clip_"
+         "norm\":1}"),
         "\"schedule\":{\"kind\":\"cosine\",\"warmup_epochs\":1}",
         "\"label_smoothing\":0.1",
         "\"batch_size\":128,\"micro_batch\":32",

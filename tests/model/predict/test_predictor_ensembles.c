@@ -172,8 +172,8 @@ static void stacked_case(int classes)
         "\"epochs\":2,\"model\":{\"layers\":[12]}",
         "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}",
         "\"epochs\":6,\"model\":{\"layers\":[12]}",
-        "\"epochs\":4,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
-        "1e-5}"};
+        ("\"epochs\":4,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
+         "1e-5}")};
     size_t columns = classes ? (size_t)classes : 1;
     AS_AUTO(as_freep) char *table = child_path(&predicted_child[0], "t.csv");
     AS_AUTO(as_freep) char *pair = child_path(&predicted_child[0], "pair.model");

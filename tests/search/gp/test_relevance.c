@@ -173,8 +173,8 @@ START_TEST(strange_states_are_ignored)
     static const char *const states[] = {
         "{}",
         "{\"dead\": 3, \"tested\": [1]}",
-        "{\"dead\": [[1, 0], [9, 0, 0], [2, 0, 7], [0, 0, 0], [2, 1, 0], [-1, 0, 0]], \"tested\": "
-        "[-3, 1e9]}",
+        ("{\"dead\": [[1, 0], [9, 0, 0], [2, 0, 7], [0, 0, 0], [2, 1, 0], [-1, 0, 0]], \"tested\": "
+         "[-3, 1e9]}"),
     };
     AS_AUTO(space_freep) struct space *s = space_of_yaml(kernels);
     AS_AUTO(sweep_done) struct sweep w = {0};

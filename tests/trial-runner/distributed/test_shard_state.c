@@ -78,8 +78,8 @@ START_TEST(checkpoints_on_the_way_are_whole)
     static const char *const kept[] = {
         "\"optimizer\":{\"lr\":0.01},\"distributed\":{\"shard_state\":true}",
         "\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.05},\"distributed\":{\"compress\":\"one_bit\"}",
-        "\"optimizer\":{\"lr\":0.01},\"distributed\":{\"local_sgd\":{\"steps\":2,"
-        "\"block_momentum\":0.5},\"compress\":\"fp16\"}"};
+        ("\"optimizer\":{\"lr\":0.01},\"distributed\":{\"local_sgd\":{\"steps\":2,"
+         "\"block_momentum\":0.5},\"compress\":\"fp16\"}")};
     (void)snprintf(train, sizeof train,
                    "\"model\":{\"layers\":[24,12]},\"batch_size\":2048,\"micro_batch\":256,"
                    "\"epochs\":150,%s",
