@@ -41,6 +41,12 @@ struct point_want {
 };
 #define POINTS_ANY_ATTEMPT (-1)
 
+/* All points of the trials with numbers in [from, to), as far as so many chunks go. */
+struct point_range {
+    int64_t from, to;
+    int64_t chunks;
+};
+
 struct point_row {
     int64_t number, attempt, step;
     double value; /* may be NaN or infinite */

@@ -1,8 +1,13 @@
 /* Points of trials, read from the database into a table (points_table.h).
  *
- * A statement reads a limited number of points of each of some trials, so that its answer is
- * bounded however unequal the trials are: a round reads few points of many trials, and the trials
- * that have more go into the next round, with more points of fewer trials. */
+ * Trials that the table does not have yet are read by ranges of their numbers: a statement goes
+ * along the index and reads a number of chunks. Read by trial are those that changed, those of
+ * which several attempts have points, so that the statement must say which count, and those that
+ * have too many chunks for one statement.
+ *
+ * A statement by trial reads a limited number of points of each of some trials, so that its answer
+ * is bounded however unequal the trials are: a round reads few points of many trials, and the
+ * trials that have more go into the next round, with more points of fewer trials. */
 #include "scheduler/services/points_table.h"
 
 #include <stdlib.h>
@@ -13,6 +18,7 @@
 #define FIRST_POINTS 256      /* of one trial in the first round */
 #define NEXT_ROUND 8          /* times as many of one trial in the next one */
 #define READ_TRIALS 10000     /* begun together */
+#define READ_CHUNKS 2048      /* of one statement: up to READ_POINTS points */
 
 /* Trials that are read, some points of each. */
 struct round {
@@ -92,6 +98,56 @@ static as_status read_changed(struct points_table *t, struct store *db,
     return st;
 }
 
+/* Trials that a range leaves to be read one by one. */
+struct left {
+    struct point_want *wants; /* READ_TRIALS */
+    size_t n;
+};
+
+static void leave(struct left *left, int64_t number)
+{
+    left->wants[left->n++] = (struct point_want){number, POINTS_ANY_ATTEMPT, -1};
+}
+
+/* The n points of a trial, in the order of the index. */
+static as_status take_trial(struct points_table *t, int64_t number, const struct point_row *rows,
+                            size_t n, struct left *left, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (n > 0 && rows[0].attempt != rows[n - 1].attempt) {
+        leave(left, number);
+        return AS_OK;
+    }
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = points_table_add(t, &rows[i], err);
+    points_table_complete(t, number);
+    return st;
+}
+
+/* Read some trials of the range, and move its beginning behind them. */
+static as_status read_range(struct points_table *t, struct store *db, int64_t key,
+                            struct point_range *range, struct left *left, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct point_row *rows = NULL;
+    size_t n_rows = 0, row = 0;
+    int64_t to = range->to;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_table_points_in(run.tx, &a, key, points_table_metric(t), range, &rows,
+                                           &n_rows, &to, err);
+    as_status st = run.status;
+    if (st == AS_OK && to == range->from)
+        leave(left, range->from++);
+    for (; range->from < to && st == AS_OK; range->from++) {
+        size_t first = row;
+        while (row < n_rows && rows[row].number == range->from)
+            row++;
+        st = take_trial(t, range->from, rows + first, row - first, left, err);
+    }
+    return st;
+}
+
 static as_status read_new(struct points_table *t, struct store *db, const struct table_news *news,
                           struct point_want *wants, struct as_err *err)
 {
@@ -100,10 +156,13 @@ static as_status read_new(struct points_table *t, struct store *db, const struct
         size_t from = points_table_trials(t), n = (size_t)news->n_trials - from;
         if (n > READ_TRIALS)
             n = READ_TRIALS;
-        for (size_t i = 0; i < n; i++)
-            wants[i] = (struct point_want){(int64_t)(from + i), POINTS_ANY_ATTEMPT, -1};
-        if ((st = points_table_extend(t, from + n, err)) == AS_OK)
-            st = read_wanted(t, db, news->key, wants, n, err);
+        struct point_range range = {(int64_t)from, (int64_t)(from + n), READ_CHUNKS};
+        struct left left = {wants, 0};
+        st = points_table_extend(t, from + n, err);
+        while (range.from < range.to && st == AS_OK)
+            st = read_range(t, db, news->key, &range, &left, err);
+        if (st == AS_OK)
+            st = read_wanted(t, db, news->key, wants, left.n, err);
     }
     return st;
 }

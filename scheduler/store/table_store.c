@@ -1,14 +1,17 @@
 /* Tables trial, measurement_chunk, attempt, gang_seat and events, read for the tables of a sweep.
  *
- * Points are read by trial, from the beginning of the primary key of measurement_chunk, so no plan
- * depends on statistics. An attempt 0 stands for the values that a person added with a trial. */
+ * Points are read by trial, or chunk by chunk for a range of trials, in the order of the primary
+ * key of measurement_chunk, so no plan depends on statistics. An attempt 0 stands for the values
+ * that a person added with a trial. */
 #include "scheduler/store/table_store.h"
 
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/point_series_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_events_priv.h"
+#include "scheduler/store/values_priv.h"
 
 enum {
     TABLE_SWEEP,
@@ -18,6 +21,7 @@ enum {
     TABLE_CHANGES,
     TABLE_COVERED,
     TABLE_POINTS,
+    TABLE_POINTS_IN,
     TABLE_ATTEMPTS,
     TABLE_ATTEMPTS_OF
 };
@@ -86,6 +90,22 @@ COLUMNS_WHOLE_ROW(struct point_row, POINT_FIELDS)
 COLUMNS_READER(point, struct point_row, POINT_FIELDS)
 #define POINT_COLUMNS COLUMNS_SQL(POINT_FIELDS)
 
+/* A chunk's arrays follow these columns: steps, values, times. */
+struct chunk_head {
+    int64_t number, attempt, n;
+    bool has_began;
+    double began; /* seconds since 1970 */
+};
+#define CHUNK_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, number, "c.number")                                                                 \
+    NEXT(i64, attempt, "c.attempt")                                                                \
+    NEXT(i64, n, "cardinality(c.steps)")                                                           \
+    NEXT(bool, has_began, "a.started_at is not null")                                              \
+    NEXT(f64, began, "date_part('epoch', a.started_at)")
+COLUMNS_WHOLE_ROW(struct chunk_head, CHUNK_FIELDS)
+COLUMNS_READER(chunk, struct chunk_head, CHUNK_FIELDS)
+#define CHUNK_COLUMNS COLUMNS_SQL(CHUNK_FIELDS) ", c.steps, c.measured, c.recorded"
+
 #define TIMELINE_FIELDS(FIRST, NEXT)                                                               \
     FIRST(i64, number, "x.number")                                                                 \
     NEXT(i64, attempt, "x.attempt")                                                                \
@@ -141,6 +161,13 @@ static const struct stmt stmts[] = {
          "c.steps[cardinality(c.steps)] > w.after and m.step > w.after and (w.attempt < 0 or "
          "a.attempt = w.attempt) order by m.step, c.attempt desc limit $6) p "
          "order by w.place, p.step"},
+    [TABLE_POINTS_IN] =
+        {"table_points_in",
+         "select " CHUNK_COLUMNS
+         " from measurement_chunk c left join attempt a on " SQL_JOINED_ATTEMPT(
+             "a", "c") " where c.sweep_key = $1 and c.number >= $3 and c.number < $4 and "
+                       "c.metric = $2 and (c.attempt = 0 or a.attempt is not null) order by "
+                       "c.sweep_key, c.number, c.metric, c.attempt, c.first_step limit $5"},
     [TABLE_ATTEMPTS] = {"table_attempts", TIMELINE_SELECT("number >= $2 and number < $3")},
     [TABLE_ATTEMPTS_OF] = {"table_attempts_of", TIMELINE_SELECT("number = any ($2::int[])")},
 };
@@ -268,6 +295,66 @@ as_status store_table_points(struct tx *t, struct arena *a, int64_t sweep_key, c
     if (st == AS_OK)
         *ret_n = (size_t)r.rows;
     return st;
+}
+
+/* Append the points of a chunk to rows, which have room for them. */
+static as_status unpack_chunk(struct reader *rd, const struct chunk_head *c, struct point_row *rows,
+                              struct as_err *err)
+{
+    int64_t steps[CHUNK_POINTS_MAX], recorded[CHUNK_POINTS_MAX];
+    double values[CHUNK_POINTS_MAX];
+    bool has[CHUNK_POINTS_MAX];
+    as_status st = AS_OK;
+    size_t n = (size_t)c->n;
+    if (c->n < 0 || c->n > CHUNK_POINTS_MAX)
+        return as_fail(err, AS_E_INTERNAL, "a chunk of %lld points", (long long)c->n);
+    if ((st = read_integers(rd, n, steps, has, err)) != AS_OK ||
+        (st = read_values(rd, n, values, NULL, err)) != AS_OK ||
+        (st = read_integers(rd, n, recorded, has, err)) != AS_OK)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (struct point_row){.number = c->number,
+                                     .attempt = c->attempt,
+                                     .step = steps[i],
+                                     .value = values[i],
+                                     .has_seconds = has[i] && c->has_began,
+                                     .seconds = has[i] ? (double)recorded[i] / 1e6 - c->began : 0};
+    return AS_OK;
+}
+
+as_status store_table_points_in(struct tx *t, struct arena *a, int64_t sweep_key,
+                                const char *metric, const struct point_range *range,
+                                struct point_row **ret, size_t *ret_n, int64_t *ret_to,
+                                struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct chunk_head c = {0};
+    size_t n = 0, n_whole = 0; /* points; those of trials that are whole */
+    as_status st = tx_query(t, &stmts[TABLE_POINTS_IN],
+                            ARGS(arg_i64(sweep_key), arg_str(metric), arg_i64(range->from),
+                                 arg_i64(range->to), arg_i64(range->chunks)),
+                            &r, err);
+    if (st != AS_OK)
+        return st;
+    struct point_row *rows = arena_alloc(a, (size_t)r.rows * CHUNK_POINTS_MAX + 1, sizeof *rows);
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r.rows; i++, n += (size_t)c.n) {
+        struct reader rd;
+        int64_t before = c.number;
+        reader_init(&rd, &r, i, a);
+        read_chunk(&rd, &c);
+        if (i > 0 && c.number != before)
+            n_whole = n;
+        if ((st = unpack_chunk(&rd, &c, rows + n, err)) != AS_OK ||
+            (st = reader_check(&rd, err)) != AS_OK)
+            return st;
+    }
+    bool is_cut = r.rows == range->chunks; /* the last trial may have more */
+    *ret = rows;
+    *ret_n = is_cut ? n_whole : n;
+    *ret_to = is_cut ? c.number : range->to;
+    return AS_OK;
 }
 
 static as_status read_all_timeline(const struct result *r, struct arena *a,

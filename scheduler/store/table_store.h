@@ -41,6 +41,14 @@ AS_MUST_CHECK as_status store_table_points(struct tx *t, struct arena *a, int64_
                                            size_t n, int64_t limit, struct point_row **ret,
                                            size_t *ret_n, struct as_err *err);
 
+/* Points of one metric in the order of the index, by trial, attempt and step: of a trial with
+ * several attempts also those that do not count. [from, *ret_to) are the trials of which these are
+ * all points; it is empty if the trial `from` has as many chunks as may be read, or more. */
+AS_MUST_CHECK as_status store_table_points_in(struct tx *t, struct arena *a, int64_t sweep_key,
+                                              const char *metric, const struct point_range *range,
+                                              struct point_row **ret, size_t *ret_n,
+                                              int64_t *ret_to, struct as_err *err);
+
 /* The attempts of the trials with numbers in [from, to), and the seats of their gangs, ascending by
  * trial, attempt and seat. */
 AS_MUST_CHECK as_status store_table_attempts(struct tx *t, struct arena *a, int64_t sweep_key,

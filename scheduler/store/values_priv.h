@@ -1,4 +1,4 @@
-/* Lists of metric values as PostgreSQL's arrays of float8. */
+/* Lists of metric values as PostgreSQL's arrays of float8, and of whole numbers. */
 #ifndef ASSAY_SCHEDULER_STORE_VALUES_PRIV_H
 #define ASSAY_SCHEDULER_STORE_VALUES_PRIV_H
 
@@ -13,5 +13,9 @@ AS_MUST_CHECK as_status array_of_names(struct str *b, const char *const *names, 
  * or form. */
 AS_MUST_CHECK as_status read_values(struct reader *rd, size_t n, double *ret, bool *ret_has,
                                     struct as_err *err);
+
+/* The same of a bigint[] that is not null. ret_has: as above, not NULL. */
+AS_MUST_CHECK as_status read_integers(struct reader *rd, size_t n, int64_t *ret, bool *ret_has,
+                                      struct as_err *err);
 
 #endif

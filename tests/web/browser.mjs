@@ -1,9 +1,9 @@
 /* Chromium for the tests, and common helpers: a page whose errors are collected, named steps, a
- * skip with a reason, and functions that wait for a state instead of a time. */
+ * skip with a reason, and functions that wait for a state instead of a time. Tests of one process share
+ * one Chromium (chromium.mjs); each has a context of its own, which knows nothing of the others. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
@@ -37,15 +37,31 @@ function chromiumPath() {
 /** Remove a folder, although programs that were just stopped may still write to it. */
 export const remove = (folder) => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 
-/** A browser with its own profile. `errors` collects all errors of its pages. */
+let chromium = null; // a promise of the one of this process
+let isKept = false;  // a test that ends leaves it to the next one
+
+function startChromium() {
+  const options = { executablePath: chromiumPath(), args: ARGS, timeout: PATIENCE_MS, slowMo: SLOW_TEST_MS };
+  return tools()("playwright-core").chromium.launch(options);
+}
+
+async function endChromium() {
+  const ended = await chromium;
+  chromium = null;
+  await ended?.close();
+}
+
+/** Several tests in one Chromium: it ends after `work`, not after each of them. */
+export async function inOneChromium(work) {
+  isKept = true;
+  await work().finally(endChromium);
+}
+
+/** A context of its own in Chromium, with one page. `errors` collects all errors of its pages. */
 export async function openBrowser() {
   if (!existsSync(join(DIST, "index.html"))) skip(`the dashboard is not built (${DIST})`);
-  const executablePath = chromiumPath();
-  const { chromium } = tools()("playwright-core");
-  const profile = mkdtempSync(join(tmpdir(), "assay-web-"));
-  const options = { executablePath, args: ARGS, viewport: { width: 1440, height: 900 }, timeout: PATIENCE_MS, slowMo: SLOW_TEST_MS };
-  const context = await chromium.launchPersistentContext(profile, options).catch((error) => { remove(profile); throw error; });
-  process.once("exit", () => remove(profile)); // also when this process is stopped
+  chromium ??= startChromium();
+  const context = await (await chromium).newContext({ viewport: { width: 1440, height: 900 } });
   context.setDefaultTimeout(PATIENCE_MS);
   const errors = [];
   const expected = [];
@@ -55,9 +71,8 @@ export async function openBrowser() {
     seen.on("pageerror", (e) => note(`error: ${e.stack}`));
     seen.on("dialog", (d) => { note(`dialog: ${d.message()}`); void d.dismiss(); });
   };
-  context.pages().forEach(watch);
   context.on("page", watch);
-  const page = context.pages()[0] ?? (await context.newPage());
+  const page = await context.newPage();
   const debug = await context.newCDPSession(page);
   const throttle = (rate) => debug.send("Emulation.setCPUThrottlingRate", { rate });
   if (THROTTLE > 1) await throttle(THROTTLE);
@@ -75,7 +90,7 @@ export async function openBrowser() {
     },
     close: async () => {
       await context.close();
-      remove(profile);
+      if (!isKept) await endChromium();
     },
   };
 }
@@ -108,15 +123,20 @@ export async function step(name, work) {
   console.log(`ok: ${name} (${Date.now() - began} ms)`);
 }
 
-/** Wait until `look` returns a wanted value; it is called again whenever the page may have
- * changed. */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 320;
+
+/** Wait until `look` returns a wanted value. It is called again after pauses that grow: a look is work for the page,
+ * too, and what comes late is mostly a rest of the page, or of the server, of seconds. */
 export async function until(page, what, look, wanted, expected = "") {
   const end = Date.now() + PATIENCE_MS;
   let last;
+  let pause = FIRST_PAUSE_MS;
   do {
     last = await look();
     if (wanted(last)) return last;
-    await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve, 20)); }));
+    await page.waitForTimeout(pause);
+    pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   } while (Date.now() < end);
   return assert.fail(`${what}: still ${JSON.stringify(last)} after ${PATIENCE_MS} ms${expected}`);
 }
@@ -139,24 +159,50 @@ export async function leave(page, work) {
   return result;
 }
 
-/** What axe finds wrong with the view, which is called `name` in the texts. What depends on colours alone is looked at
- * in both themes, all else in the light one. Rows of a table are alike: of each, the first eight are looked at, which
- * halves what a view with all its trials has. Only texts leave the page: playwright takes a minute for all that axe says
- * about what is right. */
-export async function accessibility({ page, atFullSpeed }, name, colorScheme) {
-  // By the debugger, because the page's policy forbids a script element.
-  await page.evaluate(readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8"));
-  const options = colorScheme === "light" ? { rules: { "page-has-heading-one": { enabled: true } } } : { runOnly: ["color-contrast", "link-in-text-block"] };
-  const found = await atFullSpeed(() => page.evaluate(async (of) => {
-    const { violations, passes, incomplete } = await window.axe.run({ exclude: [["tbody tr:nth-child(n+9)"]] }, { ...of, resultTypes: ["violations"] });
+const AXE_RULES = { light: { rules: { "page-has-heading-one": { enabled: true } } }, dark: { runOnly: ["color-contrast", "link-in-text-block"] } };
+
+/** What axe finds wrong with the view, which is called `name` in the texts: `rules` in the theme in which it is, of what
+ * the selector `part` names. Rows of a table are alike: of each, the first eight are looked at, which halves what a view
+ * with all its trials has. Only texts leave the page: playwright takes a minute for all that axe says about what is right. */
+async function axe({ page, atFullSpeed }, name, rules, part) {
+  // By the debugger, because the page's policy forbids a script element; a document keeps it.
+  if (await page.evaluate(() => window.axe === undefined)) await page.evaluate(readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8"));
+  const found = await atFullSpeed(() => page.evaluate(async ([include, of]) => {
+    const { violations, passes, incomplete } = await window.axe.run({ include: [[include]], exclude: [["tbody tr:nth-child(n+9)"]] }, { ...of, resultTypes: ["violations"] });
     return { checked: violations.length + passes.length + incomplete.length, texts: violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`) };
-  }, options));
+  }, [part, rules]));
   assert.ok(found.checked > 0, `axe looked at nothing of ${name}`);
   return found.texts.map((text) => `${name} ${text}`);
 }
 
-/** Wait for two frames: then the effects of a scroll or a resize have happened. */
-export const frames = (page) => page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
+/** Open each view once, and let axe look at it: at all in the light theme, and at what depends on colours in the dark one,
+ * too. A view is { open, part }: where others show the rest of the page, `part` is the selector of what only this one has.
+ * `look(name, theme)` is called before. */
+export async function accessible(browser, views, look = () => undefined) {
+  const { page } = browser;
+  await page.mouse.move(0, 0); // nothing may be under the pointer
+  for (const [name, { open, part = "html" }] of Object.entries(views)) {
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+    await open();
+    await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
+    for (const [colorScheme, rules] of Object.entries(AXE_RULES)) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await shows(page, "the theme", () => page.locator("html").getAttribute("data-theme"), colorScheme);
+      await look(name, colorScheme);
+      assert.deepEqual(await axe(browser, `${name} (${colorScheme})`, rules, part), []);
+    }
+  }
+}
+
+/** The selector of a panel, and of an open dialog. */
+export const panelNamed = (name) => `[aria-label="${name}"]`;
+export const DIALOG = "dialog[open]";
+
+/** Wait for two frames (or more): then the effects of a scroll or a resize have happened. */
+export const frames = (page, n = 2) => page.evaluate((count) => new Promise((resolve) => {
+  const next = (left) => (left === 0 ? resolve() : requestAnimationFrame(() => next(left - 1)));
+  next(count);
+}), n);
 
 /** Keep an element visible until `look` returns a wanted value; content that appears above may move
  * it away. */

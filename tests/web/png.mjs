@@ -9,20 +9,26 @@ function paeth(left, above, corner) {
   return a <= b && a <= c ? left : b <= c ? above : corner;
 }
 
+/** What undoes each filter of a line: [from, to) of `lines`, `size` bytes of a pixel, `stride + 1` bytes of a line. The
+ * first pixel of a line, and the first line, have nothing beside or above them. */
+const UNDO = [
+  () => undefined,
+  (lines, from, to, size) => { for (let i = from + size; i < to; i++) lines[i] += lines[i - size]; },
+  (lines, from, to, size, above) => { if (from > above) for (let i = from; i < to; i++) lines[i] += lines[i - above]; },
+  (lines, from, to, size, above) => {
+    for (let i = from; i < to; i++) lines[i] += ((i >= from + size ? lines[i - size] : 0) + (from > above ? lines[i - above] : 0)) >> 1;
+  },
+  (lines, from, to, size, above) => {
+    for (let i = from; i < to; i++) {
+      const has = i >= from + size;
+      lines[i] += paeth(has ? lines[i - size] : 0, from > above ? lines[i - above] : 0, has && from > above ? lines[i - size - above] : 0);
+    }
+  },
+];
+
 /** Undo the filter of each line, in place: `lines` has a byte with the filter before each line. */
 function unfilter(lines, stride, size) {
-  for (let at = 0; at < lines.length; at += stride + 1) {
-    const filter = lines[at];
-    for (let i = 1; i <= stride; i++) {
-      const left = i > size ? lines[at + i - size] : 0;
-      const above = at > 0 ? lines[at + i - stride - 1] : 0;
-      const corner = i > size && at > 0 ? lines[at + i - size - stride - 1] : 0;
-      if (filter === 1) lines[at + i] += left;
-      else if (filter === 2) lines[at + i] += above;
-      else if (filter === 3) lines[at + i] += (left + above) >> 1;
-      else if (filter === 4) lines[at + i] += paeth(left, above, corner);
-    }
-  }
+  for (let at = 0; at < lines.length; at += stride + 1) UNDO[lines[at]](lines, at + 1, at + 1 + stride, size, stride + 1);
 }
 
 /** { width, height, size: bytes of a pixel, at(x, y): where its bytes begin in `bytes` }. */

@@ -1,15 +1,17 @@
-/* Checks JSON values against the schemas of api/openapi.yaml: checker(document)(method, path,
- * value) returns the errors. It knows the keywords that the document uses; unknown properties of
+/* Checks JSON values against the schemas of api/openapi.yaml: checker()(method, path, value) returns
+ * the errors. It reads the document as the build wrote it, in JSON. It knows the keywords that the document uses; unknown properties of
  * answers are allowed. */
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUILD } from "./browser.mjs";
 
 const isType = {
   string: (v) => typeof v === "string", number: (v) => typeof v === "number", integer: (v) => Number.isInteger(v), boolean: (v) => typeof v === "boolean",
   null: (v) => v === null, array: (v) => Array.isArray(v), object: (v) => v !== null && typeof v === "object" && !Array.isArray(v),
 };
 
-export function checker(path, parse) {
-  const doc = parse(readFileSync(path, "utf8"));
+export function checker() {
+  const doc = JSON.parse(readFileSync(join(BUILD, "api/openapi.json"), "utf8"));
   const resolve = (node) => (node.$ref ? node.$ref.slice(2).split("/").reduce((at, key) => at[key], doc) : node);
 
   function check(schema, value, at) {

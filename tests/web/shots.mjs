@@ -28,12 +28,7 @@ const only = update ? undefined : process.argv[2];
 const browser = await openBrowser();
 const { page, errors } = browser;
 const fixture = await startFixture(DIST, 0, { twins: true });
-const { region, heading, attribute, loaded, ...open } = viewsOf(page, fixture);
-
-async function visit(hash) {
-  await page.goto("about:blank");
-  await open.visit(hash);
-}
+const { region, attribute, loaded, visitAnew: visit, ...open } = viewsOf(page, fixture);
 
 const toTop = () => page.evaluate(() => scrollTo(0, 0));
 
@@ -87,11 +82,14 @@ function cellsOf(png) {
   const down = Math.round((ACROSS * height) / width);
   const sums = new Float64Array(ACROSS * down * 3);
   const count = new Float64Array(ACROSS * down);
+  const columns = Int32Array.from({ length: width }, (_, x) => Math.floor((x * ACROSS) / width));
   for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      const cell = Math.floor((y * down) / height) * ACROSS + Math.floor((x * ACROSS) / width);
-      const from = at(x, y);
-      for (let c = 0; c < 3; c++) sums[3 * cell + c] += bytes[from + c];
+    const row = Math.floor((y * down) / height) * ACROSS;
+    for (let x = 0, from = at(0, y); x < width; x++, from += size) {
+      const cell = row + columns[x];
+      sums[3 * cell] += bytes[from];
+      sums[3 * cell + 1] += bytes[from + 1];
+      sums[3 * cell + 2] += bytes[from + 2];
       count[cell]++;
     }
   }
@@ -133,20 +131,28 @@ const loadingInSight = () => page.getByText(/^(Loading|Checking)…$/).evaluateA
   return box.bottom > 0 && box.top < innerHeight;
 }).length);
 
+const debug = await browser.context.newCDPSession(page);
+
+/** What the window shows, as a PNG that is written fast. By the debugger, as page.screenshot() asks the page four times
+ * for each; the views have no animation and no caret. */
+async function picture() {
+  const { data } = await debug.send("Page.captureScreenshot", { format: "png", optimizeForSpeed: true });
+  return Buffer.from(data, "base64");
+}
+
 /** All sizes and themes of a view, by the name of their file. */
 async function picturesOf({ open: begin, place }) {
   const pngs = new Map();
   await begin();
   for (const [size, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    await frames(page); // the page has taken its new size
+    await place();
     for (const colorScheme of ["light", "dark"]) {
-      await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.mouse.move(0, 0);
-      await frames(page); // the page has taken its new size
-      await place();
       await until(page, "what is loading", loadingInSight, is(0));
-      for (let i = 0; i < 4; i++) await frames(page); // drawings of several frames
-      pngs.set(`${size}-${colorScheme}.png`, await page.screenshot({ animations: "disabled", caret: "hide" }));
+      await frames(page, 8); // drawings of several frames
+      pngs.set(`${size}-${colorScheme}.png`, await picture());
     }
   }
   return pngs;
@@ -154,6 +160,7 @@ async function picturesOf({ open: begin, place }) {
 
 try {
   await open.visit(`#token=${TOKEN}`);
+  await page.mouse.move(0, 0);
   mkdirSync(update ? FILES : MADE, { recursive: true });
   const pictures = new Map(); // by file: the pictures of all views
   const names = Object.keys(views);

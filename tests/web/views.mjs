@@ -7,6 +7,12 @@ export function viewsOf(page, fixture) {
   const heading = (name) => page.getByRole("heading", { name, exact: true });
   const text = (locator) => () => locator.first().innerText();
   const visit = (hash) => leave(page, () => page.goto(`${fixture.url}/${hash}`));
+  /** By way of the page that is none, as another address of a view is the same view.
+   * The document stays: a new one loads and compiles the application again. */
+  const visitAnew = async (hash) => {
+    await visit("#/none");
+    await visit(hash);
+  };
   const chartPoints = () => region("History").getAttribute("data-points").then(Number);
   const pointsIn = (id) => fixture.sweeps.get(id).trials.filter((t) => t.state === "completed" && typeof t.value === "number").length;
   const allPoints = (id) => until(page, "points", chartPoints, (n) => n === pointsIn(id));
@@ -22,13 +28,17 @@ export function viewsOf(page, fixture) {
   }
 
   return {
-    region, heading, text, visit, chartPoints, pointsIn, allPoints, loaded,
+    region, heading, text, visit, visitAnew, chartPoints, pointsIn, allPoints, loaded,
     hash: () => page.evaluate(() => location.hash),
     attribute: (locator, name) => () => locator.first().getAttribute(name),
     columnOf: (table, name) => () => column(page, table, name),
     titleOf: (id) => () => page.getByTestId(id).getAttribute("title").then(Number),
     async openSweep(id, query = "") {
       await visit(`#/sweeps/${id}${query}`);
+      await loaded(id);
+    },
+    async openSweepAnew(id, query = "") {
+      await visitAnew(`#/sweeps/${id}${query}`);
       await loaded(id);
     },
     async openTrial(id, number) {

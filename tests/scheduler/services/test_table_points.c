@@ -5,6 +5,7 @@
 
 #include "scheduler/services/points_table.h"
 #include "scheduler/services/table_export.h"
+#include "scheduler/store/table_store.h"
 #include "tests/scheduler/assign/ranks.h"
 #include "tests/scheduler/services/columns.h"
 #include "tests/support/check_main.h"
@@ -147,6 +148,57 @@ START_TEST(long_lines)
 }
 END_TEST
 
+/* The chunks of a range of trials, three at a time: only trials that are whole count. */
+static int64_t read_in(int64_t from, int64_t to, int64_t chunks, struct point_row **rows, size_t *n)
+{
+    const struct point_range range = {from, to, chunks};
+    int64_t key = 0, next = 0;
+    const char *metric = NULL;
+    struct tx_run run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_table_sweep(run.tx, &s.a, "a", &key, &metric, &err);
+        if (run.status == AS_OK)
+            run.status =
+                store_table_points_in(run.tx, &s.a, key, metric, &range, rows, n, &next, &err);
+    }
+    ck_ok(run.status, err);
+    return next;
+}
+
+START_TEST(a_range_of_trials)
+{
+    make_sweep(&s, "a", "'max_trials': 6, 'max_restarts': 3", "");
+    int64_t epoch = make_runner(&s, "r", 6);
+    struct claim_list list = claim(&s, "r", epoch, 6);
+    struct point_row *rows = NULL;
+    size_t n = 0;
+    for (int i = 0; i < 2; i++)
+        measure(&s, ref_of(&list.rows[0]), "loss", i, i);
+    measure(&s, ref_of(&list.rows[1]), "acc", 1, 1);
+    for (int i = 0; i < 130; i++) /* three chunks */
+        measure(&s, ref_of(&list.rows[2]), "loss", i, i == 7 ? INFINITY : i);
+    measure(&s, ref_of(&list.rows[4]), "loss", 9, NAN);
+    ck_assert_int_eq(read_in(0, 6, 100, &rows, &n), 6);
+    ck_assert_uint_eq(n, 133);
+    ck_assert_int_eq(rows[1].step, 1);
+    ck_assert_double_eq(rows[2 + 7].value, INFINITY);
+    ck_assert_double_nan(rows[132].value);
+    ck_assert(rows[132].has_seconds && rows[132].seconds >= 0 && rows[132].seconds < 600);
+    ck_assert_int_eq(read_in(0, 6, 3, &rows, &n), 2); /* a part of trial 2 */
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(read_in(2, 6, 3, &rows, &n), 2); /* it alone is too much */
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(read_in(2, 6, 4, &rows, &n), 4); /* trial 4 may have more */
+    ck_assert_uint_eq(n, 130);
+    ck_assert_int_eq(read_in(5, 6, 1, &rows, &n), 6);
+    ck_assert_uint_eq(n, 0);
+    struct columnar f = points(NULL, NULL);
+    ck_assert_uint_eq(f.n_rows, 133);
+    check_point(&f, 1, 0, 1, 1);
+    check_point(&f, 131, 2, 129, 129);
+}
+END_TEST
+
 START_TEST(known_results_have_points)
 {
     make_sweep(&s, "a", "'max_trials': 3", "");
@@ -229,6 +281,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, the_value_that_counts);
     tcase_add_test(t, long_lines);
+    tcase_add_test(t, a_range_of_trials);
     tcase_add_test(t, known_results_have_points);
     tcase_add_test(t, attempts_of_runners_and_clients);
     tcase_add_test(t, seats_of_a_gang);
