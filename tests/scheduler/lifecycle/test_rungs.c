@@ -236,6 +236,61 @@ START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
 }
 END_TEST
 
+/* The same of an attempt that reported all its steps before it ended: the next one completes without
+ * a report, and the trial has its results at all rungs, before its end in the order. */
+START_TEST(rungs_that_a_pausing_attempt_passed_count_at_the_end)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    for (int64_t step = 3; step <= 27; step++)
+        ck_pauses(ref_of(&l.rows[0]), step, 0.1);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
+    char sha[SHA256_HEX_SIZE];
+    put_blob(&s, "state", sha);
+    pg_fixture_exec(s.url, "insert into trial_file (sweep_key, number, kind, path, size, sha256) "
+                           "select 1, 0, 'checkpoint', 'c', 5, sha256 from blob");
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(c.number, 0);
+    struct trial_row row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert_int_eq(count("select count(*) from rung_result where number = 0 and decision = "
+                           "'go_on' and reason = 'rank 1 of 1: it completed'"),
+                     2);
+    ck_assert_int_eq(
+        count("select count(*) from rung_result r join trial t using (sweep_key, "
+              "number) where number = 0 and r.rung > 0 and seq = finish_seq - 3 + r.rung"),
+        2);
+    ck_assert_int_eq(count("select rung from trial where number = 0"), 3);
+    struct stopping_report r;
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_null(r.warning);
+}
+END_TEST
+
+/* A trial completes below the last rung: the sweep says so, although others wait. */
+START_TEST(who_misses_the_last_rung_is_named)
+{
+    struct stopping_report r;
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    ck_pauses(ref_of(&l.rows[0]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.3);
+    ck_goes_on(ref_of(&l.rows[2]), 3, 0.1);
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_null(r.warning);
+    ck_goes_on(ref_of(&l.rows[2]), 5, 0.1);
+    end(&s, ref_of(&l.rows[2]), OUTCOME_COMPLETED);
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_nonnull(r.warning);
+    ck_assert_msg(strstr(r.warning, "of 1 that completed the furthest reported up to step 5"), "%s",
+                  r.warning);
+}
+END_TEST
+
 /* A trial that would be promoted at once does not wait. */
 START_TEST(the_best_of_all_goes_on)
 {
@@ -749,6 +804,8 @@ Suite *test_suite(void)
     tcase_add_test(c, nobody_pauses_by_himself);
     tcase_add_test(c, the_best_one_is_promoted);
     tcase_add_test(c, a_rung_that_a_pausing_attempt_passed_counts);
+    tcase_add_test(c, rungs_that_a_pausing_attempt_passed_count_at_the_end);
+    tcase_add_test(c, who_misses_the_last_rung_is_named);
     tcase_add_test(c, the_best_of_all_goes_on);
     tcase_add_test(c, what_is_lost_while_it_pauses_waits);
     tcase_add_test(c, repeats_and_late_reports_decide_nothing);
