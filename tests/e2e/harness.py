@@ -232,7 +232,7 @@ class Assay:
         while True:
             before = self.wait(lambda: self.progress(sweep), "the server")
             try:
-                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
+                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end", every=0.2)
             except Hang:
                 if self.wait(lambda: self.progress(sweep), "the server") == before:
                     raise

@@ -81,17 +81,18 @@ def check_programs(assay):
     for fault in faults:
         struck = next(t for t in trials if t["params"]["x"] == fault.x)
         attempts = assay.call("GET", f"/v1/sweeps/{struck['sweep']}/trials/{struck['number']}")["attempts"]
-        assert "lost" in [a["outcome"] for a in attempts] and struck["restarts"] <= int(fault.is_before), (struck, attempts)
+        assert struck["restarts"] <= int(fault.is_before), (struck, attempts)
+        assert fault.rank > 0 or "lost" in [a["outcome"] for a in attempts], attempts
 
 
-def trained(name, distributed=None, epochs=27):
+def trained(name, distributed=None, epochs=27, rates=RATES):
     train = {"dataset": "digits", "model": {"kind": "mlp", "layers": [64, 32]}, "optimizer": {"kind": "sgd", "lr": "${x}"},
              "epochs": epochs, "batch_size": 128, "micro_batch": 8, "validation": {"fraction": 0.3}}
     return {"name": name, "metric": {"name": "val_loss", "goal": "minimize"}, "ensemble": False,
-            "parameters": {"x": {"type": "categorical", "values": RATES}}, "search": {"method": "grid", "seed": 7},
+            "parameters": {"x": {"type": "categorical", "values": rates}}, "search": {"method": "grid", "seed": 7},
             "limits": {"max_concurrent_trials": 1, "max_restarts": 5}, "resources": {"ranks": 2},
             "trial": {"train": {**train, **({"distributed": distributed} if distributed else {})}},
-            "early_stopping": {"method": "asha", "min_steps": 3, "max_steps": epochs, "eta": 3, "mode": "pause"}}
+            "early_stopping": {"method": "asha", "min_steps": epochs // 9, "max_steps": epochs, "eta": 3, "mode": "pause"}}
 
 
 def start(assay, doc):
@@ -151,11 +152,11 @@ def check_phases(assay):
     """Without a common step a gang pauses at its next phase, with a whole state, from which it goes on."""
     for name, distributed in {"async": {"server": {"mode": "async"}}, "gossip": {"gossip": {"peers": 1}},
                               "groups": {"groups": 2}}.items():
-        trials = await_end(assay, start(assay, trained(name, distributed)))
+        trials = await_end(assay, start(assay, trained(name, distributed, 9, RATES[:4])))
         assert any(t["attempt"] > 1 for t in trials), trials
         for t in trials:
             rungs = t["rungs"] or []
-            assert [r["step"] for r in rungs] == [3, 9, 27][:len(rungs)], t
+            assert [r["step"] for r in rungs] == [1, 3, 9][:len(rungs)], t
         print(f"{name}: {sum(t['attempt'] > 1 for t in trials)} gangs went on", flush=True)
 
 
