@@ -654,6 +654,24 @@ START_TEST(a_trial_that_waited_can_be_tried_again)
 }
 END_TEST
 
+/* A trial that was promoted is live: at the end of the sweep it is cancelled, whether it is queued or
+ * its attempt still ends. Those that wait are pruned. */
+START_TEST(who_was_promoted_does_not_hold_the_end)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9, 'max_steps': 18", "");
+    struct claim_list l = claim(&s, "r", epoch, 6);
+    for (size_t i = 0; i < 6; i++)
+        ck_pauses(ref_of(&l.rows[i]), 3, (double)i / 10);
+    ck_assert_int_eq(count("select count(*) from trial where decision = 'resume'"), 2);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED); /* into the queue, and the budget is spent */
+    ck_assert_str_eq(sweep_of_id(&s, "a").reason, "max_steps are spent");
+    ck_assert_int_eq(state_of("a", 0), TRIAL_CANCELLED);
+    ck_assert_int_eq(state_of("a", 1), TRIAL_CANCELLED);
+    ck_assert_int_eq(state_of("a", 2), TRIAL_PRUNED);
+}
+END_TEST
+
 START_TEST(a_budget_of_steps_ends_the_sweep)
 {
     begin();
@@ -818,6 +836,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_sweep_ends_when_nobody_can_be_promoted);
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
+    tcase_add_test(c, who_was_promoted_does_not_hold_the_end);
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
     tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);
