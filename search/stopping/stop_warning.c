@@ -1,3 +1,7 @@
+/* The sentences about early stopping that has no effect, from counts and the index of results.
+ *
+ * The order is that of causes: without a result nothing else can be said, without a trial at the
+ * last rung most rules cannot begin, and only then it matters what a rule waits for. */
 #include "search/stopping/stop_warning.h"
 
 #include <inttypes.h>

@@ -236,8 +236,8 @@ START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
 }
 END_TEST
 
-/* The same of an attempt that reported all its steps before it ended: the next one completes without
- * a report, and the trial has its results at all rungs, before its end in the order. */
+/* The same of an attempt that reported all its steps before it ended: the next one completes
+ * without a report, and the trial has its results at all rungs, before its end in the order. */
 START_TEST(rungs_that_a_pausing_attempt_passed_count_at_the_end)
 {
     begin();
@@ -654,8 +654,8 @@ START_TEST(a_trial_that_waited_can_be_tried_again)
 }
 END_TEST
 
-/* A trial that was promoted is live: at the end of the sweep it is cancelled, whether it is queued or
- * its attempt still ends. Those that wait are pruned. */
+/* A trial that was promoted is live: at the end of the sweep it is cancelled, whether it is queued
+ * or its attempt still ends. Those that wait are pruned. */
 START_TEST(who_was_promoted_does_not_hold_the_end)
 {
     begin();
