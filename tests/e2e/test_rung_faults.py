@@ -95,7 +95,7 @@ def main():
         cases = {f"{program}-{'before' if is_before else 'after'}":
                  ([Fault(x, step, program, is_before) for x, step in ((0.7, 1), (0.1, 3))], None)
                  for program in ("assay-runner", "assayd", "postgres") for is_before in (True, False)}
-        cases["frozen"] = ([Fault(0.7, 1, "assay-runner", False, freeze)], None)
+        cases["assay-runner-after"][0].append(Fault(0.6, 1, "assay-runner", False, freeze))
         cases["deaf"] = ([], {"DEAF": "1"})
         cases["cut"] = ([], {"CUT": "1"})
         for name, (faults, env) in cases.items():
