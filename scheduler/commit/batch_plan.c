@@ -209,9 +209,9 @@ static struct rung_place place_now(const struct deciding *x)
     return at;
 }
 
-/* Decide about the rungs that these points reach. */
+/* Decide about the rungs that these points reach; `looks`: with values that were stored before. */
 static as_status reach_rungs(struct deciding *x, const struct measurement *points, size_t n,
-                             bool ends)
+                             bool ends, bool looks)
 {
     struct rung_report r = {.sweep = &x->f->sweep->head,
                             .trial = &x->trial,
@@ -219,9 +219,8 @@ static as_status reach_rungs(struct deciding *x, const struct measurement *point
                             .points = points,
                             .n = n,
                             .stored = x->f->stored,
-                            .n_stored = x->f->n_stored,
-                            .was_past = !ends && x->f->holder.near.step > 0 &&
-                                        x->f->holder.near.step == x->f->holder.near.after,
+                            .n_stored = looks ? x->f->n_stored : 0,
+                            .was_past = !ends && rung_is_past(&x->f->holder.near),
                             .ends = ends};
     if (!r.board || x->trial.state != TRIAL_RUNNING || x->trial.at.decision != DECIDED_NOTHING)
         return AS_OK;
@@ -252,7 +251,7 @@ static as_status plan_record(struct deciding *x)
     struct batch_changes *c = x->p->changes;
     as_status st = check_fence(x);
     if (st == AS_OK && x->f->sweep && (st = collect_earlier(x)) == AS_OK)
-        st = reach_rungs(x, r->points, r->n_points, false);
+        st = reach_rungs(x, r->points, r->n_points, false, true);
     if (st != AS_OK || r->n_points + r->n_notes == 0)
         return st;
     x->d->record = c->n_records;
@@ -454,13 +453,17 @@ static void want_row(struct deciding *x, trial_state state)
         (struct batch_row){.key = {x->trial.sweep_key, x->trial.number}, .arena = x->m->arena};
 }
 
-/* The end takes its place in the order, after the rungs that its last values reach. */
+/* The end takes its place in the order, after the rungs that its last values reach, and those that
+ * a trial that completes has passed. */
 static as_status order_end(struct deciding *x, struct sweep_head *s, struct trial_plan *plan,
                            const struct measurement *points)
 {
     bool is_final = trial_state_is_final(plan->move.to);
     s->finish_seq -= is_final; /* count_end() had it next */
-    as_status st = reach_rungs(x, points, x->m->in.end.n_metrics, true);
+    size_t n = x->m->in.end.n_metrics;
+    as_status st = reach_rungs(x, points, n, true, false);
+    if (st == AS_OK && plan->move.to == TRIAL_COMPLETED && rung_is_past(&x->f->holder.near))
+        st = reach_rungs(x, points, n, true, true);
     s->finish_seq += is_final;
     if (s->stops && is_final)
         plan->move.seq = s->finish_seq;

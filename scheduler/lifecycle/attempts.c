@@ -589,9 +589,22 @@ static as_status is_held(struct tx *t, struct arena *a, const struct attempt_wri
     return st;
 }
 
+/* A trial that was paused may have reported past its next rung before it ended. When it completes
+ * without another report, those values are the results of its rungs. */
+static as_status reach_passed(struct tx *t, struct arena *a, const struct rung_near *near,
+                              const struct trial_change *ch, struct sweep_head *s,
+                              struct trial_head *x, struct as_err *err)
+{
+    if (!s->stops || ch->event != TRIAL_EV_COMPLETE || x->state != TRIAL_RUNNING ||
+        x->at.decision != DECIDED_NOTHING || !rung_is_past(near))
+        return AS_OK;
+    return rungs_reach(t, a, s, x, near, NULL, 0, true, err);
+}
+
 static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                             const struct attempt_writer *by, const struct completion *c,
-                            struct sweep_head *s, struct trial_head *x, struct as_err *err)
+                            const struct rung_near *near, struct sweep_head *s,
+                            struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;
@@ -625,6 +638,8 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
     if (x->gang && x->at.decision == DECIDED_NOTHING) /* else it is over for all ranks */
         st = end_gang(t, a, by, c, x, &ch, &held, err);
     if (st == AS_OK && !held)
+        st = reach_passed(t, a, near, &ch, s, x, err);
+    if (st == AS_OK && !held)
         st = trial_transition(t, a, s, x, &ch, NULL, err);
     if (st != AS_OK)
         return st;
@@ -647,7 +662,7 @@ static as_status complete_trial(struct tx *t, struct arena *a, const struct atte
         (st = said_before(t, a, ref, c, &x, &repeat, err)) < 0)
         return st;
     if (!repeat)
-        st = accept_end(t, a, ref, by, c, &s, &x, err);
+        st = accept_end(t, a, ref, by, c, &holder.near, &s, &x, err);
     if (st != AS_OK)
         return st;
     *ret = (struct acceptance){.accepted = !repeat, .late = x.state == TRIAL_QUEUED};

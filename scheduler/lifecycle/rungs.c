@@ -50,7 +50,7 @@ static bool gather(const struct rung_report *r, int64_t step, struct rung_result
  * which step the values are (decision 2003). They are no result of the step at which they stand. */
 static bool is_repeat(const struct rung_report *r, int64_t step)
 {
-    return r->board->repeats && measurement_at(r->points, r->n, "best_step", step);
+    return r->board->repeats && find_value(r, "best_step", step);
 }
 
 /* Room for one more element. */
@@ -187,18 +187,31 @@ static as_status pass_missed(struct arena *a, const struct rung_report *r, struc
                       err);
 }
 
+/* The rungs that an attempt has passed which was told to pause and went on before it ended: another
+ * one may have nothing more to report there. Of one that goes on only those before its report. */
+static as_status reach_passed(struct arena *a, const struct rung_report *r, struct rung_place *at,
+                              int64_t *seq, struct rung_planned *p, struct as_err *err)
+{
+    const struct stop_spec *spec = &r->board->spec;
+    bool looks = r->ends || (r->was_past && r->n > r->n_before);
+    for (int64_t k = at->rung; looks && k < (int64_t)spec->n_rungs; k++) {
+        struct rung_result now = {.number = (uint64_t)r->trial->number, .rung = (uint32_t)k};
+        bool is_there = !is_repeat(r, spec->steps[k]) && gather(r, spec->steps[k], &now);
+        if (!r->ends && (!is_there || spec->steps[k] >= r->points[r->n_before].step))
+            return AS_OK;
+        as_status st = is_there ? reach(a, r, &now, at, seq, p, err) : AS_OK;
+        if (st != AS_OK || at->decision != DECIDED_NOTHING)
+            return st;
+    }
+    return AS_OK;
+}
+
 as_status rungs_plan(struct arena *a, const struct rung_report *r, struct rung_place *at,
                      int64_t *seq, struct rung_planned *p, struct as_err *err)
 {
     const struct stop_spec *spec = &r->board->spec;
-    /* an attempt that was told to pause may have gone past the next rung, before it ended */
-    while (r->was_past && r->n > r->n_before && at->decision == DECIDED_NOTHING &&
-           at->rung < (int64_t)spec->n_rungs &&
-           spec->steps[at->rung] < r->points[r->n_before].step) {
-        struct rung_result now = {.number = (uint64_t)r->trial->number, .rung = (uint32_t)at->rung};
-        if (!gather(r, spec->steps[at->rung], &now))
-            break;
-        as_status st = reach(a, r, &now, at, seq, p, err);
+    if (at->decision == DECIDED_NOTHING) {
+        as_status st = reach_passed(a, r, at, seq, p, err);
         if (st != AS_OK)
             return st;
     }
@@ -251,15 +264,19 @@ as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s, struc
                             .trial = x,
                             .points = points,
                             .n = n,
-                            .was_past = near->step > 0 && near->step == near->after,
+                            .was_past = rung_is_past(near),
                             .ends = ends};
-    struct rung_points look = {
-        .sweep_key = s->key, .number = x->number, .rung = x->at.rung, .points = points, .n = n};
+    struct rung_points look = {.sweep_key = s->key,
+                               .number = x->number,
+                               .rung = x->at.rung,
+                               .points = points,
+                               .n = n,
+                               .every = ends};
     struct rung_planned p = {0};
     struct rung_place at = x->at;
     as_status st = open_board(t, a, s, &r.board, err);
     look.board = r.board;
-    if (st == AS_OK && !ends)
+    if (st == AS_OK && (!ends || n == 0))
         st = store_rung_stored(t, a, &look, 1, err);
     r.stored = look.stored;
     r.n_stored = look.n_stored;
@@ -310,7 +327,9 @@ as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key, const 
                                     .n_ended = (uint64_t)ended.n,
                                     .n_with_result = (uint64_t)ended.n_with_result,
                                     .reported = ended.steps,
-                                    .n_reported = ended.n_steps};
+                                    .n_reported = ended.n_steps,
+                                    .n_completed = (uint64_t)ended.n_completed,
+                                    .furthest = ended.furthest};
     *ret = NULL;
     if (!stop_warning(b->index, &p, text))
         return AS_OK;

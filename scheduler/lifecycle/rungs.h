@@ -42,7 +42,7 @@ AS_MUST_CHECK as_status rungs_plan(struct arena *a, const struct rung_report *r,
 
 /* The same for one report whose points are stored, in the transaction that holds the rows of the
  * sweep and the trial; writes what follows, with events. x->at and s->finish_seq are as
- * afterwards. */
+ * afterwards. Of a trial that completes without points: the rungs that it has passed. */
 AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s,
                                     struct trial_head *x, const struct rung_near *near,
                                     const struct measurement *points, size_t n, bool ends,
@@ -54,7 +54,7 @@ AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct 
                                     bool *ret_any, struct as_err *err);
 
 /* What is to be said about early stopping that has no effect (search/stopping/stop_warning.h);
- * NULL: nothing. Reads the whole board, so ask only when nothing was decided. */
+ * NULL: nothing. Reads the whole board, so ask only when there may be something. */
 AS_MUST_CHECK as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key,
                                       const char **ret, struct as_err *err);
 

@@ -257,11 +257,11 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
 }
 
 /* Move those that early stopping told to wait or to stop to the end; returns how many others there
- * are. */
+ * are. One that was promoted since is live like any that is queued. */
 static size_t part_told(struct trial_head *rows, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        if (rows[i].at.decision == DECIDED_NOTHING) {
+        if (rows[i].at.decision == DECIDED_NOTHING || rows[i].at.decision == DECIDED_RESUME) {
             i++;
             continue;
         }

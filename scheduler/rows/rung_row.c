@@ -10,3 +10,8 @@ bool rung_is_near(const struct rung_near *near, const struct measurement *points
             return true;
     return false;
 }
+
+bool rung_is_past(const struct rung_near *near)
+{
+    return near->step > 0 && near->step == near->after;
+}

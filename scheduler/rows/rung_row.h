@@ -35,6 +35,10 @@ struct rung_near {
 /* May these points reach a rung, so that the row of their sweep is needed too? Pure. */
 bool rung_is_near(const struct rung_near *near, const struct measurement *points, size_t n);
 
+/* Had the trial reported a step from its next rung on? Then values of that rung may be stored. Also
+ * true where late reports count. Pure. */
+bool rung_is_past(const struct rung_near *near);
+
 /* What a sweep shows of a rung. */
 struct rung_count {
     int64_t reached, stopped, waiting, obeyed, disobeyed;
@@ -47,6 +51,7 @@ struct stopping_report {
     const struct rung_count *rungs; /* n_rungs of both */
     size_t n_rungs;
     int64_t steps_spent, steps_saved;
+    int64_t n_completed; /* trials, known ones too */
     const char *warning; /* NULL: none */
 };
 

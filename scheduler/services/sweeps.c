@@ -324,13 +324,13 @@ as_status sweep_get(struct store *db, struct arena *a, const char *id, struct sw
     return run.status;
 }
 
-/* Was nobody stopped at any rung? */
-static bool has_no_effect(const struct stopping_report *r)
+/* Was nobody stopped at any rung, or did all that completed miss the last one? */
+static bool may_warn(const struct stopping_report *r)
 {
     int64_t n = 0;
     for (size_t i = 0; i < r->n_rungs; i++)
         n += r->rungs[i].stopped + r->rungs[i].waiting + r->rungs[i].obeyed + r->rungs[i].disobeyed;
-    return n == 0;
+    return n == 0 || (r->n_completed > 0 && r->rungs[r->n_rungs - 1].reached == 0);
 }
 
 static as_status read_stopping(struct tx *t, struct arena *a, const char *id,
@@ -340,7 +340,7 @@ static as_status read_stopping(struct tx *t, struct arena *a, const char *id,
     as_status st = store_sweep_key(t, id, &key, err);
     if (st == AS_OK)
         st = store_rung_report(t, a, key, ret, err);
-    return st == AS_OK && ret->is_there && has_no_effect(ret)
+    return st == AS_OK && ret->is_there && may_warn(ret)
                ? rungs_warning(t, a, key, &ret->warning, err)
                : st;
 }

@@ -244,7 +244,9 @@ static bool is_near(const struct reading *b, size_t i)
 {
     const struct batch_ask *m = &b->asks[i];
     const struct rung_near *near = &b->facts[i].holder.near;
-    return m->ends ? m->n_points > 0 && near->step > 0 : rung_is_near(near, m->points, m->n_points);
+    if (!m->ends)
+        return rung_is_near(near, m->points, m->n_points);
+    return near->step > 0 && (m->n_points > 0 || rung_is_past(near));
 }
 
 /* Is the row of its sweep locked? */
@@ -345,7 +347,9 @@ static as_status read_stored(struct reading *b, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; i < b->n; i++) {
         const struct batch_fact *f = &b->facts[i];
-        if (!is_open(b, i) || b->asks[i].ends || !f->sweep || !is_near(b, i))
+        bool ends = b->asks[i].ends;
+        if (!is_open(b, i) || !f->sweep || !is_near(b, i) ||
+            (ends && !rung_is_past(&f->holder.near)))
             continue;
         of[n] = i;
         list[n++] = (struct rung_points){.board = f->sweep->board,
@@ -353,7 +357,8 @@ static as_status read_stored(struct reading *b, struct as_err *err)
                                          .number = b->asks[i].ref.number,
                                          .rung = f->trial.at.rung,
                                          .points = b->asks[i].points,
-                                         .n = b->asks[i].n_points};
+                                         .n = ends ? 0 : b->asks[i].n_points,
+                                         .every = ends};
     }
     as_status st = n > 0 ? store_rung_stored(b->t, b->a, list, n, err) : AS_OK;
     for (size_t k = 0; k < n && st == AS_OK; k++) {

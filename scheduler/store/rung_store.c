@@ -15,6 +15,7 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_counts_priv.h"
+#include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/values_priv.h"
 #include "scheduler/sweep/doc_cache.h"
@@ -111,9 +112,9 @@ static const struct stmt stmts[] = {
          "order by sweep_key, number, place desc) update trial t set rung = l.next, "
          "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
          "('prune', 'pause') then l.reason else t.reason end, spent = case when "
-         "l.is_result then greatest(t.spent, l.step - coalesce(t.fork_step, 0)) else t.spent "
-         "end from latest l "
-         "where " JOINED_TRIAL},
+         "l.is_result then greatest(t.spent, l.step - " SQL_OWN_AFTER("t") ") else t.spent "
+                                                                           "end from latest l "
+                                                                           "where " JOINED_TRIAL},
     [RUNG_PROMOTE] = {"rung_promote",
                       "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
                       "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
@@ -130,8 +131,10 @@ static const struct stmt stmts[] = {
                       " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
                       "returning l.place - 1, o.state = 'paused', t.attempt"},
     [RUNG_ENDED] = {"rung_ended",
-                    "select count(*), count(*) filter (where h.has) from trial t cross join "
-                    "lateral (select exists (select from rung_result r where r.sweep_key = "
+                    "select count(*), count(*) filter (where h.has), count(*) filter (where "
+                    "t.state = 'completed'), coalesce(max(t.step) filter (where t.state = "
+                    "'completed'), -1) from trial t cross join lateral (select exists (select from "
+                    "rung_result r where r.sweep_key = "
                     "t.sweep_key and r.number = t.number) as has) h where t.sweep_key = $1 and "
                     "t.state in ('completed', 'pruned') and t.origin <> 'known'"},
     [RUNG_REPORTED] = {"rung_reported",
@@ -144,8 +147,8 @@ static const struct stmt stmts[] = {
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
-                    "t.sweep_key = s.key and t.state = 'pruned' and s.population is null)::bigint "
-                    "from sweep s cross join "
+                    "t.sweep_key = s.key and t.state = 'pruned' and s.population is null)::bigint, "
+                    "s.n_completed from sweep s cross join "
                     "unnest(s.rungs) as u(step) where s.key = $1 order by u.step"},
     [RUNG_COUNTS] = {"rung_counts",
                      "select r.rung, " COUNT_COLUMNS " from rung_result r join trial t on "
@@ -300,14 +303,18 @@ static as_status find_lacking(struct arena *a, const struct rung_points *p, stru
                               struct as_err *err)
 {
     const struct rung_board *b = p->board;
-    size_t most = 2 * (b->n_metrics + b->n_outcomes) * STOP_RUNGS_MAX;
+    size_t most = 2 * (b->n_metrics + b->n_outcomes + 1) * STOP_RUNGS_MAX;
     *ret = (struct lacking){.rows = arena_alloc(a, most + 1, sizeof *ret->rows)};
     if (!ret->rows)
         return as_fail_nomem(err);
     int64_t latest = -1;
     for (size_t i = 0; i < p->n; i++)
         latest = p->points[i].step > latest ? p->points[i].step : latest;
-    for (size_t k = (size_t)p->rung; k < b->spec.n_rungs && b->spec.steps[k] < latest; k++) {
+    for (size_t k = (size_t)p->rung; k < b->spec.n_rungs; k++) {
+        if (!p->every && b->spec.steps[k] >= latest)
+            break;
+        if (b->repeats)
+            lack(ret, p, "best_step", b->spec.steps[k]);
         for (size_t m = 0; m < b->n_metrics; m++)
             lack(ret, p, b->metrics[m], b->spec.steps[k]);
         for (size_t m = 0; m < b->n_outcomes; m++)
@@ -515,6 +522,8 @@ as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key, con
         steps[i] = result_i64(&r, i, 0);
     *ret = (struct rung_ended){.n = result_i64(&ended, 0, 0),
                                .n_with_result = result_i64(&ended, 0, 1),
+                               .n_completed = result_i64(&ended, 0, 2),
+                               .furthest = result_i64(&ended, 0, 3),
                                .steps = steps,
                                .n_steps = (size_t)r.rows};
     return AS_OK;
@@ -558,6 +567,7 @@ as_status store_rung_report(struct tx *t, struct arena *a, int64_t sweep_key,
                                     .rungs = counts,
                                     .n_rungs = n,
                                     .steps_spent = result_i64(&r, 0, 1),
-                                    .steps_saved = result_i64(&r, 0, 2)};
+                                    .steps_saved = result_i64(&r, 0, 2),
+                                    .n_completed = result_i64(&r, 0, 3)};
     return read_counts(t, a, sweep_key, counts, n, err);
 }

@@ -34,6 +34,7 @@ struct rung_points {
     int64_t rung;                     /* the next one of the trial */
     const struct measurement *points; /* that arrive */
     size_t n;
+    bool every;                       /* look at every rung from there on, not only below them */
     const struct measurement *stored; /* set: those that the points lack; views */
     size_t n_stored;
 };
@@ -102,6 +103,8 @@ struct rung_ended {
     const int64_t *steps;     /* at which the first of the others reported the metric, ascending; at
                                  most RUNG_STEPS_SHOWN */
     size_t n_steps;
+    int64_t n_completed; /* of n */
+    int64_t furthest;    /* the latest step that one of these reported; -1: none did */
 };
 AS_MUST_CHECK as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const char *metric, struct rung_ended *ret,

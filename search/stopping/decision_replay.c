@@ -154,14 +154,15 @@ static const char *verdict_name(stop_verdict v)
     return v == STOP_GO_ON ? "go_on" : v == STOP_PRUNE ? "prune" : "pause";
 }
 
-/* A trial that completes goes on whatever the rule says: its next event is that end, if the order
- * is known so far. */
+/* A trial that completes goes on whatever the rule says: that end is its next event after the last
+ * of these results, if the order is known so far. */
 static bool completes(const struct decision_replay *r, const struct stored_event *e)
 {
     if (!rung_order_is_end(e->reason))
         return false;
     for (const struct stored_event *f = e + 1; f < r->events + r->n; f++)
-        if (f->result.number == e->result.number)
+        if (f->result.number == e->result.number &&
+            !(f->kind == STORED_RESULT && rung_order_is_end(f->reason)))
             return f->kind == STORED_DONE;
     return true;
 }

@@ -1,3 +1,7 @@
+/* The sentences about early stopping that has no effect, from counts and the index of results.
+ *
+ * The order is that of causes: without a result nothing else can be said, without a trial at the
+ * last rung most rules cannot begin, and only then it matters what a rule waits for. */
 #include "search/stopping/stop_warning.h"
 
 #include <inttypes.h>
@@ -31,23 +35,58 @@ static void say_no_result(const struct stopping *s, const struct stop_progress *
         str_puts(b, "; with late: true the first report past a rung counts");
 }
 
+/* Trials complete below the last rung. What needs trials in full never begins then: curve, and
+ * min_steps: auto; elsewhere steps are saved that nobody would have had. */
+static void say_no_end(const struct stopping *s, const struct stop_progress *p, struct str *b)
+{
+    int64_t last = s->spec.steps[s->spec.n_rungs - 1];
+    str_printf(b, "no trial has a value of %s at the last rung, step %" PRId64 ": ", p->metric,
+               last);
+    if (p->furthest < 0)
+        str_printf(b, "%" PRIu64 " completed without a report", p->n_completed);
+    else
+        str_printf(b, "of %" PRIu64 " that completed the furthest reported up to step %" PRId64,
+                   p->n_completed, p->furthest);
+    if (p->furthest < last)
+        str_puts(b, "; max_steps is to be a step that trials reach");
+    else if (!s->spec.late && s->spec.method != STOP_PBT)
+        str_puts(b, "; with late: true the first report past a rung counts");
+}
+
+/* So few results of the first rung that nobody is behind, whatever they are. */
+static bool is_first_few(const struct stopping *s, size_t n)
+{
+    switch (s->spec.method) {
+    case STOP_PBT:
+        return pbt_share(&s->spec.pbt, n) == 0;
+    case STOP_MEDIAN:
+        return n <= STOP_MEDIAN_FIRST;
+    default:
+        return n < (size_t)s->spec.eta * 2;
+    }
+}
+
 /* Why has nothing been decided at the rungs? */
 static void say_why(const struct stopping *s, struct str *b)
 {
-    size_t n_first = s->rungs[0].n;
-    if (s->spec.is_min_auto && !agreement_is_known(&s->agreement)) {
+    size_t n_first = s->rungs[0].n, n_last = s->rungs[s->spec.n_rungs - 1].n;
+    if (stopping_is_measured(s) && !agreement_is_known(&s->agreement)) {
         str_printf(b,
                    "fewer than %d trials have run in full, from which min_steps: auto learns where "
                    "early ranks agree with the last ones",
                    AGREEMENT_ENOUGH);
-    } else if (s->spec.is_min_auto && agreement_first_rung(&s->agreement) + 1 == s->spec.n_rungs) {
+    } else if (stopping_is_measured(s) &&
+               agreement_first_rung(&s->agreement) + 1 == s->spec.n_rungs) {
         str_puts(b, "early ranks do not agree with those at the end (Kendall's tau:");
         for (size_t k = 0; k + 1 < s->spec.n_rungs; k++)
             str_printf(b, "%s %.2f at step %" PRId64, k ? "," : "", s->agreement.tau[k],
                        s->spec.steps[k]);
         str_printf(b, "; min_steps: auto asks for %.1f)", AGREEMENT_LEAST_TAU);
-    } else if (s->spec.method == STOP_PBT ? pbt_share(&s->spec.pbt, n_first) == 0
-                                          : n_first < (size_t)s->spec.eta * 2) {
+    } else if (s->spec.method == STOP_CURVE && n_last < CHANCE_ENOUGH) {
+        str_printf(
+            b, "curve predicts from %d trials that have run to the last rung, and there are %zu",
+            CHANCE_ENOUGH, n_last);
+    } else if (is_first_few(s, n_first)) {
         str_printf(b, "only %zu trials have reached the first rung, step %" PRId64, n_first,
                    s->spec.steps[0]);
     } else {
@@ -63,6 +102,8 @@ bool stop_warning(const struct stopping *s, const struct stop_progress *p,
         return false;
     if (p->n_with_result == 0) {
         say_no_result(s, p, &b);
+    } else if (p->n_completed > 0 && s->rungs[s->spec.n_rungs - 1].n == 0) {
+        say_no_end(s, p, &b);
     } else if (s->n_decided == 0 && p->n_ended >= STOP_WARNING_AFTER) {
         str_printf(&b, "early stopping has decided nothing about %" PRIu64 " trials: ", p->n_ended);
         say_why(s, &b);

@@ -23,11 +23,15 @@ struct stop_progress {
     const int64_t *reported; /* the steps at which the first ended trial without a result reported
                                 the metric, ascending; borrowed */
     size_t n_reported;
+    uint64_t n_completed; /* of n_ended */
+    int64_t furthest;     /* the latest step that one of these reported; -1: none did */
 };
 
 /* Is there something to say? ret_text is written if so: a sentence without a full stop.
  *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the
  *              sweep fails with this text)
+ *   no end     one trial at least has completed, and none has a value at the last rung: what runs
+ *              in full is not known there, and the search asks for values that never come
  *   nothing    STOP_WARNING_AFTER trials have ended, and no trial was paused or pruned at a rung */
 bool stop_warning(const struct stopping *s, const struct stop_progress *p,
                   char ret_text[STOP_WARNING_MAX]);

@@ -29,7 +29,6 @@
 #include "search/stopping/exploit.h"
 #include "search/stopping/stopping_priv.h"
 
-#define MEDIAN_FIRST 5   /* results of a rung that median lets go on */
 #define UNKNOWN_REACH 27 /* before agreements are known trials wait at max_steps / 27 or above */
 
 as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, struct as_err *err)
@@ -96,9 +95,7 @@ static uint32_t bracket_of(const struct stopping *s, uint64_t number)
     return k;
 }
 
-/* Does the agreement of ranks say where comparing begins? Curve needs no rule for it: where a rung
- * says nothing, its predictions are wide. */
-static bool is_measured(const struct stopping *s)
+bool stopping_is_measured(const struct stopping *s)
 {
     return s->spec.is_min_auto && s->spec.method != STOP_CURVE;
 }
@@ -116,7 +113,7 @@ static uint32_t unknown_rung(const struct stopping *s)
 
 uint32_t stopping_lowest_rung(const struct stopping *s)
 {
-    if (!is_measured(s))
+    if (!stopping_is_measured(s))
         return 0;
     return agreement_is_known(&s->agreement) ? agreement_first_rung(&s->agreement)
                                              : unknown_rung(s);
@@ -126,7 +123,7 @@ uint32_t stopping_lowest_rung(const struct stopping *s)
 static uint32_t first_rung(const struct stopping *s, uint64_t number)
 {
     uint32_t first = stopping_lowest_rung(s);
-    if (is_measured(s) && agreement_is_control(number))
+    if (stopping_is_measured(s) && agreement_is_control(number))
         return last_rung(s);
     if (s->spec.method == STOP_HYPERBAND) {
         uint32_t drawn = bracket_of(s, number);
@@ -139,7 +136,7 @@ static uint32_t first_rung(const struct stopping *s, uint64_t number)
 static size_t share(const struct stopping *s, size_t n, bool at_least_one)
 {
     size_t go_on = s->spec.method != STOP_MEDIAN ? n / (size_t)s->spec.eta
-                   : n <= MEDIAN_FIRST           ? n
+                   : n <= STOP_MEDIAN_FIRST      ? n
                                                  : (n + 1) / 2;
     return go_on == 0 && at_least_one ? 1 : go_on;
 }
@@ -222,7 +219,7 @@ static void add_to_cap(struct stopping *s, const struct place *p, const struct s
 static as_status add_to_agreement(struct stopping *s, const struct rung_result *r,
                                   const struct standing *row, bool is_compared, struct as_err *err)
 {
-    if (!is_measured(s) || s->places[r->number].is_compared)
+    if (!stopping_is_measured(s) || s->places[r->number].is_compared)
         return AS_OK;
     if (!is_compared)
         return agreement_add(&s->agreement, r->rung, row, err);
@@ -427,10 +424,10 @@ static void pass(const struct stopping *s, const struct rung_result *now, uint32
     if (now->rung == last_rung(s))
         (void)snprintf(d->reason, sizeof d->reason, "rank %zu of %zu at the last step", d->rank,
                        d->of);
-    else if (is_measured(s) && agreement_is_control(now->number))
+    else if (stopping_is_measured(s) && agreement_is_control(now->number))
         (void)snprintf(d->reason, sizeof d->reason,
                        "it runs in full, to measure how well early ranks agree with the last ones");
-    else if (is_measured(s) && first == last_rung(s))
+    else if (stopping_is_measured(s) && first == last_rung(s))
         (void)snprintf(d->reason, sizeof d->reason,
                        "no rung is known yet whose ranks agree with those at the end");
     else

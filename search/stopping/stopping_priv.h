@@ -8,6 +8,8 @@
 #include "search/stopping/standings.h"
 #include "search/stopping/stopping.h"
 
+#define STOP_MEDIAN_FIRST 5 /* results of a rung that median lets go on */
+
 /* Where a trial stands; zeroed: no result. */
 struct place {
     uint32_t reached;    /* a bit for each rung with a result */
@@ -32,5 +34,9 @@ struct stopping {
     double best;
     size_t n_decided; /* results whose trial did not go on */
 };
+
+/* Does the agreement of ranks say where comparing begins? Curve needs no rule for it: where a rung
+ * says nothing, its predictions are wide. */
+bool stopping_is_measured(const struct stopping *s);
 
 #endif

@@ -138,8 +138,8 @@ class Assay:
                 self.up.kill()
                 self.up.wait()
 
-    def wait(self, condition, what):
-        """Poll until condition() is true; its value is returned."""
+    def wait(self, condition, what, every=0.05):
+        """Poll until condition() is true, each so many seconds; its value is returned."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError, Problem):
@@ -148,7 +148,7 @@ class Assay:
                     return value
             if self.up.poll() is not None:
                 raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
-            time.sleep(0.05)
+            time.sleep(every)
         raise Hang(f"waited {PATIENCE_S} s for {what}")
 
     def call(self, method, path, body=None, token=None, raw=None, headers=None):
@@ -232,7 +232,7 @@ class Assay:
         while True:
             before = self.wait(lambda: self.progress(sweep), "the server")
             try:
-                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
+                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end", every=0.2)
             except Hang:
                 if self.wait(lambda: self.progress(sweep), "the server") == before:
                     raise

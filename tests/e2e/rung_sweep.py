@@ -1,7 +1,8 @@
 """A sweep with early stopping whose order does not depend on speed, for tests that put faults at its rungs.
 
 One trial runs at a time, and a trial that has reached a rung waits until the test has read the decision (answer()). So
-every sweep without a loss has the same results, decisions and promotions in the same order (order())."""
+every sweep without a loss has the same results, decisions and promotions in the same order (order()). Several faults may
+strike one sweep, one after another, which costs fewer processes than a sweep for each."""
 import contextlib
 import os
 import subprocess
@@ -15,8 +16,8 @@ VALUES = [0.5, 0.7, 0.1, 0.6, 0.2, 0.9]
 # With more ranks than one the first reports, and the others wait to be told. A trial that waits for the signal of a
 # decision in vain goes on after $PATIENCE seconds.
 PROGRAM = r'''
-import json, os, signal, sys, time
-folder, x, hold = sys.argv[1], sys.argv[2], os.environ["HOLD"]
+import os, signal, sys, time
+folder, x, holds = sys.argv[1], sys.argv[2], os.environ["HOLD"].split(", ")
 state = os.path.join(os.environ.get("ASSAY_CHECKPOINTS", "."), "state")
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
@@ -43,13 +44,14 @@ if os.path.exists(state):
 print("begins after", step, flush=True)
 while step < 9:
     step += 1
-    if hold == f"{x} {step}":
-        touch("holds")
-        wait("go")
+    hold = f"{x} {step}" in holds
+    if hold:
+        touch(f"holds-{x}-{step}")
+        wait(f"go-{x}-{step}")
     with open(os.environ["ASSAY_REPORT"], "a") as f:
-        f.write(json.dumps({"step": step, "loss": float(x) + 1 / step}) + "\n")
-    if hold == f"{x} {step}":
-        touch("reported")
+        f.write('{"step": %d, "loss": %r}\n' % (step, float(x) + 1 / step))
+    if hold:
+        touch(f"reported-{x}-{step}")
     if step in (1, 3):
         wait(f"{x}-{step}")
         if open(os.path.join(folder, f"{x}-{step}")).read() == "pause" and not os.path.exists(
@@ -71,7 +73,7 @@ def document(name, folder, hold="", env=None, ranks=1):
             "parameters": {"x": {"type": "categorical", "values": VALUES}}, "search": {"method": "grid"},
             "limits": {"grace": "1s" if "DEAF" in (env or {}) else "10m", "max_concurrent_trials": 1, "max_restarts": 5},
             "resources": {"ranks": ranks},
-            "trial": {"command": [sys.executable, "-c", PROGRAM, folder, "${x}"], "checkpoints": True,
+            "trial": {"command": [sys.executable, "-S", "-E", "-c", PROGRAM, folder, "${x}"], "checkpoints": True,
                       "env": {"HOLD": hold, **(env or {})}},
             "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3, "mode": "pause"}}
 
@@ -103,25 +105,35 @@ def say(folder, file, text=""):
 
 def answer(assay, sweep, folder):
     """Every trial at a rung learns what was decided. True when the sweep has ended."""
-    for t in assay.trials(sweep):
+    trials = assay.trials(sweep)
+    for t in trials:
         for r in t["rungs"] or []:
             file = f"{t['params']['x']}-{r['step']}"
             if r["promoted_seq"] and not os.path.exists(os.path.join(folder, file + "-promoted")):
                 say(folder, file + "-promoted")
             if not os.path.exists(os.path.join(folder, file)):
                 say(folder, file, r["decision"])
-    return assay.sweep(sweep)["state"] in ENDED
+    return len(trials) == len(VALUES) and all(t["finish_seq"] for t in trials) and assay.sweep(sweep)["state"] in ENDED
+
+
+def go(fault, folder):
+    """What holds before its report goes on."""
+    say(folder, f"go-{fault.x}-{fault.step}")
 
 
 def trial_of(assay, sweep, x):
     return next(t for t in assay.trials(sweep) if t["params"]["x"] == x)
 
 
-def await_hold(assay, sweep, folder):
-    """The trial is about to report the value of its rung, and waits for "go"."""
+def await_reported(fault, folder):
+    wait_file(os.path.join(folder, f"reported-{fault.x}-{fault.step}"))
+
+
+def await_hold(assay, sweep, folder, fault):
+    """The trial is about to report the value of its rung, and waits for go()."""
     def there():
-        return os.path.exists(os.path.join(folder, "holds"))
-    assay.wait(lambda: there() or answer(assay, sweep, folder), "the trial at its rung")
+        return os.path.exists(os.path.join(folder, f"holds-{fault.x}-{fault.step}"))
+    assay.wait(lambda: there() or answer(assay, sweep, folder), "the trial at its rung", every=0.1)
     assert there(), "the sweep ended before"
 
 
@@ -141,18 +153,19 @@ def create(assay, doc):
     return assay.call("POST", "/v1/sweeps", doc, headers={"Idempotency-Key": doc["name"]})
 
 
-def run(assay, name, fault=None, env=None, ranks=1):
-    """All of a sweep; its trials. A fault has `x` and `step`, where the trial holds, and strike(assay, sweep, folder)."""
+def run(assay, name, faults=(), env=None, ranks=1):
+    """All of a sweep; its trials. A fault has `x` and `step`, where the trial holds, and strike(assay, sweep, folder); they
+    are in the order in which trials come there."""
     began = time.monotonic()
     folder = os.path.join(assay.data, name)
     os.mkdir(folder)
     os.chmod(folder, 0o777)
-    doc = document(name, folder, f"{fault.x} {fault.step}" if fault else "", env, ranks)
+    doc = document(name, folder, ", ".join(f"{f.x} {f.step}" for f in faults), env, ranks)
     sweep = assay.wait(lambda: create(assay, doc), "the server")["id"]
-    if fault:
-        await_hold(assay, sweep, folder)
+    for fault in faults:
+        await_hold(assay, sweep, folder, fault)
         fault.strike(assay, sweep, folder)
-    assay.wait(lambda: answer(assay, sweep, folder), f"{name} to end")
+    assay.wait(lambda: answer(assay, sweep, folder), f"{name} to end", every=0.1)
     s, trials = assay.wait(lambda: (assay.sweep(sweep), assay.trials(sweep)), "the server")
     assert s["state"] == "completed" and s["counts"]["completed"] + s["counts"]["pruned"] == len(VALUES), s
     print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)

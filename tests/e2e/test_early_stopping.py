@@ -148,6 +148,69 @@ def test_client(assay):
     check_ended(assay, name, 6)
 
 
+def report_as_client(assay, name, trial, step):
+    """It is told to pause there, and does."""
+    path = f"/v1/sweeps/{name}/suggestions/{trial['number']}"
+    said = assay.call("POST", f"{path}/measurements", {
+        "client": "me", "items": [{"step": step, "metrics": {"loss": trial["params"]["x"]}}]})
+    assert [d["action"] for d in said["directives"]] == ["pause"], (trial, said)
+    assay.call("POST", f"{path}/complete", {"client": "me", "outcome": "paused"})
+
+
+def ask(assay, name, count=1):
+    return assay.call("POST", f"/v1/sweeps/{name}/suggestions", {"client": "me", "count": count, "wait_ms": 0})["items"]
+
+
+def fill_rungs(assay, name):
+    """A sweep of a client whose trials wait at the first two rungs, and the best of them is queued for the last one."""
+    document = {k: v for k, v in command(name, 9, "pause").items() if k != "trial"}
+    assay.call("POST", "/v1/sweeps", document)
+    first = ask(assay, name, 9)
+    for trial in first:
+        report_as_client(assay, name, trial, 1)
+    promoted = ask(assay, name, 9)
+    assert [t["number"] for t in promoted] == [0, 1, 2], promoted
+    for trial in promoted:
+        report_as_client(assay, name, trial, 3)
+    check_on_rungs(assay, name, "queued", "paused")
+
+
+def check_on_rungs(assay, name, best, others):
+    rows = assay.trials(name)
+    assert [t["state"] for t in rows] == [best] + 8 * [others], [t["state"] for t in rows]
+    assert [len(t["rungs"]) for t in rows] == [2, 2, 2] + 6 * [1], rows
+    check_order(assay.sweep(name), rows)
+    said = json.loads(assay.cli("replay", name, "--json").stdout)
+    assert said["decisions"] == said["decisions_same"] == 12 + 4, said
+    return rows
+
+
+def test_control(assay):
+    """Paused, resumed, cancelled and out of steps with trials on all rungs."""
+    fill_rungs(assay, "held")
+    assay.call("PATCH", "/v1/sweeps/held", {"state": "paused"})
+    assert ask(assay, "held") == []
+    check_on_rungs(assay, "held", "queued", "paused")
+    assay.call("PATCH", "/v1/sweeps/held", {"state": "running"})
+    best = ask(assay, "held")[0]
+    assert best["number"] == 0 and best["attempt"] == 3, best
+    path = "/v1/sweeps/held/suggestions/0"
+    assay.call("POST", f"{path}/measurements", {"client": "me", "items": [{"step": 9, "metrics": {"loss": 0}}]})
+    assay.call("POST", f"{path}/complete", {"client": "me"})
+    s, _ = check_ended(assay, "held", 9)
+    assert s["early_stopping"]["steps_spent"] == 9 + 2 * 3 + 6, s["early_stopping"]
+    fill_rungs(assay, "left")
+    for state in ("paused", "cancelled"):
+        assay.call("PATCH", "/v1/sweeps/left", {"state": state})
+    assay.wait_ended("left")
+    check_on_rungs(assay, "left", "cancelled", "cancelled")
+    fill_rungs(assay, "spent")
+    assay.call("PATCH", "/v1/sweeps/spent", {"limits": {"max_steps": 10}})
+    s = assay.wait_ended("spent")
+    rows = check_on_rungs(assay, "spent", "cancelled", "pruned")
+    assert s["state"] == "failed" and all("max_steps are spent" in t["reason"] for t in rows), (s, rows)
+
+
 def test_replay(assay):
     """The search learns from rung results, and the replay sees what each suggestion saw of them."""
     document = dict(command("learns", 14, "pause"), search={"method": "gp", "seed": 4})

@@ -10,10 +10,9 @@ import sys
 import time
 
 from harness import LONG_LEASE, Assay
-from rung_sweep import ARGS, await_decision, check_same, order, run, say, trial_of, wait_file
+from rung_sweep import ARGS, await_decision, await_reported, check_same, go, order, run, trial_of
 
 RATES = [0.02, 0.5, 0.05, 0.001, 0.1]
-X, STEP = 0.7, 1
 
 
 def gang_of(assay, sweep, trial, attempt=None):
@@ -33,11 +32,10 @@ def kill_runner_of(assay, seat):
 
 
 class Lost:
-    """The runner of a rank of the trial `x` is killed when the value of the first rung is reported, or decided about."""
-    x, step = X, STEP
+    """The runner of a rank of the trial `x` is killed when the value at `step` is reported, or decided about."""
 
-    def __init__(self, rank, is_before):
-        self.rank, self.is_before = rank, is_before
+    def __init__(self, x, step, rank, is_before):
+        self.x, self.step, self.rank, self.is_before = x, step, rank, is_before
 
     def strike(self, assay, sweep, folder):
         trial = trial_of(assay, sweep, self.x)
@@ -46,13 +44,13 @@ class Lost:
             server = assay.processes("assayd")[0]
             os.kill(server, signal.SIGSTOP)  # it hears the report, and decides nothing
             try:
-                say(folder, "go")
-                wait_file(os.path.join(folder, "reported"))
+                go(self, folder)
+                await_reported(self, folder)
                 kill_runner_of(assay, seat)
             finally:
                 os.kill(server, signal.SIGCONT)
         else:
-            say(folder, "go")
+            go(self, folder)
             await_decision(assay, sweep, self.x, self.step)
             kill_runner_of(assay, seat)
 
@@ -77,21 +75,24 @@ def check_programs(assay):
     expected = order(whole)
     print(*expected, sep="\n", flush=True)
     check_attempts(assay, whole)
-    for name, fault in {"leader-before": Lost(0, True), "leader-after": Lost(0, False), "other-after": Lost(1, False)}.items():
-        trials = run(assay, name, fault, ranks=2)
-        check_same(name, trials, expected)
-        struck = next(t for t in trials if t["params"]["x"] == X)
-        assert struck["restarts"] <= int(fault.is_before), struck
+    faults = [Lost(0.7, 1, 0, True), Lost(0.1, 3, 0, False), Lost(0.6, 1, 1, False)]
+    trials = run(assay, "lost", faults, ranks=2)
+    check_same("lost", trials, expected)
+    for fault in faults:
+        struck = next(t for t in trials if t["params"]["x"] == fault.x)
+        attempts = assay.call("GET", f"/v1/sweeps/{struck['sweep']}/trials/{struck['number']}")["attempts"]
+        assert struck["restarts"] <= int(fault.is_before), (struck, attempts)
+        assert fault.rank > 0 or "lost" in [a["outcome"] for a in attempts], attempts
 
 
-def trained(name, distributed=None, epochs=27):
+def trained(name, distributed=None, epochs=27, rates=RATES):
     train = {"dataset": "digits", "model": {"kind": "mlp", "layers": [64, 32]}, "optimizer": {"kind": "sgd", "lr": "${x}"},
              "epochs": epochs, "batch_size": 128, "micro_batch": 8, "validation": {"fraction": 0.3}}
     return {"name": name, "metric": {"name": "val_loss", "goal": "minimize"}, "ensemble": False,
-            "parameters": {"x": {"type": "categorical", "values": RATES}}, "search": {"method": "grid", "seed": 7},
+            "parameters": {"x": {"type": "categorical", "values": rates}}, "search": {"method": "grid", "seed": 7},
             "limits": {"max_concurrent_trials": 1, "max_restarts": 5}, "resources": {"ranks": 2},
             "trial": {"train": {**train, **({"distributed": distributed} if distributed else {})}},
-            "early_stopping": {"method": "asha", "min_steps": 3, "max_steps": epochs, "eta": 3, "mode": "pause"}}
+            "early_stopping": {"method": "asha", "min_steps": epochs // 9, "max_steps": epochs, "eta": 3, "mode": "pause"}}
 
 
 def start(assay, doc):
@@ -151,11 +152,11 @@ def check_phases(assay):
     """Without a common step a gang pauses at its next phase, with a whole state, from which it goes on."""
     for name, distributed in {"async": {"server": {"mode": "async"}}, "gossip": {"gossip": {"peers": 1}},
                               "groups": {"groups": 2}}.items():
-        trials = await_end(assay, start(assay, trained(name, distributed)))
+        trials = await_end(assay, start(assay, trained(name, distributed, 9, RATES[:4])))
         assert any(t["attempt"] > 1 for t in trials), trials
         for t in trials:
             rungs = t["rungs"] or []
-            assert [r["step"] for r in rungs] == [3, 9, 27][:len(rungs)], t
+            assert [r["step"] for r in rungs] == [1, 3, 9][:len(rungs)], t
         print(f"{name}: {sum(t['attempt'] > 1 for t in trials)} gangs went on", flush=True)
 
 

@@ -18,13 +18,12 @@ import threading
 import urllib.parse
 
 from harness import BUILD, LONG_LEASE, PATIENCE_S, SOURCE, Assay, database_url, second_server, skip
-from rung_sweep import ARGS, answer, await_decision, check_same, order, own_runner, run, say, trial_of
+from rung_sweep import ARGS, answer, await_decision, check_same, go, order, own_runner, run, trial_of
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "chaos"))
 from fleet import Proxy  # noqa: E402
 
-X, STEP = 0.7, 1  # it pauses there for good
-RESUMED = 0.2      # it pauses at the first rung, and 0.9 lets it go on
+RESUMED = 0.2  # it pauses at the first rung, and 0.9 lets it go on
 
 
 class World:
@@ -83,22 +82,23 @@ def losing(assay, proxy):
 
 class LostAnswer:
     """The answer to the measurement never arrives; that of its repetitions neither, until the decision is stored."""
-    x, step = X, STEP
+    x, step = 0.5, 1  # all but 0.1 pause at the first rung
 
     def __init__(self, world):
         self.world = world
 
     def strike(self, assay, sweep, folder):
         with losing(assay, self.world.http):
-            say(folder, "go")
+            go(self, folder)
             await_decision(assay, sweep, self.x, self.step)
 
 
 class LostEnd(LostAnswer):
     """The answer to the end of the attempt that pauses."""
+    x = 0.7
 
     def strike(self, assay, sweep, folder):
-        say(folder, "go")
+        go(self, folder)
         await_decision(assay, sweep, self.x, self.step)
         with losing(assay, self.world.http):
             answer(assay, sweep, folder)
@@ -107,11 +107,12 @@ class LostEnd(LostAnswer):
 
 class LostCommit(LostAnswer):
     """The server that decided does not know whether its decision was committed."""
+    x = 0.6
 
     def strike(self, assay, sweep, folder):
         self.world.route(1)
         with losing(assay, self.world.database):
-            say(folder, "go")
+            go(self, folder)
             await_decision(assay, sweep, self.x, self.step)
         self.world.route(0)
 
@@ -119,11 +120,12 @@ class LostCommit(LostAnswer):
 class BothDecide(LostAnswer):
     """The first server has the measurement and waits for the row of the sweep when the runner loses it and asks the
     second one, which waits, too."""
+    x = RESUMED
 
     def strike(self, assay, sweep, folder):
         self.world.route(0)
         with self.world.held(f"select from sweep where id = '{sweep}' for update"):
-            say(folder, "go")
+            go(self, folder)
             self.world.await_waiting(1)
             self.world.route(1)
             self.world.await_waiting(2)
@@ -133,7 +135,7 @@ class BothDecide(LostAnswer):
 
 class Damaged(LostAnswer):
     """The content of the checkpoint is cut short in the database, and the runner does not have it any more."""
-    x, step = 0.9, 1
+    x = 0.9
 
     def strike(self, assay, sweep, folder):
         t = trial_of(assay, sweep, RESUMED)
@@ -143,7 +145,7 @@ class Damaged(LostAnswer):
                               f"{t['number']} and f.kind = 'checkpoint' and c.sha256 = f.sha256 returning c.sha256")
         assert cut, "the trial has no checkpoint"
         shutil.rmtree(self.world.runner.cache)
-        say(folder, "go")
+        go(self, folder)
 
     @staticmethod
     def check(assay, trials):
@@ -154,15 +156,14 @@ class Damaged(LostAnswer):
 
 
 def check_replies(world, expected):
+    """Each fault strikes another trial of one sweep; a name on the command line strikes alone."""
     cases = {"answer": LostAnswer, "end": LostEnd, "commit": LostCommit, "both": BothDecide, "damaged": Damaged}
-    for name, kind in cases.items():
-        if sys.argv[1:] in ([], [name]):
-            fault = kind(world)
-            trials = run(world.assay, name, fault)
-            assert all(t["restarts"] == 0 for t in trials), trials
-            check_same(name, trials, expected)
-            if name == "damaged":
-                fault.check(world.assay, trials)
+    faults = [kind(world) for name, kind in cases.items() if sys.argv[1:] in ([], [name])]
+    trials = run(world.assay, "replies", faults)
+    assert all(t["restarts"] == 0 for t in trials), trials
+    check_same("replies", trials, expected)
+    if any(isinstance(f, Damaged) for f in faults):
+        Damaged.check(world.assay, trials)
 
 
 def check_clients(world):
@@ -227,9 +228,10 @@ class Client:
 
 class Forgotten(LostAnswer):
     """The database forgets the decision, and the runner is killed: the trial begins again."""
+    x = 0.7
 
     def strike(self, assay, sweep, folder):
-        say(folder, "go")
+        go(self, folder)
         await_decision(assay, sweep, self.x, self.step)
         n = trial_of(assay, sweep, self.x)["number"]
         self.world.psql("update trial t set decision = null from sweep s where s.key = t.sweep_key and "
@@ -240,7 +242,7 @@ class Forgotten(LostAnswer):
 
 
 def check_planted(world, expected):
-    found = order(run(world.assay, "planted", Forgotten(world), {"PATIENCE": "2"}))
+    found = order(run(world.assay, "planted", [Forgotten(world)], {"PATIENCE": "2"}))
     assert found != expected, "a decision that was forgotten is not found"
     print("planted: found", flush=True)
 

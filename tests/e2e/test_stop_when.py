@@ -16,13 +16,13 @@ parameters: {x: {type: float, min: 0, max: 1}, y: {type: float, min: 0, max: 1}}
 search: {method: %s, seed: 3}
 limits: {%s}
 trial:
-  command: [sh, -c, 'echo "{\\"loss\\": $(awk -v x=$0 -v y=$1 "BEGIN { print (x - 0.3)^2 + (y - 0.6)^2 }")}" >> $ASSAY_REPORT', "${x}", "${y}"]
+  command: [awk, -v, "x=${x}", -v, "y=${y}", 'BEGIN { print "{\\"loss\\": " ((x - 0.3)^2 + (y - 0.6)^2) "}" >> ENVIRON["ASSAY_REPORT"] }']
 """
 LIMIT = 0.05
 # On a busy machine dozens of trials of milliseconds end before the bound of one is there.
 MAX_TRIALS = 500
 # The same with noise that differs from trial to trial.
-NOISY = SWEEP.replace("-v x=$0", "-v n=$${ASSAY_TRIAL##*/} -v x=$0").replace("(y - 0.6)^2 }", "(y - 0.6)^2 + 0.1 * sin(n * n) }")
+NOISY = SWEEP.replace("BEGIN {", 'BEGIN { n = ENVIRON["ASSAY_TRIAL"]; sub(".*/", "", n);').replace("(y - 0.6)^2", "(y - 0.6)^2 + 0.1 * sin(n * n)")
 
 
 def create(assay, folder, *of, document=SWEEP):
@@ -51,7 +51,7 @@ def wait_bounds(assay, sweep):
     os.kill(assay.processes("assayd")[0], signal.SIGKILL)
     n = assay.wait(lambda: assay.sweep(sweep), "the server")["counts"]["completed"]
     wanted = scheduled(n)
-    items = assay.wait(lambda: (c := checks(assay, sweep)) and len(c) == len(wanted) and c, f"{len(wanted)} bounds")
+    items = assay.wait(lambda: (c := checks(assay, sweep)) and len(c) == len(wanted) and c, f"{len(wanted)} bounds", every=0.2)
     assert [c["completed"] for c in items] == wanted, items
     assert all(b["finish_seq"] > a["finish_seq"] for a, b in zip(items, items[1:])), items
     return items
@@ -66,6 +66,7 @@ def ending(items):
 def check_end(assay, sweep):
     s = assay.wait_ended(sweep)
     assert s["state"] == "completed" and s["counts"]["completed"] < MAX_TRIALS, s
+    print(f"{sweep}: {s['counts']['completed']} trials", flush=True)
     items = wait_bounds(assay, sweep)
     n = ending(items)
     assert f"was left to gain after {n} completed trials" in s["reason"], (s["reason"], n)
@@ -117,9 +118,9 @@ def check_kills(assay, folder):
     """Two servers, of which one is killed in the middle: the sweep ends by the same rule on the same rows."""
     with second_server(assay):
         sweep = create(assay, folder, "killed", "gp", f"max_trials: {MAX_TRIALS}, stop_when: {{relative: {LIMIT}}}")
-        assay.wait(lambda: len(checks(assay, sweep)) >= 5, "five bounds")
+        assay.wait(lambda: len(checks(assay, sweep)) >= 5, "five bounds", every=0.2)
         os.kill(assay.processes("assayd")[0], signal.SIGKILL)
-        assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 15, "15 trials")
+        assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 15, "15 trials", every=0.2)
         os.kill(assay.processes("assayd")[0], signal.SIGKILL)
         check_end(assay, sweep)
     said = assay.cli("replay", sweep).stdout

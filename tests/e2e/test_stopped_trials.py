@@ -54,7 +54,7 @@ def document(name, mode, how="obeys", wait=WAITS[0], **more):
     return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "ensemble": False,
             "parameters": {"x": {"type": "categorical", "values": [0.0, 0.2, 0.4, 0.6, 0.8]}},
             "search": {"method": "grid"}, "limits": {"grace": "30s", **more.pop("limits", {})},
-            "trial": {"command": [sys.executable, path, how], "env": {"WAIT": str(wait)}, **({"checkpoints": True} if mode == "pause" else {})},
+            "trial": {"command": [sys.executable, "-S", "-E", path, how], "env": {"WAIT": str(wait)}, **({"checkpoints": True} if mode == "pause" else {})},
             "early_stopping": {"method": "asha", "min_steps": 1, "max_steps": STEPS, "eta": 3, "mode": mode}, **more}
 
 

@@ -139,6 +139,13 @@ START_TEST(nothing_was_kept)
     struct claim_list l = claim(&s, "r", epoch, 9);
     ck_assert_uint_eq(l.n, 1);
     ck_assert_uint_eq(l.rows[0].files.n, 0);
+    /* so all its steps are its own */
+    ck_assert(!report_at(ref("a", 2), 2, 0.4));
+    ck_assert(!report_at(ref("a", 2), 4, 0.3));
+    ck_assert_int_eq(count("select spent from trial where number = 2"), 4);
+    end(&s, ref("a", 2), OUTCOME_COMPLETED);
+    ck_assert_int_eq(count("select spent from trial where number = 2"), 4);
+    ck_assert_int_eq(count("select steps_spent from sweep"), 8);
 }
 END_TEST
 
@@ -188,6 +195,11 @@ START_TEST(a_lost_runner_loses_no_fork)
                      1);
     ck_assert_int_eq(count("select count(*) from trial_file where number = 2"), 0);
     ck_assert_int_eq(count("select count(*) from trial where parent is not null"), 1);
+    /* it begins again: all its steps are its own when it ends between two rungs, too */
+    ck_assert(!report_at(r, 1, 0.7));
+    ck_assert(!report_at(r, 3, 0.6));
+    end(&s, r, OUTCOME_COMPLETED);
+    ck_assert_int_eq(count("select spent from trial where number = 2"), 3);
 }
 END_TEST
 

@@ -236,6 +236,61 @@ START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
 }
 END_TEST
 
+/* The same of an attempt that reported all its steps before it ended: the next one completes
+ * without a report, and the trial has its results at all rungs, before its end in the order. */
+START_TEST(rungs_that_a_pausing_attempt_passed_count_at_the_end)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    for (int64_t step = 3; step <= 27; step++)
+        ck_pauses(ref_of(&l.rows[0]), step, 0.1);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
+    char sha[SHA256_HEX_SIZE];
+    put_blob(&s, "state", sha);
+    pg_fixture_exec(s.url, "insert into trial_file (sweep_key, number, kind, path, size, sha256) "
+                           "select 1, 0, 'checkpoint', 'c', 5, sha256 from blob");
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(c.number, 0);
+    struct trial_row row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert_int_eq(count("select count(*) from rung_result where number = 0 and decision = "
+                           "'go_on' and reason = 'rank 1 of 1: it completed'"),
+                     2);
+    ck_assert_int_eq(
+        count("select count(*) from rung_result r join trial t using (sweep_key, "
+              "number) where number = 0 and r.rung > 0 and seq = finish_seq - 3 + r.rung"),
+        2);
+    ck_assert_int_eq(count("select rung from trial where number = 0"), 3);
+    struct stopping_report r;
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_null(r.warning);
+}
+END_TEST
+
+/* A trial completes below the last rung: the sweep says so, although others wait. */
+START_TEST(who_misses_the_last_rung_is_named)
+{
+    struct stopping_report r;
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    ck_pauses(ref_of(&l.rows[0]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.3);
+    ck_goes_on(ref_of(&l.rows[2]), 3, 0.1);
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_null(r.warning);
+    ck_goes_on(ref_of(&l.rows[2]), 5, 0.1);
+    end(&s, ref_of(&l.rows[2]), OUTCOME_COMPLETED);
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_ptr_nonnull(r.warning);
+    ck_assert_msg(strstr(r.warning, "of 1 that completed the furthest reported up to step 5"), "%s",
+                  r.warning);
+}
+END_TEST
+
 /* A trial that would be promoted at once does not wait. */
 START_TEST(the_best_of_all_goes_on)
 {
@@ -599,6 +654,24 @@ START_TEST(a_trial_that_waited_can_be_tried_again)
 }
 END_TEST
 
+/* A trial that was promoted is live: at the end of the sweep it is cancelled, whether it is queued
+ * or its attempt still ends. Those that wait are pruned. */
+START_TEST(who_was_promoted_does_not_hold_the_end)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9, 'max_steps': 18", "");
+    struct claim_list l = claim(&s, "r", epoch, 6);
+    for (size_t i = 0; i < 6; i++)
+        ck_pauses(ref_of(&l.rows[i]), 3, (double)i / 10);
+    ck_assert_int_eq(count("select count(*) from trial where decision = 'resume'"), 2);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED); /* into the queue, and the budget is spent */
+    ck_assert_str_eq(sweep_of_id(&s, "a").reason, "max_steps are spent");
+    ck_assert_int_eq(state_of("a", 0), TRIAL_CANCELLED);
+    ck_assert_int_eq(state_of("a", 1), TRIAL_CANCELLED);
+    ck_assert_int_eq(state_of("a", 2), TRIAL_PRUNED);
+}
+END_TEST
+
 START_TEST(a_budget_of_steps_ends_the_sweep)
 {
     begin();
@@ -749,6 +822,8 @@ Suite *test_suite(void)
     tcase_add_test(c, nobody_pauses_by_himself);
     tcase_add_test(c, the_best_one_is_promoted);
     tcase_add_test(c, a_rung_that_a_pausing_attempt_passed_counts);
+    tcase_add_test(c, rungs_that_a_pausing_attempt_passed_count_at_the_end);
+    tcase_add_test(c, who_misses_the_last_rung_is_named);
     tcase_add_test(c, the_best_of_all_goes_on);
     tcase_add_test(c, what_is_lost_while_it_pauses_waits);
     tcase_add_test(c, repeats_and_late_reports_decide_nothing);
@@ -761,6 +836,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_sweep_ends_when_nobody_can_be_promoted);
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
+    tcase_add_test(c, who_was_promoted_does_not_hold_the_end);
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
     tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);

@@ -429,6 +429,54 @@ START_TEST(test_warnings)
 }
 END_TEST
 
+/* Trials complete below the last rung, or past it. */
+START_TEST(test_warning_of_the_last_rung)
+{
+    static const stop_method methods[] = {STOP_ASHA, STOP_MEDIAN, STOP_CURVE, STOP_PBT};
+    struct stop_spec spec = spec_of(methods[_i], STOP_MODE_STOP);
+    struct stop_progress p = {
+        .metric = "loss", .n_ended = 2, .n_with_result = 2, .n_completed = 1, .furthest = 20};
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    report(s, 0, 0, 1);
+    check_warning(s, &p,
+                  "no trial has a value of loss at the last rung, step 27: of 1 that completed the "
+                  "furthest reported up to step 20; max_steps is to be a step that trials reach");
+    p.furthest = -1;
+    check_warning(s, &p, "1 completed without a report; max_steps");
+    p.furthest = 30;
+    check_warning(s, &p, "reported up to step 30");
+    char text[STOP_WARNING_MAX] = "";
+    ck_assert(stop_warning(s, &p, text) && !strstr(text, "max_steps"));
+    ck_assert(!strstr(text, "late: true") == (methods[_i] == STOP_PBT)); /* which refuses it */
+    p.n_completed = 0; /* those that ended were pruned */
+    check_warning(s, &p, NULL);
+    p.n_completed = 1;
+    report(s, 0, 3, 1);
+    check_warning(s, &p, NULL);
+}
+END_TEST
+
+/* Why nothing was decided about the first trials: the rule is not sure yet. */
+START_TEST(test_warning_of_rules_that_begin_late)
+{
+    struct stop_progress p = {
+        .metric = "loss", .n_ended = 20, .n_with_result = 20, .n_completed = 20, .furthest = 27};
+    struct stop_spec median = spec_of(STOP_MEDIAN, STOP_MODE_STOP);
+    struct stop_spec curve = spec_of(STOP_CURVE, STOP_MODE_STOP);
+    AS_AUTO(stopping_freep) struct stopping *a = stopping_of(&median);
+    AS_AUTO(stopping_freep) struct stopping *b = stopping_of(&curve);
+    for (uint64_t i = 0; i < 5; i++)
+        report(a, i, 0, 1);
+    report(a, 0, 3, 1);
+    check_warning(a, &p, "only 5 trials have reached the first rung, step 1");
+    for (uint64_t i = 0; i < 9; i++)
+        report(b, i, 0, 1);
+    report(b, 0, 3, 1);
+    check_warning(b, &p,
+                  "curve predicts from 5 trials that have run to the last rung, and there are 1");
+}
+END_TEST
+
 START_TEST(test_warning_of_auto)
 {
     struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
@@ -458,6 +506,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
     tcase_add_loop_test(t, test_memory_runs_out, 0, 3);
     tcase_add_test(t, test_warnings);
+    tcase_add_loop_test(t, test_warning_of_the_last_rung, 0, 4);
+    tcase_add_test(t, test_warning_of_rules_that_begin_late);
     tcase_add_test(t, test_warning_of_auto);
     suite_add_tcase(s, t);
     return s;
