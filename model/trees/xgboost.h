@@ -87,8 +87,8 @@ void xgboost_opening_wait(struct xgboost_opening *o);
 AS_MUST_CHECK as_status xgboost_check(const struct xgboost *x, int result, const char *what,
                                       struct as_err *err);
 
-/* Load a stored model, UBJSON, into booster b. The bytes may be hostile: what is no UBJSON is refused
- * before the library sees it, which would read it in its older format, where a length that is wrong
+/* Load a stored model, UBJSON, into booster b. The bytes may be hostile: what is no UBJSON is
+ * refused before the library sees it, which would read it in its older format, where a wrong length
  * takes and fills as much memory as it says. AS_E_INVAL: they are no model of trees. */
 AS_MUST_CHECK as_status xgboost_load(const struct xgboost *x, xgb_booster b, const void *bytes,
                                      size_t len, struct as_err *err);

@@ -81,7 +81,7 @@ static pid_t spawn(char *const argv[], int input, const char *log)
         return pid;
     setpgid(0, 0); /* Ctrl-C at the terminal reaches only the test, which then ends the server */
     drop_root();
-    unsetenv("MALLOC_PERTURB_"); /* filling memory in malloc() is for the tests' own code */
+    unsetenv("MALLOC_PERTURB_");      /* that malloc() fills memory is for the tests' own code */
     prctl(PR_SET_PDEATHSIG, SIGQUIT); /* must come after the change of user, which clears it */
     if (getppid() != parent || chdir("/") != 0)
         _exit(97);

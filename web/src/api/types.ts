@@ -861,7 +861,7 @@ export type StoppingReport = {
   steps_spent: number;
   /** How many more steps the trials that were pruned would have had; 0 with pbt, where a fork goes on in the place of each */
   steps_saved: number;
-  /** Why early stopping has no effect, with the steps that were reported; null: nothing is wrong */
+  /** Why early stopping has no effect, or that no trial reaches the last rung, with the steps that were reported; null: nothing is wrong */
   warning: string | null;
 };
 
