@@ -31,6 +31,7 @@
 struct attempt_key;
 struct dispatch;
 struct server;
+struct sweep_fronts;
 struct table_cache;
 struct trial_orders;
 
@@ -50,6 +51,7 @@ struct call {
     struct result_cache *results; /* borrowed */
     struct table_cache *tables;   /* borrowed */
     struct trial_orders *orders;  /* borrowed */
+    struct sweep_fronts *fronts;  /* borrowed */
     struct attempt_key *attempts; /* borrowed */
     struct principal who;         /* set for routes that need a token */
     struct faults faults;         /* of the body, if its parser notes all of them; owned */

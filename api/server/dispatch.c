@@ -378,6 +378,7 @@ static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
     c->results = d->results;
     c->tables = d->tables;
     c->orders = d->orders;
+    c->fronts = d->fronts;
     c->attempts = d->attempts;
     choose_request_id(c);
     x->app = c;

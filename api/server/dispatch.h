@@ -26,6 +26,7 @@ struct result_cache;
 struct server;
 struct store;
 struct suggester;
+struct sweep_fronts;
 struct table_cache;
 struct token_rates;
 struct trial_orders;
@@ -41,6 +42,7 @@ struct dispatch {
     struct result_cache *results;
     struct table_cache *tables;
     struct trial_orders *orders;
+    struct sweep_fronts *fronts;
     struct attempt_key *attempts; /* makes the tokens of attempts */
     struct auth *auth;
     struct token_rates *rates; /* NULL: no limit */

@@ -162,8 +162,8 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
 as_status h_sweep_pareto(struct call *c, struct as_err *err)
 {
     struct pareto_row row;
-    as_status st =
-        sweep_pareto(c->db, c->arena, call_param(c, "sweep"), call_query(c, "cursor"), &row, err);
+    as_status st = sweep_pareto(c->db, c->fronts, c->arena, call_param(c, "sweep"),
+                                call_query(c, "cursor"), &row, err);
     return st < 0 ? st : call_ok(c, pareto_encode(&row), err);
 }
 

@@ -68,6 +68,7 @@ static void lend_parts(struct server *s)
     d->results = &s->results;
     d->tables = s->tables;
     d->orders = s->orders;
+    d->fronts = s->fronts;
     d->committer = s->committer;
     d->beats = s->beats;
     d->attempts = s->attempts;
@@ -113,8 +114,9 @@ static as_status start_parts(struct server *s, struct as_err *err)
     s->readiness = readiness_create(s->store, s->opts.disk);
     s->tables = table_cache_create(TABLE_CACHE_BYTES);
     s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
+    s->fronts = sweep_fronts_create(SWEEP_FRONTS_BYTES);
     s->rates = token_rates_create(s->opts.requests_per_second);
-    if (!s->metrics || !s->readiness || !s->tables || !s->orders || !s->rates)
+    if (!s->metrics || !s->readiness || !s->tables || !s->orders || !s->fronts || !s->rates)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = attempt_key_create(s->store, &s->attempts, err)) < 0)
         return st;
@@ -170,6 +172,7 @@ static void free_parts(struct server *s)
     result_cache_done(&s->results);
     table_cache_free(s->tables);
     trial_orders_free(s->orders);
+    sweep_fronts_free(s->fronts);
     file_closep(&s->opts.listen_fd);
     free(s);
 }

@@ -18,6 +18,7 @@
 #include "api/server/web_files.h"
 #include "scheduler/commit/beats.h"
 #include "scheduler/commit/committer.h"
+#include "scheduler/services/sweep_fronts.h"
 #include "scheduler/services/table_export.h"
 #include "scheduler/services/trial_orders.h"
 #include "scheduler/suggester/result_cache.h"
@@ -32,6 +33,7 @@ struct server {
     struct result_cache results;  /* values computed from the results of sweeps */
     struct table_cache *tables;   /* all trials of sweeps that somebody looks at */
     struct trial_orders *orders;  /* of lists that somebody sorts */
+    struct sweep_fronts *fronts;  /* of sweeps whose front somebody looked at */
     struct attempt_key *attempts; /* of the tokens of attempts */
     struct auth *auth;
     struct token_rates *rates;

@@ -1,7 +1,6 @@
-/* The Pareto front of a sweep. All values are read once and the front is found outside of a
- * transaction, because it takes seconds for thousands of trials; then the rows of the front are
- * read, in the order of their numbers, until a page is full (decision 6003). A cursor is the last
- * number, so a page of a front that has grown meanwhile repeats nothing. */
+/* The Pareto front of a sweep: it is kept and brought up to date (sweep_fronts.h), and the rows of
+ * its trials are read, in the order of their numbers, until a page is full (decision 6003). A
+ * cursor is the last number, so a page of a front that has grown meanwhile repeats nothing. */
 #include "scheduler/services/sweep_pareto.h"
 
 #include <inttypes.h>
@@ -13,33 +12,19 @@
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "search/pareto/hypervolume.h"
-#include "search/pareto/pareto.h"
 
-/* The completed, feasible trials. */
-struct results {
-    int64_t *numbers;
-    double *values; /* n x metrics */
-    size_t n, room;
-    size_t *front; /* indices into them */
-    size_t n_front;
-};
-
-static as_status read_sweep(struct tx *t, struct arena *a, const char *id, int64_t *ret_key,
-                            struct sweep_row *ret, struct as_err *err)
-{
-    as_status st = store_sweep_key(t, id, ret_key, err);
-    if (st != AS_OK)
-        return st;
-    return store_sweep_get(t, a, *ret_key, ret, err);
-}
+#define ROWS_FIRST 16    /* trials that a page reads first; then twice as many each time */
+#define ROWS_MOST 100000 /* of a page; its bytes end it before */
 
 static as_status find_sweep(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
-                            struct sweep_row *ret, struct as_err *err)
+                            struct history_head *ret, struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = read_sweep(run.tx, a, id, ret_key, ret, err);
+    while (tx_run_again(&run)) {
+        run.status = store_sweep_key(run.tx, id, ret_key, err);
+        if (run.status == AS_OK)
+            run.status = store_history_head(run.tx, a, *ret_key, true, ret, err);
+    }
     return run.status;
 }
 
@@ -53,8 +38,7 @@ static as_status read_metrics(struct arena *a, const char *document, struct pare
     r->n_metrics = doc->n_objectives;
     r->metrics = arena_alloc(a, r->n_metrics, sizeof *r->metrics);
     r->maximize = arena_alloc(a, r->n_metrics, sizeof *r->maximize);
-    r->reference = arena_alloc(a, r->n_metrics, sizeof *r->reference);
-    bool full = r->metrics && r->maximize && r->reference;
+    bool full = r->metrics && r->maximize;
     for (size_t i = 0; i < r->n_metrics && full; i++) {
         r->metrics[i] = arena_strdup(a, doc->objectives[i].name);
         r->maximize[i] = doc->objectives[i].maximize;
@@ -63,83 +47,51 @@ static as_status read_metrics(struct arena *a, const char *document, struct pare
     return full ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status read_part(struct store *db, int64_t key, int64_t from, const struct pareto_row *r,
-                           struct results *x, struct as_err *err)
+/* Read the first `n` trials. Their rows are of ret. */
+static as_status read_trials(struct store *db, struct arena *a, int64_t key, const int64_t *numbers,
+                             size_t n, struct trial_row *ret, struct as_err *err)
 {
-    AS_AUTO(arena_done) struct arena part = {0};
-    int64_t *numbers = NULL;
-    double *values = NULL;
-    size_t n = 0;
+    struct trial_key *keys = arena_alloc(a, n + 1, sizeof *keys);
+    struct arena **arenas = arena_alloc(a, n + 1, sizeof *arenas);
+    if (!keys || !arenas)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = (struct trial_key){key, numbers[i]};
+        arenas[i] = a;
+    }
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_history_values(run.tx, &part, key, from, from + HISTORY_PART, r->metrics,
-                                          r->n_metrics, &numbers, &values, &n, err);
-    if (run.status != AS_OK || n == 0)
-        return run.status;
-    if (n > x->room - x->n) /* trials that came after the sweep was read: the next look has them */
-        n = x->room - x->n;
-    memcpy(x->numbers + x->n, numbers, n * sizeof *numbers);
-    memcpy(x->values + x->n * r->n_metrics, values, n * r->n_metrics * sizeof *values);
-    x->n += n;
-    return AS_OK;
+        run.status = store_trial_get_many(run.tx, keys, n, arenas, ret, err);
+    return run.status;
 }
 
-/* In parts, because a statement has a time limit. `total`: trials of the sweep. */
-static as_status read_values(struct store *db, struct arena *a, int64_t key, int64_t total,
-                             const struct pareto_row *r, struct results *ret, struct as_err *err)
+static size_t bytes_of(const struct trial_row *row)
 {
-    ret->room = (size_t)total;
-    ret->numbers = arena_alloc(a, ret->room + 1, sizeof *ret->numbers);
-    ret->values = arena_alloc(a, ret->room * r->n_metrics + 1, sizeof *ret->values);
-    if (!ret->numbers || !ret->values)
-        return as_fail_nomem(err);
-    as_status st = AS_OK;
-    for (int64_t from = 0; from < total && st == AS_OK; from += HISTORY_PART)
-        st = read_part(db, key, from, r, ret, err);
-    return st;
+    return sizeof *row + strlen(row->params) + strlen(row->metrics) + strlen(row->suggestion);
 }
 
-static as_status find_front(struct arena *a, struct results *x, struct pareto_row *r,
-                            struct as_err *err)
-{
-    x->front = arena_alloc(a, x->n + 1, sizeof *x->front);
-    if (!x->front)
-        return as_fail_nomem(err);
-    as_status st =
-        gp_pareto_front(x->values, x->n, r->n_metrics, r->maximize, x->front, &x->n_front, err);
-    if (st < 0 || x->n_front == 0)
-        return st;
-    r->has_reference = true;
-    gp_pareto_reference(x->values, x->n, r->n_metrics, r->maximize, x->front, x->n_front,
-                        r->reference);
-    return gp_hypervolume(x->values, x->n, r->n_metrics, r->maximize, r->reference, &r->hypervolume,
-                          err);
-}
-
-/* The trials of the front after the number `after`, until they pass the budget of a page. */
-static as_status read_trials(struct tx *t, struct arena *a, int64_t key, const struct results *x,
-                             int64_t after, struct pareto_row *r, struct as_err *err)
+/* The next trials of the front, until they pass the budget of a page. */
+static as_status fill_page(struct store *db, struct arena *a, int64_t key,
+                           const struct front_part *front, struct pareto_row *r, struct as_err *err)
 {
     size_t bytes = 0;
-    r->n = 0;
-    r->has_more = false;
-    r->rows = arena_alloc(a, x->n_front + 1, sizeof *r->rows);
+    r->rows = arena_alloc(a, front->n + 1, sizeof *r->rows);
     if (!r->rows)
         return as_fail_nomem(err);
-    for (size_t i = 0; i < x->n_front; i++) {
-        int64_t number = x->numbers[x->front[i]];
-        if (number <= after)
-            continue;
-        if (bytes > PAGE_BYTES_MAX) {
-            r->has_more = true;
-            return AS_OK;
-        }
-        struct trial_row *row = &r->rows[r->n++];
-        as_status st = store_trial_get(t, a, key, number, row, err);
+    for (size_t done = 0, ask = ROWS_FIRST; done < front->n; ask *= 2) {
+        size_t part = front->n - done < ask ? front->n - done : ask;
+        as_status st = read_trials(db, a, key, front->numbers + done, part, r->rows + done, err);
         if (st != AS_OK)
             return st;
-        bytes += sizeof *row + strlen(row->params) + strlen(row->metrics) + strlen(row->suggestion);
+        for (done += part; r->n < done; r->n++) {
+            if (bytes > PAGE_BYTES_MAX) {
+                r->has_more = true;
+                return AS_OK;
+            }
+            bytes += bytes_of(&r->rows[r->n]);
+        }
     }
+    r->has_more = front->has_more;
     return AS_OK;
 }
 
@@ -161,25 +113,35 @@ static as_status write_place(struct arena *a, struct pareto_row *r, struct as_er
     return r->next_cursor ? AS_OK : as_fail_nomem(err);
 }
 
-as_status sweep_pareto(struct store *db, struct arena *a, const char *id, const char *cursor,
-                       struct pareto_row *ret, struct as_err *err)
+static as_status read_front(struct store *db, struct sweep_fronts *fronts, struct arena *a,
+                            const struct front_ask *ask, int64_t after, struct pareto_row *r,
+                            struct as_err *err)
+{
+    struct front_part front = {0};
+    as_status st = sweep_fronts_read(db, fronts, a, ask, after, ROWS_MOST, &front, err);
+    if (st != AS_OK)
+        return st;
+    r->has_reference = !front.is_empty;
+    r->reference = front.reference;
+    r->hypervolume = front.hypervolume;
+    st = fill_page(db, a, ask->sweep_key, &front, r, err);
+    return st == AS_OK && r->has_more ? write_place(a, r, err) : st;
+}
+
+as_status sweep_pareto(struct store *db, struct sweep_fronts *fronts, struct arena *a,
+                       const char *id, const char *cursor, struct pareto_row *ret,
+                       struct as_err *err)
 {
     int64_t key = 0, after = -1;
-    struct sweep_row sweep = {0};
-    struct results x = {0};
+    struct history_head head = {0};
     struct pareto_row row = {0};
     as_status st = read_place(a, cursor, &after, err);
-    if (st < 0 || (st = find_sweep(db, a, id, &key, &sweep, err)) < 0 ||
-        (st = read_metrics(a, sweep.document, &row, err)) < 0 ||
-        (st = read_values(db, a, key, sweep.counts.total, &row, &x, err)) < 0 ||
-        (st = find_front(a, &x, &row, err)) < 0)
+    if (st < 0 || (st = find_sweep(db, a, id, &key, &head, err)) < 0 ||
+        (st = read_metrics(a, head.document, &row, err)) < 0)
         return st;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run))
-        run.status = read_trials(run.tx, a, key, &x, after, &row, err);
-    if (run.status == AS_OK && row.has_more)
-        run.status = write_place(a, &row, err);
-    if (run.status == AS_OK)
+    const struct front_ask ask = {key, head.finish_seq, row.metrics, row.maximize, row.n_metrics};
+    st = read_front(db, fronts, a, &ask, after, &row, err);
+    if (st == AS_OK)
         *ret = row;
-    return run.status;
+    return st;
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/rows/trial_row.h"
+#include "scheduler/services/sweep_fronts.h"
 #include "scheduler/store/store.h"
 
 /* The trials that no other trial dominates. */
@@ -27,8 +28,8 @@ struct pareto_row {
 /* The Pareto front of a sweep, from completed, feasible trials. With one objective: the best of
  * them. `cursor` NULL: from the first trial of the front; the rest of the row is that of the whole
  * front on each page. AS_E_NOT_FOUND. AS_E_INVAL: the cursor. */
-AS_MUST_CHECK as_status sweep_pareto(struct store *db, struct arena *a, const char *id,
-                                     const char *cursor, struct pareto_row *ret,
+AS_MUST_CHECK as_status sweep_pareto(struct store *db, struct sweep_fronts *fronts, struct arena *a,
+                                     const char *id, const char *cursor, struct pareto_row *ret,
                                      struct as_err *err);
 
 #endif

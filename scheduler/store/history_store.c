@@ -4,6 +4,8 @@
  * has none. */
 #include "scheduler/store/history_store.h"
 
+#include <string.h>
+
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -15,6 +17,9 @@ enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
 #define VALUES                                                                                     \
     "case when state = 'completed' then (select array_agg((metrics ->> u.name)::float8 order by "  \
     "u.place) from unnest($5::text[]) with ordinality as u(name, place)) end"
+/* The value of the metric at a place of $2; null past its end. Written out, a value costs a quarter
+ * of what it costs through an unnested list. */
+#define VALUE(place) "(metrics ->> ($2::text[])[" place "])::float8"
 /* The columns of the values follow; their number varies. */
 #define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, number, "number")                                                                   \
@@ -54,11 +59,11 @@ static const struct stmt stmts[] = {
                         "in (select number from rung_result where sweep_key = $1 and seq > $3 "
                         "union select number from rung_result where sweep_key = $1 and "
                         "promoted_seq > $3) order by 1"},
-    [HISTORY_VALUES] = {"history_values",
-                        "select number, (select array_agg((metrics ->> u.name)::float8 order by "
-                        "u.place) from unnest($2::text[]) with ordinality as u(name, place)) from "
-                        "trial where sweep_key = $1 and number >= $3 and number < $4 and state = "
-                        "'completed' and feasible order by number"},
+    [HISTORY_VALUES] =
+        {"history_values",
+         "select number, array[" VALUE("1") ", " VALUE("2") ", " VALUE("3") ", " VALUE(
+             "4") "] from trial where sweep_key = $1 and finish_seq > $3 and "
+                  "finish_seq <= $4 and state = 'completed' and feasible"},
 };
 const struct stmt_set history_stmts = {"history", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -120,20 +125,21 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
     return AS_OK;
 }
 
-as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key, int64_t from,
+as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
                                int64_t to, const char *const *metrics, size_t n_metrics,
                                int64_t **ret_numbers, double **ret_values, size_t *ret_n,
                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    if (to - from > HISTORY_PART)
-        return as_fail(err, AS_E_INTERNAL, "a statement reads at most %d trials", HISTORY_PART);
+    if (to - after > HISTORY_PART || n_metrics > HISTORY_VALUES_MAX)
+        return as_fail(err, AS_E_INTERNAL, "a statement reads at most %d values of %d trials",
+                       HISTORY_VALUES_MAX, HISTORY_PART);
     as_status st = array_of_names(&names, metrics, n_metrics, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
     st = tx_query(t, &stmts[HISTORY_VALUES],
-                  ARGS(arg_i64(sweep_key), arg_str(str_cstr(&names)), arg_i64(from), arg_i64(to)),
+                  ARGS(arg_i64(sweep_key), arg_str(str_cstr(&names)), arg_i64(after), arg_i64(to)),
                   &r, err);
     if (st != AS_OK)
         return st;
@@ -143,11 +149,13 @@ as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
         return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++) {
         struct reader rd;
+        double all[HISTORY_VALUES_MAX];
         reader_init(&rd, &r, i, NULL);
         numbers[i] = read_i64(&rd);
-        st = read_values(&rd, n_metrics, values + (size_t)i * n_metrics, NULL, err);
+        st = read_values(&rd, HISTORY_VALUES_MAX, all, NULL, err);
         if (st != AS_OK)
             return st;
+        memcpy(values + (size_t)i * n_metrics, all, n_metrics * sizeof *values);
     }
     *ret_numbers = numbers;
     *ret_values = values;

@@ -45,11 +45,15 @@ AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int6
                                              struct history_trial **ret, size_t *ret_n,
                                              struct as_err *err);
 
-/* The values of these metrics of the completed, feasible trials with numbers from `from` to below
- * `to` (at most HISTORY_PART of them), ascending by number.
- *   ret_values  n x n_metrics, row-major */
+#define HISTORY_VALUES_MAX 4 /* metrics of one statement */
+
+/* The values of these metrics (at most HISTORY_VALUES_MAX) of the completed, feasible trials whose
+ * place in the order of ends is above `after` and at most `to` (after + HISTORY_PART or less), in
+ * any order.
+ *   ret_values  n x n_metrics, row-major
+ * AS_E_INTERNAL: more metrics or a longer range. */
 AS_MUST_CHECK as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
-                                             int64_t from, int64_t to, const char *const *metrics,
+                                             int64_t after, int64_t to, const char *const *metrics,
                                              size_t n_metrics, int64_t **ret_numbers,
                                              double **ret_values, size_t *ret_n,
                                              struct as_err *err);

@@ -26,12 +26,14 @@ void service_open(struct service *s, int64_t lease_ms)
     ck_ok(store_open(&opts, &s->db, &err), err);
     s->reaper = (struct reaper){.db = s->db};
     s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
-    ck_assert_ptr_nonnull(s->orders);
+    s->fronts = sweep_fronts_create(SWEEP_FRONTS_BYTES);
+    ck_assert(s->orders && s->fronts);
 }
 
 void service_close(struct service *s)
 {
     trial_orders_free(s->orders);
+    sweep_fronts_free(s->fronts);
     store_close(s->db);
     arena_done(&s->a);
 }

@@ -15,6 +15,7 @@
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweep_change.h"
+#include "scheduler/services/sweep_fronts.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trial_orders.h"
 #include "scheduler/services/trial_retry.h"
@@ -27,6 +28,7 @@ struct service {
     struct store *db;
     struct reaper reaper;
     struct trial_orders *orders; /* of sorted lists */
+    struct sweep_fronts *fronts;
     struct arena a;
 };
 

@@ -293,7 +293,7 @@ START_TEST(infeasible_trials_are_not_the_best)
     ck_ok(trial_best(s.db, &s.a, "m", 10, NULL, &best, &err), err);
     ck_assert_uint_eq(best.n, 3);
     struct pareto_row front;
-    ck_ok(sweep_pareto(s.db, &s.a, "m", NULL, &front, &err), err);
+    ck_ok(sweep_pareto(s.db, s.fronts, &s.a, "m", NULL, &front, &err), err);
     ck_assert_uint_eq(front.n, 2);
     ck_assert_int_eq(front.rows[0].number, 1);
     ck_assert_int_eq(front.rows[1].number, 2);

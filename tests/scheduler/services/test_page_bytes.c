@@ -151,7 +151,7 @@ START_TEST(a_front_comes_in_small_pages)
     int seen = 0;
     make_large_trials();
     do {
-        ck_ok(sweep_pareto(s.db, &s.a, "a", cursor, &front, &err), err);
+        ck_ok(sweep_pareto(s.db, s.fronts, &s.a, "a", cursor, &front, &err), err);
         ck_assert_uint_le(front.n, IN_ONE_PAGE + 1);
         ck_assert(seen == 0 || front.hypervolume == volume);
         volume = front.hypervolume;
@@ -160,7 +160,8 @@ START_TEST(a_front_comes_in_small_pages)
         cursor = front.next_cursor;
     } while (cursor);
     ck_assert_int_eq(seen, ROWS);
-    ck_fails(sweep_pareto(s.db, &s.a, "a", "6d", &front, &err), AS_E_INVAL, err, "cursor");
+    ck_fails(sweep_pareto(s.db, s.fronts, &s.a, "a", "6d", &front, &err), AS_E_INVAL, err,
+             "cursor");
 }
 END_TEST
 
