@@ -263,6 +263,7 @@ json_t *importance_encode(const struct importance_row *r)
         params = list_add(params, importance_param_encode(&r->params[i]));
     out_str(&o, "metric", r->metric);
     out_i64(&o, "trials", r->trials);
+    out_i64(&o, "every", r->every);
     out_bool(&o, "stale", r->is_stale);
     out_real_or_null(&o, "r2", r->r2);
     out_str(&o, "method", r->method);

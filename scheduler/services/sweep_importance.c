@@ -52,7 +52,7 @@ static json_t *write_param(const struct importance_parameter *p)
 }
 
 /* Owned by the caller; NULL when memory is out. */
-static char *write_note(const struct importance *x)
+static char *write_note(const struct importance *x, int64_t every)
 {
     JSON_AUTO params = json_array();
     JSON_AUTO note = NULL;
@@ -60,8 +60,9 @@ static char *write_note(const struct importance *x)
     for (size_t i = 0; i < x->n; i++)
         bad |= json_array_append_new(params, write_param(&x->parameters[i]));
     if (!bad)
-        note = json_pack("{s:s, s:I, s:s, s:O}", "method", x->method, "trials",
-                         (json_int_t)x->trials, "reason", x->reason, "params", params);
+        note = json_pack("{s:s, s:I, s:I, s:s, s:O}", "method", x->method, "trials",
+                         (json_int_t)x->trials, "every", (json_int_t)every, "reason", x->reason,
+                         "params", params);
     if (note && isfinite(x->r2))
         bad |= json_object_set_new(note, "r2", json_real(x->r2));
     return note && !bad ? json_format(note) : NULL;
@@ -101,6 +102,7 @@ static as_status read_note(struct arena *a, const char *text, const char *metric
     struct importance_row row = {
         .metric = metric,
         .trials = json_integer_value(json_object_get(note, "trials")),
+        .every = json_integer_value(json_object_get(note, "every")),
         .method = arena_strdup(a, json_string_value(json_object_get(note, "method"))),
         .r2 = r2 ? json_number_value(r2) : NAN,
         .n = json_array_size(params),
@@ -126,14 +128,15 @@ static as_status compute_importance(struct store *db, const struct sweep_objecti
     AS_AUTO(importance_freep) struct importance *x = NULL;
     if (!h)
         return as_fail_nomem(err);
-    as_status st = sweep_history_load(db, h, err);
+    int64_t every = 1;
+    as_status st = sweep_history_sample(db, h, OBJECTIVE_TRIALS_MAX, &every, err);
     if (st != AS_OK)
         return st;
     struct history view = sweep_history_view(h);
     st = importance_compute(sweep_history_spec(h), &view, q->objective, &x, err);
     if (st != AS_OK)
         return st;
-    *ret = write_note(x);
+    *ret = write_note(x, every);
     *ret_seq = sweep_history_place(h)->finish_seq;
     return *ret ? AS_OK : as_fail_nomem(err);
 }

@@ -23,6 +23,7 @@ struct importance_param {
 struct importance_row {
     const char *metric; /* the objective's name */
     int64_t trials;     /* the number of trials that it was computed from */
+    int64_t every;      /* of every so-many-th trial by number; 1: of all */
     bool is_stale;      /* a newer answer is being computed */
     const char *method;
     double r2; /* of the model, on trials that were left out of its fit; NaN: no model */

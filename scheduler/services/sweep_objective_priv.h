@@ -11,6 +11,9 @@
 #include "scheduler/store/store.h"
 #include "scheduler/sweep/sweep_doc.h"
 
+/* The most trials that importance and surfaces are computed from (decision 5024). */
+#define OBJECTIVE_TRIALS_MAX 100000
+
 struct sweep_objective_place {
     int64_t key;        /* of the sweep */
     int64_t finish_seq; /* where the sweep stands */

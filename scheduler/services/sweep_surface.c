@@ -161,7 +161,8 @@ static as_status compute_note(struct store *db, const struct question *q, char *
     AS_AUTO(objective_model_freep) struct objective_model *m = NULL;
     if (!h)
         return as_fail_nomem(err);
-    as_status st = sweep_history_load(db, h, err);
+    int64_t every = 1; /* as many as importance takes; the answer has no place for it */
+    as_status st = sweep_history_sample(db, h, OBJECTIVE_TRIALS_MAX, &every, err);
     if (st != AS_OK)
         return st;
     struct history view = sweep_history_view(h);

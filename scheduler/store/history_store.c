@@ -12,13 +12,13 @@
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/values_priv.h"
 
-enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
+enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_SAMPLE, HISTORY_VALUES };
 
 #define VALUES                                                                                     \
     "case when state = 'completed' then (select array_agg((metrics ->> u.name)::float8 order by "  \
     "u.place) from unnest($5::text[]) with ordinality as u(name, place)) end"
-/* The value of the metric at a place of $2; null past its end. Written out, a value costs a quarter
- * of what it costs through an unnested list. */
+/* The value of the metric at a place of $2; null past its end. Through an unnested list, as in
+ * VALUES, reading them took about twice as long (bench/RESULTS.md). */
 #define VALUE(place) "(metrics ->> ($2::text[])[" place "])::float8"
 /* The columns of the values follow; their number varies. */
 #define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
@@ -59,6 +59,9 @@ static const struct stmt stmts[] = {
                         "in (select number from rung_result where sweep_key = $1 and seq > $3 "
                         "union select number from rung_result where sweep_key = $1 and "
                         "promoted_seq > $3) order by 1"},
+    [HISTORY_SAMPLE] = {"history_sample", "select " TRIAL_COLUMNS ", " VALUES
+                                          " from trial where sweep_key = $1 and number >= $2 and "
+                                          "number < $3 and number % $4 = 0 order by number"},
     [HISTORY_VALUES] =
         {"history_values",
          "select number, array[" VALUE("1") ", " VALUE("2") ", " VALUE("3") ", " VALUE(
@@ -93,6 +96,24 @@ static as_status read_row(struct reader *rd, struct arena *a, size_t n_metrics,
     return read_values(rd, n_metrics, ret->values, NULL, err);
 }
 
+static as_status read_trials(const struct result *r, struct arena *a, size_t n_metrics,
+                             struct history_trial **ret, size_t *ret_n, struct as_err *err)
+{
+    struct history_trial *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r->rows; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        as_status st = read_row(&rd, a, n_metrics, &rows[i], err);
+        if (st != AS_OK)
+            return st;
+    }
+    *ret = rows;
+    *ret_n = (size_t)r->rows;
+    return AS_OK;
+}
+
 as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key, int64_t known,
                                int64_t seq, int64_t total, const char *const *metrics,
                                size_t n_metrics, struct history_trial **ret, size_t *ret_n,
@@ -111,18 +132,26 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                   &r, err);
     if (st != AS_OK)
         return st;
-    struct history_trial *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail_nomem(err);
-    for (int i = 0; i < r.rows; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        if ((st = read_row(&rd, a, n_metrics, &rows[i], err)) != AS_OK)
-            return st;
-    }
-    *ret = rows;
-    *ret_n = (size_t)r.rows;
-    return AS_OK;
+    return read_trials(&r, a, n_metrics, ret, ret_n, err);
+}
+
+as_status store_history_sample(struct tx *t, struct arena *a, int64_t sweep_key, int64_t from,
+                               int64_t to, int64_t every, const char *const *metrics,
+                               size_t n_metrics, struct history_trial **ret, size_t *ret_n,
+                               struct as_err *err)
+{
+    AS_AUTO(str_done) struct str names = {0};
+    if (to - from > HISTORY_PART)
+        return as_fail(err, AS_E_INTERNAL, "a statement reads at most %d trials", HISTORY_PART);
+    as_status st = array_of_names(&names, metrics, n_metrics, err);
+    if (st != AS_OK)
+        return st;
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[HISTORY_SAMPLE],
+                  ARGS(arg_i64(sweep_key), arg_i64(from), arg_i64(to), arg_i64(every),
+                       arg_str(str_cstr(&names))),
+                  &r, err);
+    return st == AS_OK ? read_trials(&r, a, n_metrics, ret, ret_n, err) : st;
 }
 
 as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,

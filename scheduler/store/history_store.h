@@ -45,6 +45,14 @@ AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int6
                                              struct history_trial **ret, size_t *ret_n,
                                              struct as_err *err);
 
+/* Every `every`-th trial, by number (0, every, 2 every, …), from `from` to below `to`, ascending. The
+ * range has at most HISTORY_PART numbers (AS_E_INTERNAL). */
+AS_MUST_CHECK as_status store_history_sample(struct tx *t, struct arena *a, int64_t sweep_key,
+                                             int64_t from, int64_t to, int64_t every,
+                                             const char *const *metrics, size_t n_metrics,
+                                             struct history_trial **ret, size_t *ret_n,
+                                             struct as_err *err);
+
 #define HISTORY_VALUES_MAX 4 /* metrics of one statement */
 
 /* The values of these metrics (at most HISTORY_VALUES_MAX) of the completed, feasible trials whose

@@ -19,7 +19,7 @@
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
-/* One trial; its index in `known` is its number. */
+/* One trial; its number is its index in `known` times `every`. */
 struct known {
     struct config *config; /* owned */
     trial_state state;     /* final if the trial has ended */
@@ -44,6 +44,7 @@ struct sweep_history {
 
     struct known *known; /* owned */
     size_t n_known, cap_known;
+    int64_t every;            /* only every so-many-th trial is read; 1: all */
     struct observation *rows; /* owned: the visible trials */
     size_t n_rows, cap_rows;
     struct config **supposed; /* owned, and each configuration is owned */
@@ -53,8 +54,10 @@ struct sweep_history {
 struct sweep_history *sweep_history_create(int64_t sweep_key)
 {
     struct sweep_history *h = as_calloc(1, sizeof *h);
-    if (h)
+    if (h) {
         h->key = sweep_key;
+        h->every = 1;
+    }
     return h;
 }
 
@@ -196,10 +199,11 @@ static as_status take_result(struct sweep_history *h, struct known *k,
 static as_status take_trial(struct sweep_history *h, const struct history_trial *x,
                             struct as_err *err)
 {
-    if (x->number < (int64_t)h->n_known)
-        return take_result(h, &h->known[x->number], x, err);
-    if (x->number != (int64_t)h->n_known)
-        return as_fail(err, AS_E_INTERNAL, "trial %zu is missing", h->n_known);
+    int64_t next = (int64_t)h->n_known * h->every;
+    if (x->number < next)
+        return take_result(h, &h->known[x->number / h->every], x, err);
+    if (x->number != next)
+        return as_fail(err, AS_E_INTERNAL, "trial %lld is missing", (long long)next);
     struct known k = {0};
     as_status st = as_reserve_one(&h->known, h->n_known, &h->cap_known, sizeof *h->known, err);
     if (st != AS_OK)
@@ -243,8 +247,10 @@ static as_status build_rows(struct sweep_history *h, int64_t seen, struct as_err
         if (st != AS_OK)
             return st;
         struct observation *o = &h->rows[h->n_rows++];
-        *o = (struct observation){
-            .number = i, .config = k->config, .state = state, .is_suggested = k->is_suggested};
+        *o = (struct observation){.number = i * (uint64_t)h->every,
+                                  .config = k->config,
+                                  .state = state,
+                                  .is_suggested = k->is_suggested};
         bool has = o->state == OBSERVED_COMPLETED;
         for (size_t m = 0; m < SEARCH_MAX_OBJECTIVES; m++)
             o->values[m] = has && m < h->spec.n_objectives ? k->values[m] : NAN;
@@ -264,8 +270,11 @@ static as_status read_part(struct store *db, struct sweep_history *h, int64_t fr
     size_t n = 0;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_history_trials(run.tx, &a, h->key, from, seq, to, h->metrics,
-                                          h->n_metrics, &trials, &n, err);
+        run.status = h->every == 1
+                         ? store_history_trials(run.tx, &a, h->key, from, seq, to, h->metrics,
+                                                h->n_metrics, &trials, &n, err)
+                         : store_history_sample(run.tx, &a, h->key, from, to, h->every, h->metrics,
+                                                h->n_metrics, &trials, &n, err);
     as_status st = run.status;
     for (size_t i = 0; i < n && st == AS_OK; i++)
         st = take_trial(h, &trials[i], err);
@@ -290,41 +299,62 @@ static as_status read_trials(struct store *db, struct sweep_history *h,
     return st;
 }
 
-/* Read what is new into `known`. *ret_head: where the sweep stands; its strings are in `a`. */
-static as_status read_new(struct store *db, struct sweep_history *h, struct arena *a,
-                          struct history_head *ret_head, struct as_err *err)
+/* Read where the sweep stands; the strings of *ret are in `a`. */
+static as_status read_head(struct store *db, struct sweep_history *h, struct arena *a,
+                           struct history_head *ret, struct as_err *err)
 {
-    /* the head first: all trials that it counts are then visible to the later reads */
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_history_head(run.tx, a, h->key, !h->doc, ret_head, err);
-    as_status st = run.status;
-    if (st == AS_OK && !h->doc)
-        st = read_document(h, ret_head->document, err);
-    return st == AS_OK ? read_trials(db, h, ret_head, err) : st;
+        run.status = store_history_head(run.tx, a, h->key, !h->doc, ret, err);
+    return run.status == AS_OK && !h->doc ? read_document(h, ret->document, err) : run.status;
 }
 
-as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)
+/* Note where the sweep stood, and show the trials. */
+static as_status show(struct sweep_history *h, const struct history_head *head, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *text = as_strdup(head->search_state);
+    if (head->search_state && !text)
+        return as_fail_nomem(err);
+    free(h->state_text);
+    h->state_text = as_steal(text);
+    h->place = (struct history_place){.state = head->state,
+                                      .total = head->total,
+                                      .suggested = head->suggested,
+                                      .planned = head->planned,
+                                      .finish_seq = head->finish_seq,
+                                      .mark = head->search_mark,
+                                      .state_text = h->state_text};
+    return build_rows(h, h->place.finish_seq, err);
+}
+
+/* Read what is new into `known`. The head first: all trials that it counts are then visible to the
+ * later reads. `most`: of trials; 0: all. */
+static as_status load(struct store *db, struct sweep_history *h, int64_t most, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct history_head head = {0};
     forget_supposed(h);
-    as_status st = read_new(db, h, &a, &head, err);
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(as_freep) char *text = as_strdup(head.search_state);
-    if (head.search_state && !text)
-        return as_fail_nomem(err);
-    free(h->state_text);
-    h->state_text = as_steal(text);
-    h->place = (struct history_place){.state = head.state,
-                                      .total = head.total,
-                                      .suggested = head.suggested,
-                                      .planned = head.planned,
-                                      .finish_seq = head.finish_seq,
-                                      .mark = head.search_mark,
-                                      .state_text = h->state_text};
-    return build_rows(h, h->place.finish_seq, err);
+    as_status st = read_head(db, h, &a, &head, err);
+    if (st == AS_OK && most > 0 && head.total > most)
+        h->every = (head.total + most - 1) / most;
+    if (st == AS_OK)
+        st = read_trials(db, h, &head, err);
+    return st == AS_OK ? show(h, &head, err) : st;
+}
+
+as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)
+{
+    return load(db, h, 0, err);
+}
+
+as_status sweep_history_sample(struct store *db, struct sweep_history *h, int64_t most,
+                               int64_t *ret_every, struct as_err *err)
+{
+    if (h->doc)
+        return as_fail(err, AS_E_INTERNAL, "a sample is the first load of a history");
+    as_status st = load(db, h, most, err);
+    *ret_every = h->every;
+    return st;
 }
 
 static int by_place(const void *a, const void *b)

@@ -434,8 +434,13 @@ START_TEST(test_importance)
 {
     struct importance_param params[] = {{"lr", 0.7, 0.6, 0.8, 0.9, 0.8, 1.0, 0.75, false},
                                         {"width", 0.1, NAN, NAN, 0.2, NAN, NAN, 0.25, true}};
-    struct importance_row r = {
-        .metric = "loss", .trials = 60, .method = "sobol", .r2 = 0.93, .params = params, .n = 2};
+    struct importance_row r = {.metric = "loss",
+                               .trials = 60,
+                               .every = 2,
+                               .method = "sobol",
+                               .r2 = 0.93,
+                               .params = params,
+                               .n = 2};
     JSON_AUTO full = ck_schema("Importance", importance_encode(&r));
     const json_t *second = json_array_get(json_object_get(full, "parameters"), 1);
     ck_assert(json_is_null(json_object_get(second, "first_low")));
@@ -443,8 +448,10 @@ START_TEST(test_importance)
     ck_assert(json_is_true(json_object_get(second, "conditional")));
     ck_assert_str_eq(json_string_value(json_object_get(full, "metric")), "loss");
     ck_assert(json_is_false(json_object_get(full, "stale")));
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "every")), 2);
     r = (struct importance_row){.metric = "loss",
                                 .trials = 1,
+                                .every = 1,
                                 .is_stale = true,
                                 .method = "sobol",
                                 .r2 = NAN,

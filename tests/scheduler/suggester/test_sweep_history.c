@@ -120,6 +120,50 @@ START_TEST(a_long_history_is_read_in_parts)
 }
 END_TEST
 
+/* Every k-th trial by number, as a whole history shows it; k is the smallest that suffices. */
+START_TEST(a_sample_has_every_kth_trial)
+{
+    static const struct {
+        int64_t most, every;
+    } cases[] = {{40, 1}, {39, 2}, {20, 2}, {19, 3}, {7, 6}, {1, 40}};
+    make_learner(&s, "a", "'max_trials': 40", "");
+    int64_t key = key_of("a");
+    for (int i = 0; i < 40; i++) {
+        struct suggestion_row got = ask_one(&s, "a", "c");
+        if (i % 7 != 6)
+            tell(&s, "a", got.number, "c", i);
+        else
+            ck_ok(trial_cancel(s.db, &s.a, "a", got.number, &(struct trial_row){0}, &err), err);
+    }
+    struct sweep_history *all = sweep_history_create(key);
+    ck_ok(sweep_history_load(s.db, all, &err), err);
+    struct history x = sweep_history_view(all);
+    for (size_t c = 0; c < AS_ARRAY_LEN(cases); c++) {
+        struct sweep_history *some = sweep_history_create(key);
+        int64_t every = 0;
+        ck_ok(sweep_history_sample(s.db, some, cases[c].most, &every, &err), err);
+        ck_assert_int_eq(every, cases[c].every);
+        struct history y = sweep_history_view(some);
+        size_t n = 0;
+        for (size_t i = 0; i < x.n; i++) {
+            if (x.trials[i].number % (uint64_t)every != 0)
+                continue;
+            ck_assert_uint_lt(n, y.n);
+            ck_assert_uint_eq(y.trials[n].number, x.trials[i].number);
+            ck_assert_int_eq(y.trials[n].state, x.trials[i].state);
+            ck_assert(same_number(y.trials[n].values[0], x.trials[i].values[0]));
+            ck_assert(config_equal(sweep_history_spec(all)->space, y.trials[n].config,
+                                   x.trials[i].config));
+            n++;
+        }
+        ck_assert_uint_eq(n, y.n);
+        ck_fails(sweep_history_sample(s.db, some, 9, &every, &err), AS_E_INTERNAL, err, "first");
+        sweep_history_free(some);
+    }
+    sweep_history_free(all);
+}
+END_TEST
+
 START_TEST(suppositions_last_until_the_next_look)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
@@ -187,6 +231,7 @@ Suite *test_suite(void)
     TCase *c = service_case(su, "history", &s, 0);
     tcase_add_test(c, it_grows_by_what_is_new);
     tcase_add_test(c, a_long_history_is_read_in_parts);
+    tcase_add_test(c, a_sample_has_every_kth_trial);
     tcase_add_test(c, suppositions_last_until_the_next_look);
     tcase_add_test(c, every_metric_is_read);
     tcase_add_test(c, a_deleted_sweep_is_not_found);
