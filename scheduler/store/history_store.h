@@ -45,8 +45,8 @@ AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int6
                                              struct history_trial **ret, size_t *ret_n,
                                              struct as_err *err);
 
-/* Every `every`-th trial, by number (0, every, 2 every, …), from `from` to below `to`, ascending. The
- * range has at most HISTORY_PART numbers (AS_E_INTERNAL). */
+/* Every `every`-th trial, by number (0, every, 2 every, …), from `from` to below `to`, ascending.
+ * The range has at most HISTORY_PART numbers (AS_E_INTERNAL). */
 AS_MUST_CHECK as_status store_history_sample(struct tx *t, struct arena *a, int64_t sweep_key,
                                              int64_t from, int64_t to, int64_t every,
                                              const char *const *metrics, size_t n_metrics,

@@ -36,7 +36,8 @@ AS_MUST_CHECK as_status sweep_history_load(struct store *db, struct sweep_histor
 
 /* The first load of a history that is loaded once, of at most `most` trials: of every k-th one by
  * number (0, k, 2k, …), where *ret_every is the smallest k that suffices; 1: all trials. What is
- * read depends on the number of trials alone. Errors as above; AS_E_INTERNAL: not the first load. */
+ * read depends on the number of trials alone. Errors as above. AS_E_INTERNAL: not the first load.
+ */
 AS_MUST_CHECK as_status sweep_history_sample(struct store *db, struct sweep_history *h,
                                              int64_t most, int64_t *ret_every, struct as_err *err);
 
