@@ -48,14 +48,19 @@ static void tell_random(struct rng *r, const char *sweep)
     ck_assert_int_eq(row.state, is_bad ? TRIAL_FAILED : TRIAL_COMPLETED);
 }
 
-static void add_known(struct rng *r, const char *sweep)
+static void add_result(const char *sweep, double cost, double gain, double heat)
 {
     struct trial_row row;
     json_t *body = json_pack("{s:{s:f}, s:{s:f, s:f, s:f}}", "params", "x", 0.5, "metrics", "cost",
-                             (double)rng_below(r, 9), "gain", (double)rng_below(r, 9), "heat",
-                             (double)rng_below(r, 11));
+                             cost, "gain", gain, "heat", heat);
     ck_ok(trial_add(s.db, &s.a, sweep, body, NULL, &row, &err), err);
     json_decref(body);
+}
+
+static void add_known(struct rng *r, const char *sweep)
+{
+    double cost = (double)rng_below(r, 9), gain = (double)rng_below(r, 9);
+    add_result(sweep, cost, gain, (double)rng_below(r, 11));
 }
 
 /* What is in the rows. */
@@ -135,9 +140,12 @@ START_TEST(a_front_is_that_of_all_trials)
         if (i % 25 == 24)
             check_front("a", seldom);
     }
+    add_result("a", 0, 9, 9); /* better than all, and not feasible */
     check_front("a", s.fronts);
     check_front("a", seldom);
     check_front("a", none);
+    add_result("a", 0, 9, 1);
+    check_front("a", s.fronts);
     ck_assert_uint_eq(sweep_fronts_bytes(none), 0);
     ck_assert_uint_gt(sweep_fronts_bytes(seldom), 0);
 }
