@@ -416,6 +416,7 @@ static void check_importance(struct result_cache *keeper, const char *metric, co
     ck_assert_uint_eq(row.n, 2);
     ck_assert_ptr_null(row.reason);
     ck_assert_int_eq(row.trials, 40);
+    ck_assert_int_eq(row.every, 1);
     ck_assert_str_eq(row.params[0].name, matters);
     ck_assert_double_gt(row.params[0].total, 0.8);
     ck_assert_double_lt(row.params[1].total, 0.2);
