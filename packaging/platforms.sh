@@ -78,7 +78,7 @@ platform_arm64() {
     [ ${#tests[@]} -gt 0 ] || die "no tests in $rooms"
     read -ra targets < <(targets_of "$dir" "${tests[@]}")
     compile "$dir" "${targets[@]}"
-    run_suites "$dir" --timeout-multiplier 20 "${tests[@]}"
+    CK_TIMEOUT_MULTIPLIER=20 run_suites "$dir" --timeout-multiplier 20 "${tests[@]}"
 }
 
 cmd_platform() {
