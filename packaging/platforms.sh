@@ -12,6 +12,9 @@ NEED_ARM64='aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64-static:qemu
 # Half the time of a build; the kernels have -O3 always.
 PLATFORM_OPTIONS=(-Dweb=disabled -Dcuda=disabled -Ddebug=false -Doptimization=1)
 ARM64_ROOMS='base kernels data model search' # elsewhere, tests start programs, which only a kernel with binfmt_misc could
+# qemu takes up to 10 times as long (of processor: 5 in kernels_gemm, 10 in kernels_losses): what takes 30 s, by its priority
+# (tests/meson.build, `longest`), would take 5 minutes and is left out.
+ARM64_LONGEST=29
 
 # The libraries' packages of NEED_BUILD, with commas.
 packages_of_libraries() {
@@ -33,19 +36,25 @@ arm64_tree() {
     mv "$1.part" "$1"
 }
 
-# tests_of BUILD ROOM…: the unit tests of these rooms that are programs of the build.
+# tests_of BUILD SECONDS ROOM…: the unit tests of these rooms that are programs of the build, need no other program of it, and
+# have at most this priority, which is about the seconds that they take.
 tests_of() {
     python3 - "$@" <<'PY'
 import json, os, subprocess, sys
-build, rooms = os.path.realpath(sys.argv[1]), sys.argv[2:]
-for t in json.loads(subprocess.check_output(["meson", "introspect", build, "--tests"])):
-    if "assay:unit" in t["suite"] and t["name"].split("_")[0] in rooms and any(c.startswith(build) for c in t["cmd"]):
+build, seconds, rooms = os.path.realpath(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+ask = lambda what: json.loads(subprocess.check_output(["meson", "introspect", build, what]))
+programs = {t["id"]: t["filename"] for t in ask("--targets") if t["type"] == "executable"}
+for t in ask("--tests"):
+    alone = all(set(programs.get(d, [])) <= set(t["cmd"]) for d in t["depends"])
+    unit = "assay:unit" in t["suite"] and t["name"].split("_")[0] in rooms and any(c.startswith(build) for c in t["cmd"])
+    if unit and alone and t["priority"] <= seconds:
         print(t["name"])
 PY
 }
 
 platform_clang() {
     local dir=$BUILD-clang cache
+    [ $# -eq 0 ] || die "platform clang takes nothing, found: $*"
     install_missing "$NEED_BUILD $NEED_CLANG"
     cache=$(command -v ccache || true)
     CC="${cache:+ccache }clang" configure "$dir" "${PLATFORM_OPTIONS[@]}"
@@ -53,25 +62,29 @@ platform_clang() {
     run_suites "$dir" --suite unit
 }
 
+# platform_arm64 [ROOM…]: the tests of all its rooms, or of these.
 platform_arm64() {
-    local dir=$BUILD-arm64 tree tests targets
+    local dir=$BUILD-arm64 rooms=${*:-$ARM64_ROOMS} tree tests targets room
+    for room in $rooms; do
+        [[ " $ARM64_ROOMS " == *" $room "* ]] || die "platform arm64 takes rooms of $ARM64_ROOMS, found: $room"
+    done
     tree=$(realpath -m "${ASSAY_ARM64_TREE:-$BUILD-arm64-tree}")
     install_missing "$NEED_BUILD $NEED_ARM64"
     arm64_tree "$tree"
     printf "[constants]\ntree = '%s'\ncache = [%s]\n" "$tree" "$(! command -v ccache >/dev/null || echo "'ccache'")" >"$tree.ini"
     configure "$dir" --cross-file "$tree.ini" --cross-file packaging/cross/arm64.ini "${PLATFORM_OPTIONS[@]}"
     # shellcheck disable=SC2086 # words
-    mapfile -t tests < <(tests_of "$dir" $ARM64_ROOMS)
-    [ ${#tests[@]} -gt 0 ] || die "no tests in $ARM64_ROOMS"
+    mapfile -t tests < <(tests_of "$dir" "$ARM64_LONGEST" $rooms)
+    [ ${#tests[@]} -gt 0 ] || die "no tests in $rooms"
     read -ra targets < <(targets_of "$dir" "${tests[@]}")
     compile "$dir" "${targets[@]}"
-    run_suites "$dir" --timeout-multiplier 20 "${tests[@]}"
+    CK_TIMEOUT_MULTIPLIER=20 run_suites "$dir" --timeout-multiplier 20 "${tests[@]}"
 }
 
 cmd_platform() {
     STRICT=1
     case "${1:-}" in
-    clang | arm64) "platform_$1" ;;
+    clang | arm64) "platform_$1" "${@:2}" ;;
     *) die "platform takes clang or arm64, found: ${1:-nothing}" ;;
     esac
     tell_sums
