@@ -1312,6 +1312,8 @@ export type Importance = {
   metric: MetricName;
   /** The number of completed trials that the model was fitted to */
   trials: number;
+  /** Only every so-many-th trial, by number from 0, was read; 1: all trials */
+  every?: number;
   /** More trials have ended since then, and the new indices are being computed for another request: ask again */
   stale: boolean;
   /** 1: the model predicts unseen trials without error; 0: no better than their mean; null: too few trials */
