@@ -14,6 +14,7 @@ KEPT = {
     "columnar_find": "of the same reader",
     "points_table_resolution": "how far lines were thinned, which tests compare",
     "table_cache_bytes": "the limit of memory is tested by it",
+    "sweep_fronts_bytes": "as table_cache_bytes",
     "trial_orders_bytes": "as table_cache_bytes",
     "as_mem_fail_nth": "makes an allocation fail, for tests",
     "backend_freep": "for the cleanup attribute of its users",
