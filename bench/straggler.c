@@ -1,6 +1,7 @@
-/* Steps of a large trial whose ranks are not equally fast, over the links of one host. A shard takes
- * 20 ms, in which the processor is free (the rank sleeps), as it is when a device computes. The
- * figure is the time of all steps until the last rank has done the last one, divided by the steps.
+/* Steps of a large trial whose ranks are not equally fast, over the links of one host. A shard
+ * takes 20 ms, in which the processor is free (the rank sleeps), as it is when a device computes.
+ * The figure is the time of all steps until the last rank has done the last one, divided by the
+ * steps.
  *
  * One slow rank: of four with 16 shards one takes 100 ms for a shard; with backup copies of its
  * shards and without (`server: {mode: sync}`). The floor is what the four could do if they shared
@@ -8,8 +9,8 @@
  * after another. The peer is the same without copies.
  *
  * Jitter: of eight ranks with a shard each, every one takes 60 ms for one shard in four, drawn for
- * each step; with `server: {mode: ssp, staleness: 3}`. The floor is what a rank needs alone, 30 ms on
- * average. The peer is `sync`, which waits for the slowest of eight in each step. */
+ * each step; with `server: {mode: ssp, staleness: 3}`. The floor is what a rank needs alone, 30 ms
+ * on average. The peer is `sync`, which waits for the slowest of eight in each step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
