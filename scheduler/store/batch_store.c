@@ -348,8 +348,8 @@ static as_status read_stored(struct reading *b, struct as_err *err)
     for (size_t i = 0; i < b->n; i++) {
         const struct batch_fact *f = &b->facts[i];
         bool ends = b->asks[i].ends;
-        if (!is_open(b, i) || !f->sweep || !is_near(b, i) ||
-            (ends && !rung_is_past(&f->holder.near)))
+        bool looks = ends ? rung_is_past(&f->holder.near) : is_near(b, i);
+        if (!is_open(b, i) || !f->sweep || !looks)
             continue;
         of[n] = i;
         list[n++] = (struct rung_points){.board = f->sweep->board,

@@ -112,9 +112,8 @@ static const struct stmt stmts[] = {
          "order by sweep_key, number, place desc) update trial t set rung = l.next, "
          "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
          "('prune', 'pause') then l.reason else t.reason end, spent = case when "
-         "l.is_result then greatest(t.spent, l.step - " SQL_OWN_AFTER("t") ") else t.spent "
-                                                                           "end from latest l "
-                                                                           "where " JOINED_TRIAL},
+         "l.is_result then greatest(t.spent, l.step - " SQL_OWN_AFTER
+         ") else t.spent end from latest l where " JOINED_TRIAL},
     [RUNG_PROMOTE] = {"rung_promote",
                       "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
                       "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "

@@ -186,24 +186,16 @@ static const struct stmt stmts[] = {
          "old, attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, "
          "seq, "
          "place)) update trial t set spent = case when t.state = 'running' then greatest(t.spent, "
-         "coalesce(l.step, t.step, 0) - " SQL_OWN_AFTER(
-             "t") ") else t.spent end, state = "
-                  "l.state, restarts = t.restarts + "
-                  "l.burns::int, reason = l.reason, missing = 0, finished_at = case when "
-                  "l.is_final then "
-                  "clock_timestamp() end, finish_seq = case when l.is_final then "
-                  "coalesce(nullif(l.seq, 0), "
-                  "(select s.finish_seq from sweep s where s.key = l.sweep_key) + l.nth) end, "
-                  "feasible = "
-                  "l.feasible, timed_out = l.timed_out, metrics = case when l.metrics is null then "
-                  "t.metrics else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, "
-                  "t.step), value "
-                  "= "
-                  "coalesce(l.value, t.value) from l where " SQL_JOINED(
-                      "t.sweep_key",
-                      "l.sweep_key") " and " SQL_JOINED_NEXT("t.number",
-                                                             "l.number") " and t.state = l.old and "
-                                                                         "t.attempt = l.attempt"},
+         "coalesce(l.step, t.step, 0) - " SQL_OWN_AFTER
+         ") else t.spent end, state = l.state, restarts = t.restarts + l.burns::int, reason = "
+         "l.reason, missing = 0, finished_at = case when l.is_final then clock_timestamp() end, "
+         "finish_seq = case when l.is_final then coalesce(nullif(l.seq, 0), (select s.finish_seq "
+         "from sweep s where s.key = l.sweep_key) + l.nth) end, feasible = l.feasible, timed_out = "
+         "l.timed_out, metrics = case when l.metrics is null then t.metrics else t.metrics || "
+         "l.metrics::jsonb end, step = coalesce(l.step, t.step), value = coalesce(l.value, "
+         "t.value) from l where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT(
+             "t.number", "l.number") " and t.state = l.old and "
+                                     "t.attempt = l.attempt"},
     [TRIAL_DROP] = {"trial_drop",
                     "delete from trial_file f using unnest($1::bigint[], $2::int[]) as "
                     "l(sweep_key, number) where f.kind = 'checkpoint' and " SQL_JOINED(

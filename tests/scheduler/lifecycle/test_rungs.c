@@ -212,18 +212,16 @@ START_TEST(the_best_one_is_promoted)
 }
 END_TEST
 
-/* An attempt that was told to pause reports on until it ends, past the next rung too: that one
- * counts when the next attempt goes on after it. */
-START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
+/* Trial 0 is told to pause at step 3, reports on up to `last` before it ends, with a checkpoint,
+ * and is promoted, because two others are worse at step 3. Its next attempt. */
+static struct claimed_row promoted_after(int64_t last)
 {
-    begin();
+    char sha[SHA256_HEX_SIZE];
     make_stopping("a", "pause", "'max_trials': 9", "");
     struct claim_list l = claim(&s, "r", epoch, 3);
-    ck_pauses(ref_of(&l.rows[0]), 3, 0.1);
-    for (int64_t step = 4; step < 12; step++)
+    for (int64_t step = 3; step <= last; step++)
         ck_pauses(ref_of(&l.rows[0]), step, 0.1);
     end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
-    char sha[SHA256_HEX_SIZE];
     put_blob(&s, "state", sha);
     pg_fixture_exec(s.url, "insert into trial_file (sweep_key, number, kind, path, size, sha256) "
                            "select 1, 0, 'checkpoint', 'c', 5, sha256 from blob");
@@ -231,6 +229,15 @@ START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
     ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
     struct claimed_row c = claim_one(&s, "r", epoch);
     ck_assert_int_eq(c.number, 0);
+    return c;
+}
+
+/* An attempt that was told to pause reports on until it ends, past the next rung too: that one
+ * counts when the next attempt goes on after it. */
+START_TEST(a_rung_that_a_pausing_attempt_passed_counts)
+{
+    begin();
+    struct claimed_row c = promoted_after(11);
     ck_pauses(ref_of(&c), 12, 0.1);
     ck_assert_int_eq(count("select step from rung_result where number = 0 and rung = 1"), 9);
 }
@@ -241,19 +248,7 @@ END_TEST
 START_TEST(rungs_that_a_pausing_attempt_passed_count_at_the_end)
 {
     begin();
-    make_stopping("a", "pause", "'max_trials': 9", "");
-    struct claim_list l = claim(&s, "r", epoch, 3);
-    for (int64_t step = 3; step <= 27; step++)
-        ck_pauses(ref_of(&l.rows[0]), step, 0.1);
-    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
-    char sha[SHA256_HEX_SIZE];
-    put_blob(&s, "state", sha);
-    pg_fixture_exec(s.url, "insert into trial_file (sweep_key, number, kind, path, size, sha256) "
-                           "select 1, 0, 'checkpoint', 'c', 5, sha256 from blob");
-    ck_pauses(ref_of(&l.rows[1]), 3, 0.2);
-    ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
-    struct claimed_row c = claim_one(&s, "r", epoch);
-    ck_assert_int_eq(c.number, 0);
+    struct claimed_row c = promoted_after(27);
     struct trial_row row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     ck_assert_int_eq(count("select count(*) from rung_result where number = 0 and decision = "
