@@ -86,8 +86,10 @@ static void write_parts(struct load *l, struct sender *s)
             s->claim = ++l->serial;
         s->is_claim_open = true;
         str_printf(b,
-                   "{\"epoch\":%lld,\"claim_id\":\"c%lld\",\"max_trials\":%d,\"wait_ms\":20000}}",
-                   (long long)s->runner->epoch, (long long)s->claim, s->n_wanted);
+                   "{\"epoch\":%lld,\"claim_id\":\"c%lld.%lld\",\"max_trials\":%d,"
+                   "\"wait_ms\":20000}}",
+                   (long long)s->runner->epoch, (long long)s->runner->epoch, (long long)s->claim,
+                   s->n_wanted);
     } else {
         str_puts(b, "null}");
     }

@@ -51,7 +51,9 @@ struct load {
     struct worker runners[RUNNERS_MAX];
     struct arrivals arrivals;  /* of a load with a rate */
     int64_t from_ns, until_ns; /* what counts */
-    int64_t serial;            /* of the latest claim */
+    /* Of the latest claim. Its id has the epoch of the runner before it: a repeated id is a claim
+     * that was made before, whose trials may have ended. */
+    int64_t serial;
     int64_t cycles, points;    /* that count */
     /* The cycles that count ended behind first_ns, the first end after the warm-up, and until the
      * first end after the load's time: answers that end many cycles at once do not round the

@@ -38,8 +38,8 @@ static void send_claim(struct load *l, struct slot *s)
     char path[64];
     str_clear(&l->body);
     str_printf(&l->body,
-               "{\"epoch\":%lld,\"claim_id\":\"c%lld\",\"max_trials\":1,\"wait_ms\":20000}",
-               (long long)s->runner->epoch, (long long)++l->serial);
+               "{\"epoch\":%lld,\"claim_id\":\"c%lld.%lld\",\"max_trials\":1,\"wait_ms\":20000}",
+               (long long)s->runner->epoch, (long long)s->runner->epoch, (long long)++l->serial);
     (void)snprintf(path, sizeof path, "/v1/runners/%s/claim", s->runner->name);
     post(l, s, path, CLAIMS);
 }
