@@ -27,6 +27,22 @@ size_t regret_bound_next(size_t n)
     return count;
 }
 
+size_t regret_bound_latest(size_t n)
+{
+    size_t latest = 0;
+    for (size_t count; (count = regret_bound_next(latest)) <= n;)
+        latest = count;
+    return latest;
+}
+
+bool regret_bound_follows(size_t before, size_t count)
+{
+    size_t next = regret_bound_next(before);
+    if (next <= REGRET_BOUND_EACH || count <= next)
+        return count == next;
+    return regret_bound_latest(count) == count;
+}
+
 struct bounding {
     struct training_set *set;
     struct history history; /* without pending trials */

@@ -29,6 +29,13 @@
  * then each larger by a sixteenth, so that there are 29 up to 32 trials, 89 up to 1,000 and 127 up
  * to 10,000. Returns the smallest of them above n. */
 size_t regret_bound_next(size_t n);
+/* The largest of them up to n; 0: there is none. */
+size_t regret_bound_latest(size_t n);
+/* Above this count a sweep that has no limit of its bound may leave some of them out: when its
+ * trials complete faster than its bounds are computed. */
+#define REGRET_BOUND_EACH 32
+/* Of the counts at which bounds were kept, may `count` follow `before`? 0: none was before it. */
+bool regret_bound_follows(size_t before, size_t count);
 
 struct regret_bound {
     bool is_known;  /* false: several objectives, or no model; the rest is 0 */

@@ -71,7 +71,7 @@ as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
     const double bound = b.is_known ? b.bound : NAN;
     const double relative = b.is_known && isfinite(b.relative) ? b.relative : NAN;
     struct regret_step step = {.completed = s.completed};
-    if (s.completed != (int64_t)regret_bound_next((size_t)before.completed))
+    if (!regret_bound_follows((size_t)before.completed, (size_t)s.completed))
         (void)snprintf(step.why, sizeof step.why, "the one before is of %lld completed trials",
                        (long long)before.completed);
     else if (s.completed != (int64_t)n)

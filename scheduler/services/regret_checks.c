@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/regret_store.h"
@@ -25,6 +26,11 @@
 #define HISTORIES_MAX 8
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
+/* Bounds that may be late take a fifth of a processor at most, so that the first thousand trials of
+ * a fast sweep do not pay for them. */
+#define REST 4 /* times as long as the bound took */
+#define REST_MS_MAX 500
+#define ROUND_MS 500 /* then sweeps that have a limit are looked at again */
 
 struct kept_history {
     int64_t key;
@@ -91,7 +97,8 @@ static as_status load_history(struct regret_checks *c, int64_t key, struct kept_
     return st;
 }
 
-static as_status read_next(struct store *db, int64_t key, int64_t *ret, struct as_err *err)
+static as_status read_next(struct store *db, int64_t key, struct regret_next *ret,
+                           struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
@@ -138,14 +145,14 @@ static as_status tell(struct tx *t, int64_t key, const struct regret_added *adde
 }
 
 /* A sweep without a limit is held by two statements only. */
-static as_status keep(struct tx *t, struct arena *a, int64_t key, const struct regret_check *x,
-                      struct regret_report *ret, struct as_err *err)
+static as_status keep(struct tx *t, struct arena *a, int64_t key, int64_t due,
+                      const struct regret_check *x, struct regret_report *ret, struct as_err *err)
 {
     struct regret_added added;
     bool has_ended = false;
     int64_t next = (int64_t)regret_bound_next((size_t)x->completed);
     *ret = (struct regret_report){0};
-    as_status st = store_regret_add(t, a, key, x, next, &added, err);
+    as_status st = store_regret_add(t, a, key, due, x, next, &added, err);
     if (st == AS_OK && added.is_kept)
         st = tell(t, key, &added, err);
     if (st == AS_OK && added.is_kept && added.may_end)
@@ -192,27 +199,43 @@ static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t com
     return AS_OK;
 }
 
-/* The next bound of one sweep. */
-static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key,
+/* May a sweep leave out the bounds that it is late with? */
+static bool may_be_late(const struct regret_next *next)
+{
+    return !next->may_end && next->due > REGRET_BOUND_EACH;
+}
+
+/* The next bound of one sweep. *ret_late: those before it may have been left out. */
+static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key, bool *ret_late,
                              struct regret_report *ret, struct as_err *err)
 {
     struct regret_check x = {0};
     struct regret_report one = {0};
-    int64_t completed = 0;
-    as_status st = read_next(c->db, key, &completed, err);
-    if (st != AS_OK || completed == 0)
+    struct regret_next next = {0};
+    *ret_late = false;
+    as_status st = read_next(c->db, key, &next, err);
+    if (st != AS_OK || next.due == 0)
         return st;
-    st = compute_apart(c, key, completed, &x, err);
+    *ret_late = may_be_late(&next);
+    int64_t latest = (int64_t)regret_bound_latest((size_t)next.completed);
+    st = compute_apart(c, key, *ret_late && latest > next.due ? latest : next.due, &x, err);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = keep(run.tx, a, key, &x, &one, err);
+        run.status = keep(run.tx, a, key, next.due, &x, &one, err);
     if (run.status != AS_OK)
         return run.status;
     ret->kept += one.kept;
     ret->sweeps_ended += one.sweeps_ended;
     return AS_OK;
+}
+
+/* Leave the machine to others after a computation that took so long. */
+static void rest(int64_t took_ns)
+{
+    int64_t ms = REST * took_ns / NS_PER_MS;
+    clock_sleep_ms(ms < REST_MS_MAX ? ms : REST_MS_MAX);
 }
 
 as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_bool *stopping,
@@ -226,11 +249,17 @@ as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_
     while (tx_run_again(&look))
         look.status = store_regret_due(look.tx, &a, ended, &keys, &n, err);
     as_status st = look.status;
+    int64_t begin_ns = clock_mono_ns();
+    bool is_late = false;
     for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
         struct as_err why = {0};
-        if (stopping && atomic_load(stopping))
+        int64_t now = clock_mono_ns();
+        if ((stopping && atomic_load(stopping)) ||
+            (is_late && now - begin_ns > ROUND_MS * NS_PER_MS))
             break;
-        as_status one = check_sweep(c, &a, keys[i], ret, &why);
+        as_status one = check_sweep(c, &a, keys[i], &is_late, ret, &why);
+        if (is_late)
+            rest(clock_mono_ns() - now);
         if (one == AS_OK || one == AS_E_NOT_FOUND || (st != AS_OK && one != AS_E_UNAVAILABLE))
             continue; /* AS_E_NOT_FOUND: it was deleted */
         st = as_fail_at(err, one, why.pointer, "%s", why.msg);

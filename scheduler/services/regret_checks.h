@@ -4,7 +4,10 @@
  * of the sweep's document and of what had happened when the last of them completed, so every server
  * computes the same one, whenever it comes to it, and one of them keeps it. The transaction that
  * keeps it ends the sweep if the bound is within limits.stop_when. No request and no sweep's row
- * waits for the computation. */
+ * waits for the computation.
+ *
+ * A sweep that has no such limit is never ended by a bound. Above REGRET_BOUND_EACH trials it gets
+ * the latest one that is due, and those that came too fast before it are left out. */
 #ifndef ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 #define ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 
@@ -32,8 +35,9 @@ struct regret_report {
     int64_t sweeps_ended; /* by stop_when */
 };
 
-/* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread.
- * Each takes from milliseconds to seconds. If any was kept, more may be due.
+/* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread:
+ * first of those that have the limit. Each takes from milliseconds to seconds, and the round rests
+ * after those that may be left out. If any was kept, more may be due.
  *   ended     also of sweeps that have ended, which takes a look at all sweeps
  *   stopping  it takes no further sweep when this becomes true; may be NULL
  *   ret       also of a round that failed

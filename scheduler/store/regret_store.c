@@ -25,23 +25,24 @@ COLUMNS_READER(check, struct regret_check, CHECK_FIELDS)
 COLUMNS_WHOLE_ROW(struct regret_latest, LATEST_FIELDS)
 COLUMNS_READER(latest, struct regret_latest, LATEST_FIELDS)
 
+#define MAY_END "(coalesce(stop_regret, stop_relative) is not null)"
 /* Few sweeps live, and they have an index; all sweeps are read now and then. */
 #define DUE(live)                                                                                  \
-    "select key from sweep where n_completed >= regret_due " live " order by n_completed, key "    \
-    "limit 100"
+    "select key from sweep where n_completed >= regret_due " live " order by " MAY_END " desc, "   \
+    "n_completed, key limit 100"
 
 static const struct stmt stmts[] = {
     [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},
     [REGRET_DUE_ALL] = {"regret_due_all", DUE("")},
-    [REGRET_NEXT] = {"regret_next", "select regret_due from sweep_base where key = $1"},
+    [REGRET_NEXT] = {"regret_next",
+                     "select regret_due, n_completed, " MAY_END " from sweep where key = $1"},
     [REGRET_ADD] =
         {"regret_add",
          "with due as (update sweep_base set regret_due = $7 where key = $1 and regret_due = "
-         "$2 returning key, id, state, coalesce(stop_regret, stop_relative) is not null as "
-         "may_end), "
-         "kept as (insert into regret_check (sweep_key, completed, seq, bound, relative, "
-         "enough, best, best_mean, best_deviation, best_noise) select key, $2, $3, $4, $5, $6, "
-         "$8, $9, $10, $11 from due) select may_end, id, state from due"},
+         "$2 returning key, id, state, " MAY_END " as may_end), kept as (insert into regret_check "
+         "(sweep_key, completed, seq, bound, relative, enough, best, best_mean, best_deviation, "
+         "best_noise) select key, $12, $3, $4, $5, $6, $8, $9, $10, $11 from due) select may_end, "
+         "id, state from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
@@ -69,7 +70,8 @@ as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **
     return AS_OK;
 }
 
-as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret, struct as_err *err)
+as_status store_regret_next(struct tx *t, int64_t sweep_key, struct regret_next *ret,
+                            struct as_err *err)
 {
     RESULT_AUTO r = {0};
     struct reader rd;
@@ -79,11 +81,13 @@ as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret, struc
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
     reader_init(&rd, &r, 0, NULL);
-    column_i64(&rd, ret);
+    ret->due = read_i64(&rd);
+    ret->completed = read_i64(&rd);
+    ret->may_end = read_bool(&rd);
     return reader_check(&rd, err);
 }
 
-as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
+as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key, int64_t due,
                            const struct regret_check *x, int64_t next, struct regret_added *ret,
                            struct as_err *err)
 {
@@ -91,12 +95,12 @@ as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
     struct reader rd;
     as_status st = tx_query(
         t, &stmts[REGRET_ADD],
-        ARGS(arg_i64(sweep_key), arg_i64(x->completed), arg_i64(x->seq),
+        ARGS(arg_i64(sweep_key), arg_i64(due), arg_i64(x->seq),
              arg_f64_or_null(!isnan(x->bound), x->bound),
              arg_f64_or_null(!isnan(x->relative), x->relative), arg_bool(x->enough), arg_i64(next),
              arg_i64_or_null(x->has_best, x->best), arg_f64_or_null(x->has_best, x->best_mean),
              arg_f64_or_null(x->has_best, x->best_deviation),
-             arg_f64_or_null(x->has_best, x->best_noise)),
+             arg_f64_or_null(x->has_best, x->best_noise), arg_i64(x->completed)),
         &r, err);
     *ret = (struct regret_added){.is_kept = r.rows > 0};
     if (st != AS_OK || r.rows == 0)

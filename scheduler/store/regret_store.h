@@ -8,26 +8,33 @@
 #include "scheduler/store/tx.h"
 
 /* Sweeps of which the next bound is due: so many trials have completed. At most 100, first those
- * with the fewest completed trials. ended: also those that have ended; else they are not looked
+ * that have a limit of their bound, then those with the fewest completed trials. ended: also those that have ended; else they are not looked
  * for. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret,
                                          size_t *ret_n, struct as_err *err);
 
-/* The count of completed trials after which the next bound of a sweep is due; 0: none is computed.
- * AS_E_NOT_FOUND: the sweep was deleted. */
-AS_MUST_CHECK as_status store_regret_next(struct tx *t, int64_t sweep_key, int64_t *ret,
+/* Where the bounds of a sweep stand. */
+struct regret_next {
+    int64_t due;       /* the count of completed trials after which the next one is due; 0: none is
+                          computed */
+    int64_t completed; /* trials so far */
+    bool may_end;      /* the sweep has a limit that its bounds are compared with */
+};
+
+/* AS_E_NOT_FOUND: the sweep was deleted. */
+AS_MUST_CHECK as_status store_regret_next(struct tx *t, int64_t sweep_key, struct regret_next *ret,
                                           struct as_err *err);
 
 struct regret_added {
     bool is_kept; /* false: it, or a later one, is kept already */
-    bool may_end; /* the sweep has a limit that it is compared with */
+    bool may_end; /* as above */
     const char *sweep, *state;
 };
 
-/* Keep a bound; the next one is due after `next` completed trials. made_ms is not read. Locks the
- * sweep's row. */
+/* Keep a bound if the one after `due` completed trials is still the next one; from now on that after
+ * `next` is. made_ms is not read. Locks the sweep's row. */
 AS_MUST_CHECK as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
-                                         const struct regret_check *x, int64_t next,
+                                         int64_t due, const struct regret_check *x, int64_t next,
                                          struct regret_added *ret, struct as_err *err);
 
 /* All bounds of a sweep. */

@@ -184,6 +184,26 @@ START_TEST(the_schedule_is_fixed)
 }
 END_TEST
 
+/* Which count is the latest one, and which may follow another: above 32 some may be left out. */
+START_TEST(counts_follow_each_other)
+{
+    static const size_t of[] = {0, 3, 4, 31, 32, 33, 34, 50, 51};
+    static const size_t latest[] = {0, 0, 4, 31, 32, 32, 34, 48, 51};
+    static const struct {
+        size_t before, count;
+        bool may;
+    } pairs[] = {{0, 4, true},    {0, 5, false},   {4, 4, false},   {4, 5, true},   {4, 6, false},
+                 {31, 34, false}, {32, 34, true},  {32, 33, false}, {32, 36, true}, {32, 48, true},
+                 {32, 49, false}, {48, 36, false}, {48, 48, false}, {34, 51, true}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(of); i++)
+        ck_assert_msg(regret_bound_latest(of[i]) == latest[i], "up to %zu: %zu, not %zu", of[i],
+                      regret_bound_latest(of[i]), latest[i]);
+    for (size_t i = 0; i < AS_ARRAY_LEN(pairs); i++)
+        ck_assert_msg(regret_bound_follows(pairs[i].before, pairs[i].count) == pairs[i].may,
+                      "%zu after %zu", pairs[i].count, pairs[i].before);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("regret_bound");
@@ -194,6 +214,7 @@ Suite *test_suite(void)
     tcase_add_test(t, unknown_without_a_model);
     tcase_add_test(t, pending_trials_are_not_known);
     tcase_add_test(t, the_schedule_is_fixed);
+    tcase_add_test(t, counts_follow_each_other);
     suite_add_tcase(s, t);
     return s;
 }

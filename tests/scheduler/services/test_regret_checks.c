@@ -129,6 +129,31 @@ START_TEST(bounds_do_not_depend_on_when_they_are_computed)
 }
 END_TEST
 
+/* Above REGRET_BOUND_EACH trials a sweep without the limit has the latest bound that is due, with
+ * the bits that a sweep with the limit, which has them all, has there. */
+START_TEST(late_bounds_are_left_out_where_no_limit_needs_them)
+{
+    make_learner(&s, "a", "'max_trials': 50", "");
+    make_learner(&s, "b", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    run_trials("a", 45);
+    run_trials("b", 45);
+    check_all(s.db, false);
+    struct regret_check_list a = list_of("a"), b = list_of("b");
+    ck_assert_uint_eq(a.n, 30);
+    ck_assert_int_eq(a.rows[28].completed, REGRET_BOUND_EACH);
+    ck_assert_int_eq(a.rows[29].completed, 44);
+    ck_assert_uint_eq(b.n, 35);
+    ck_assert_int_eq(b.rows[29].completed, 34);
+    b.rows[29] = b.rows[34];
+    b.n = 30;
+    check_same(&a, &b);
+    run_trials("a", 1); /* and they go on from there */
+    check_all(s.db, false);
+    ck_assert_uint_eq(list_of("a").n, 31);
+    ck_assert_int_eq(list_of("a").rows[30].completed, 46);
+}
+END_TEST
+
 /* The sweep measures one configuration twice, and from then on keeps the trial that is best by a
  * model, whoever computes it. */
 START_TEST(the_best_of_noisy_values_is_kept)
@@ -402,6 +427,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, bounds_are_kept_at_their_counts);
     tcase_add_test(t, bounds_do_not_depend_on_when_they_are_computed);
+    tcase_add_test(t, late_bounds_are_left_out_where_no_limit_needs_them);
     tcase_add_test(t, the_best_of_noisy_values_is_kept);
     tcase_add_test(t, the_kept_best_is_the_sweeps);
     tcase_add_test(t, a_bound_within_the_limit_ends_the_sweep);
