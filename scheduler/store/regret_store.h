@@ -8,8 +8,8 @@
 #include "scheduler/store/tx.h"
 
 /* Sweeps of which the next bound is due: so many trials have completed. At most 100, first those
- * that have a limit of their bound, then those with the fewest completed trials. ended: also those that have ended; else they are not looked
- * for. */
+ * that have a limit of their bound, then those with the fewest completed trials. ended: also those
+ * that have ended; else they are not looked for. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret,
                                          size_t *ret_n, struct as_err *err);
 
@@ -31,8 +31,8 @@ struct regret_added {
     const char *sweep, *state;
 };
 
-/* Keep a bound if the one after `due` completed trials is still the next one; from now on that after
- * `next` is. made_ms is not read. Locks the sweep's row. */
+/* Keep a bound if the one after `due` completed trials is still the next one; from now on that
+ * after `next` is. made_ms is not read. Locks the sweep's row. */
 AS_MUST_CHECK as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
                                          int64_t due, const struct regret_check *x, int64_t next,
                                          struct regret_added *ret, struct as_err *err);
