@@ -577,6 +577,25 @@ START_TEST(names_all_faults)
 }
 END_TEST
 
+/* A fault that the document has with every value of its parameters names none of them. */
+START_TEST(a_fault_of_any_value_names_no_value)
+{
+    static const struct {
+        const char *path, *value;
+    } general[] = {{"trial/train/epochs", "-3"},
+                   {"trial/train/colour", "red"},
+                   {"trial/train/optimizer/momentum", "2"}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(general); i++) {
+        struct sweep_doc *d = NULL;
+        struct as_err err = {0};
+        JSON_AUTO doc = edited("train", general[i].path, general[i].value);
+        ck_assert_int_eq(sweep_doc_parse(doc, 0, &d, &err), AS_E_INVAL);
+        ck_assert_msg(!strstr(err.msg, "when "), "%s", err.msg);
+        ck_assert_ptr_null(d);
+    }
+}
+END_TEST
+
 START_TEST(stops_at_the_most_faults)
 {
     AS_AUTO(faults_done) struct faults faults = {0};
@@ -632,6 +651,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("refused");
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));
     tcase_add_loop_test(t, names_all_faults, 0, (int)AS_ARRAY_LEN(faulty));
+    tcase_add_test(t, a_fault_of_any_value_names_no_value);
     tcase_add_test(t, stops_at_the_most_faults);
     tcase_add_loop_test(t, refuses_objectives, 0, AS_ARRAY_LEN(objective_edits));
     suite_add_tcase(s, t);
