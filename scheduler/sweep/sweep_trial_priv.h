@@ -56,8 +56,8 @@ AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
 AS_MUST_CHECK as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial,
                                           struct sweep_doc *d, struct as_err *err);
 
-/* Parse `train`, a template that was applied, as the trainer does, and check what a sweep allows of it.
- * Adds its data set to d->datasets. Faults of the document are noted in `found`, those of the
+/* Parse `train`, a template that was applied, as the trainer does, and check what a sweep allows of
+ * it. Adds its data set to d->datasets. Faults of the document are noted in `found`, those of the
  * sweep's metrics in `faults`. */
 AS_MUST_CHECK as_status sweep_train_parse(struct sweep_doc *d, const json_t *train, int64_t ranks,
                                           struct faults *found, struct faults *faults,
@@ -67,8 +67,8 @@ AS_MUST_CHECK as_status sweep_train_parse(struct sweep_doc *d, const json_t *tra
  * parameter. The document is made and parsed with each parameter at its ends and at each of its
  * choices, active and inactive. Objectives and outcome constraints must be set; those that the
  * trainer never reports are refused. If the space is at fault, only what no parameter at fault
- * touches is checked. Faults are noted in doc->faults; one that only some values of a parameter have
- * names the value. Does nothing for a command. */
+ * touches is checked. Faults are noted in doc->faults; one that only some values of a parameter
+ * have names the value. Does nothing for a command. */
 AS_MUST_CHECK as_status sweep_trial_check_train(struct sweep_doc *d, const struct json_fields *doc,
                                                 struct as_err *err);
 
