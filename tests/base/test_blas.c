@@ -58,7 +58,8 @@ START_TEST(comes_when_it_is_needed)
     ck_assert_int_eq(unsetenv("OPENBLAS_NUM_THREADS"), 0);
     ck_assert(!is_loaded());
     ck_assert_ptr_null(blas_get());
-    ck_assert_int_eq(code_without_library(), 127);
+    if (!IS_SANITIZED) /* its check for leaks needs a file at the exit */
+        ck_assert_int_eq(code_without_library(), 127);
     set_files(0);
     as_status st = blas_open(&err);
     set_files(256);
