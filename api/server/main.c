@@ -25,6 +25,7 @@
 #include "api/server/regret_loop.h"
 #include "api/server/server.h"
 #include "api/server/token_file.h"
+#include "base/blas.h"
 #include "base/clock.h"
 #include "base/private_env.h"
 #include "base/disk_room.h"
@@ -376,7 +377,10 @@ static as_status open_listener(struct daemon *d, struct as_err *err)
 
 static as_status prepare_daemon(struct daemon *d, struct as_err *err)
 {
-    as_status st = open_listener(d, err);
+    as_status st = blas_open(err); /* of suggestions; without it nothing starts */
+    if (st < 0)
+        return st;
+    st = open_listener(d, err);
     if (st < 0)
         return st;
     st = host_names_init(&d->address, d->config.public_host, &d->hosts, err);

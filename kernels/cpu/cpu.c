@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/blas.h"
 #include "base/mem.h"
-#include "kernels/cpu/blas.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/host_buf.h"
@@ -244,7 +244,7 @@ static void describe_device(char *device, size_t len, int threads)
 
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
 {
-    as_status st = gemm_best() == GEMM_BLAS ? blas_open(err) : AS_OK;
+    as_status st = cpu_gemm_ready(err);
     if (st < 0)
         return st;
     struct cpu_backend *c = as_calloc(1, sizeof(*c));

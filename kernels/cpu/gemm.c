@@ -21,9 +21,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kernels/cpu/activation.h"
+#include "base/blas.h"
 #include "base/cpu_clones.h"
-#include "kernels/cpu/blas.h"
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/transpose.h"
 
 /* For machines without AVX2: cpu_open() has opened the library. */
@@ -189,7 +189,9 @@ void cpu_gemm(const struct gemm *g)
 
 as_status cpu_gemm_ready(struct as_err *err)
 {
-    return gemm_best() == GEMM_BLAS ? blas_open(err) : AS_OK;
+    if (gemm_best() != GEMM_BLAS || blas_open(err) == AS_OK)
+        return AS_OK;
+    return as_err_prefix(err, AS_E_UNSUPPORTED, "back end cpu: this processor has no AVX2");
 }
 
 /* ---- pieces ---- */

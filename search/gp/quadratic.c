@@ -9,10 +9,10 @@
  * outside. */
 #include "search/gp/quadratic.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/blas.h"
 #include "search/regression/buf.h"
 #include "search/gp/candidates.h"
 #include "search/regression/cholesky.h"
@@ -136,8 +136,8 @@ static void set_places(struct step *q)
 
 static void set_kernel(struct step *q)
 {
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)q->m, (int)q->d, 1, q->u.p,
-                (int)q->ldu, 0, q->k.p, (int)q->ld);
+    blas_need()->dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)q->m, (int)q->d, 1, q->u.p,
+                       (int)q->ldu, 0, q->k.p, (int)q->ld);
     for (size_t i = 0; i < q->m; i++)
         for (size_t j = 0; j <= i; j++) {
             double v = 1 + q->k.p[i * q->ld + j];
@@ -255,8 +255,8 @@ static void quadratic_at(void *ctx, const double *points, const size_t *start, s
     for (size_t i = 0; i < n; i++) {
         const double *u = points + i * d;
         double *g = ret_g + i * d;
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)d, (int)d, 1, q->curve, (int)d, u, 1, 0,
-                    q->product, 1);
+        blas_need()->dgemv(CblasRowMajor, CblasNoTrans, (int)d, (int)d, 1, q->curve, (int)d, u, 1,
+                           0, q->product, 1);
         ret_f[i] = 0;
         for (size_t j = 0; j < d; j++) {
             ret_f[i] += u[j] * (q->slope[j] + q->product[j]);

@@ -9,10 +9,10 @@
  * finished fit meanwhile. */
 #include "search/gp/surrogate.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/blas.h"
 #include "base/rng.h"
 #include "search/gp/surrogate_priv.h"
 #include "search/problem/random_stream.h"
@@ -62,8 +62,8 @@ static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct 
         return out_of_memory(err);
     for (size_t i = 0; i < n; i++)
         w[i] = t->row_y[i] - gp_model_constant(m);
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, lower, (int)ld, w,
-                1);
+    blas_need()->dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, lower,
+                       (int)ld, w, 1);
     *ret = false;
     for (size_t i = t->n_base; i < n; i++)
         *ret |= fabs(w[i]) > SURPRISE;

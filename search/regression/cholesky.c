@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/regression/blas_priv.h"
+#include "search/regression/blas_thread_priv.h"
 #include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
@@ -33,8 +33,8 @@ static void multiply_add(double *c, size_t ldc, double sign, const double *a, si
                          const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
 {
     if (m > 0 && n > 0 && k > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)m,
-                    (int)n, (int)k, sign, a, (int)lda, b, (int)ldb, 1, c, (int)ldc);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans,
+                           (int)m, (int)n, (int)k, sign, a, (int)lda, b, (int)ldb, 1, c, (int)ldc);
 }
 
 /* Row i of the inverse of a diagonal block, from its factor and the rows before. Row i of the
@@ -95,8 +95,9 @@ static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const doubl
         size_t rows = m - from < STRIP ? m - from : STRIP;
         for (size_t i = 0; i < rows; i++)
             memcpy(copy + i * GP_BLOCK, b + (from + i) * ldb, n * sizeof(double));
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)rows,
-                    (int)n, (int)n, 1, copy, GP_BLOCK, inv, GP_BLOCK, 0, b + from * ldb, (int)ldb);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans,
+                           (int)rows, (int)n, (int)n, 1, copy, GP_BLOCK, inv, GP_BLOCK, 0,
+                           b + from * ldb, (int)ldb);
     }
 }
 

@@ -8,10 +8,10 @@
 #include "search/regression/covariance.h"
 
 #include <assert.h>
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/blas.h"
 #include "search/regression/vec_exp.h"
 
 as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows, struct as_err *err)
@@ -180,8 +180,8 @@ void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int3
 {
     size_t d = k->c->n_real;
     if (d > 0)
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)d, -2, rows->x,
-                    (int)rows->ld, 0, ret_k, (int)ld);
+        blas_need()->dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)d, -2, rows->x,
+                           (int)rows->ld, 0, ret_k, (int)ld);
     for (size_t i = 0; i < n; i++) {
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j <= i; j++)
@@ -212,8 +212,8 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 {
     size_t d = k->c->n_real;
     if (d > 0 && n > 0 && m > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)d, -2, p->x,
-                    (int)p->ld, rows->x, (int)rows->ld, 0, ret_k, (int)ld);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)d, -2,
+                           p->x, (int)p->ld, rows->x, (int)rows->ld, 0, ret_k, (int)ld);
     for (size_t i = 0; i < m; i++) {
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j < n; j++)

@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
-#include "search/regression/blas_priv.h"
+#include "search/regression/blas_thread_priv.h"
 #include "search/regression/lbfgs.h"
 #include "search/regression/vec_exp.h"
 
@@ -242,11 +242,12 @@ static double solve_weights(struct fit *f)
     for (size_t i = 0; i < n; i++)
         f->u[i] = 1;
     gp_solve_lower(f->a, n, f->ld, f->inverse, f->w, 2, f->ld); /* w and u lie side by side */
-    double m = cblas_ddot((int)n, f->u, 1, f->w, 1) / cblas_ddot((int)n, f->u, 1, f->u, 1);
-    cblas_daxpy((int)n, -m, f->u, 1, f->w, 1);
+    double m =
+        blas_need()->ddot((int)n, f->u, 1, f->w, 1) / blas_need()->ddot((int)n, f->u, 1, f->u, 1);
+    blas_need()->daxpy((int)n, -m, f->u, 1, f->w, 1);
     memcpy(f->alpha, f->w, n * sizeof(double));
     gp_solve_upper(f->a, n, f->ld, f->inverse, f->alpha, 1, f->ld);
-    return cblas_ddot((int)n, f->w, 1, f->w, 1);
+    return blas_need()->ddot((int)n, f->w, 1, f->w, 1);
 }
 
 static double log_diagonal(const struct fit *f)
@@ -287,8 +288,8 @@ static double make_g(struct fit *f)
 static void sum_by_product(struct fit *f)
 {
     size_t n = f->rows->n, d = f->c->n_real, ld = f->scaled.ld;
-    cblas_dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)(d + 1), 1, f->cov_c, (int)f->ld,
-                f->scaled.x, (int)ld, 0, f->gx, (int)ld);
+    blas_need()->dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)(d + 1), 1, f->cov_c,
+                       (int)f->ld, f->scaled.x, (int)ld, 0, f->gx, (int)ld);
     memset(f->column_grad, 0, d * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         const double *x = f->scaled.x + i * ld, *gx = f->gx + i * ld;

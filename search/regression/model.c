@@ -17,7 +17,7 @@
 
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
-#include "search/regression/blas_priv.h"
+#include "search/regression/blas_thread_priv.h"
 #include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
@@ -312,8 +312,9 @@ as_status gp_model_observe(struct gp_model *m, const double *y, size_t n_observe
     for (size_t i = 0; i < n; i++)
         ones[i] = 1;
     gp_solve_lower(m->s.lower.p, n, m->s.ld, m->s.inverse.p, alpha, 2, m->s.ld);
-    m->constant = cblas_ddot((int)n, ones, 1, alpha, 1) / cblas_ddot((int)n, ones, 1, ones, 1);
-    cblas_daxpy((int)n, -m->constant, ones, 1, alpha, 1);
+    m->constant =
+        blas_need()->ddot((int)n, ones, 1, alpha, 1) / blas_need()->ddot((int)n, ones, 1, ones, 1);
+    blas_need()->daxpy((int)n, -m->constant, ones, 1, alpha, 1);
     gp_solve_upper(m->s.lower.p, n, m->s.ld, m->s.inverse.p, alpha, 1, m->s.ld);
     return AS_OK;
 }
@@ -444,8 +445,8 @@ static void compute_means(const struct gp_model *m, const double *k, size_t ld, 
     for (size_t i = 0; i < points; i++)
         ret_mean[i] = m->constant;
     if (m->n_observed > 0)
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)points, (int)m->n_observed, 1, k, (int)ld,
-                    m->s.alpha.p, 1, 1, ret_mean, 1);
+        blas_need()->dgemv(CblasRowMajor, CblasNoTrans, (int)points, (int)m->n_observed, 1, k,
+                           (int)ld, m->s.alpha.p, 1, 1, ret_mean, 1);
 }
 
 /* What is left of a point's variance when the rows explain a part of it. */
@@ -463,7 +464,7 @@ static void compute_variances(const struct gp_model *m, double *k, size_t ld, si
         gp_solve_lower(m->s.lower.p, m->n, m->s.ld, m->s.inverse.p, k, points, ld);
     for (size_t i = 0; i < points; i++) {
         double *v = k + i * ld;
-        ret_var[i] = remaining_variance(m, m->n > 0 ? cblas_ddot((int)m->n, v, 1, v, 1) : 0);
+        ret_var[i] = remaining_variance(m, m->n > 0 ? blas_need()->ddot((int)m->n, v, 1, v, 1) : 0);
     }
 }
 
@@ -519,12 +520,13 @@ void gp_predict_grad(const struct gp_model *m, struct gp_work *w, const struct g
     for (size_t i = 0; i < points; i++)
         weigh_rows(w->k.p + i * ld, w->c.p + i * ld, m->s.alpha.p, m->n_observed, n);
     if (n > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)points, (int)(d + 1), (int)n, 1,
-                    w->k.p, (int)ld, m->s.scaled.p, (int)ldx, 0, w->hx.p, (int)ldx);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)points, (int)(d + 1),
+                           (int)n, 1, w->k.p, (int)ld, m->s.scaled.p, (int)ldx, 0, w->hx.p,
+                           (int)ldx);
     if (m->n_observed > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)points, (int)(d + 1),
-                    (int)m->n_observed, 1, w->c.p, (int)ld, m->s.scaled.p, (int)ldx, 0, w->gx.p,
-                    (int)ldx);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)points, (int)(d + 1),
+                           (int)m->n_observed, 1, w->c.p, (int)ld, m->s.scaled.p, (int)ldx, 0,
+                           w->gx.p, (int)ldx);
     for (size_t i = 0; i < points; i++) {
         const double *x = w->x.p + i * ldx;
         pull_gradient(m, x, w->gx.p + i * ldx, -1, ret_dmean + i * d);
@@ -546,8 +548,8 @@ void gp_predict_joint(const struct gp_model *m, struct gp_work *w, const struct 
             ret_cov[i * points + j] = gp_covariance(&m->k, p, i, j);
     if (n > 0) {
         gp_solve_lower(m->s.lower.p, n, m->s.ld, m->s.inverse.p, w->k.p, points, ld);
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)points, (int)n, -1, w->k.p,
-                    (int)ld, 1, ret_cov, (int)points);
+        blas_need()->dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)points, (int)n, -1, w->k.p,
+                           (int)ld, 1, ret_cov, (int)points);
     }
     for (size_t i = 0; i < points; i++)
         for (size_t j = 0; j < i; j++)

@@ -8,11 +8,11 @@
  * points. */
 #include "search/regression/paths.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blas.h"
 #include "base/rng.h"
 #include "search/regression/buf.h"
 #include "search/regression/vec_exp.h"
@@ -125,8 +125,8 @@ static void compute_features(struct gp_paths *p, const double *x, const int32_t 
     size_t F = p->n_features, d = c->n_real;
     double *features = p->features.p;
     if (d > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)F, (int)d, 1, x, (int)d,
-                    p->by_real.p, (int)d, 0, features, (int)(2 * F));
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)F, (int)d, 1, x,
+                           (int)d, p->by_real.p, (int)d, 0, features, (int)(2 * F));
     for (size_t i = 0; i < n; i++) {
         double *row = features + i * 2 * F;
         if (d == 0)
@@ -135,8 +135,8 @@ static void compute_features(struct gp_paths *p, const double *x, const int32_t 
             int32_t value = z[i * c->n_cat + k];
             if (value == GP_INACTIVE)
                 continue;
-            cblas_daxpy((int)F, 1, p->by_category + (p->first_value[k] + (size_t)value) * F, 1, row,
-                        1);
+            blas_need()->daxpy((int)F, 1, p->by_category + (p->first_value[k] + (size_t)value) * F,
+                               1, row, 1);
         }
         sincos_turns(row, F, row, row + F);
     }
@@ -150,8 +150,8 @@ static void evaluate_prior(struct gp_paths *p, const double *x, const int32_t *z
     compute_features(p, x, z, n);
     for (size_t i = 0; i < n * S; i++)
         ret[i] = gp_model_constant(p->m);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)S, (int)(2 * F), 1,
-                p->features.p, (int)(2 * F), p->weights.p, (int)S, 1, ret, (int)S);
+    blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)S, (int)(2 * F), 1,
+                       p->features.p, (int)(2 * F), p->weights.p, (int)S, 1, ret, (int)S);
 }
 
 /* ---- the update ---- */
@@ -195,8 +195,8 @@ void gp_paths_evaluate(struct gp_paths *p, const struct gp_rows *points, double 
         if (n == 0)
             continue;
         gp_model_cross(p->m, p->work, &batch, n, p->cross.p);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)now, (int)S, (int)n, 1,
-                    p->cross.p, (int)n, p->update.p, (int)n, 1, ret + at * S, (int)S);
+        blas_need()->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)now, (int)S, (int)n, 1,
+                           p->cross.p, (int)n, p->update.p, (int)n, 1, ret + at * S, (int)S);
     }
 }
 

@@ -25,6 +25,7 @@ PROGRAMS = [ASSAY, *(os.path.join(BUILD, *path) for path in (("api", "server", "
 ENDED = ("completed", "failed", "cancelled")
 # How long to wait for what must come: no bound on speed, it only ends a hang.
 PATIENCE_S = 240
+LONGEST_PAUSE_S = 0.5  # between two looks at what is awaited
 # For runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
 LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
 # What the runners show that tests play themselves.
@@ -139,16 +140,18 @@ class Assay:
                 self.up.wait()
 
     def wait(self, condition, what, every=0.05):
-        """Poll until condition() is true, each so many seconds; its value is returned."""
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
+        """Poll until condition() is true; its value is returned. The pause is so many seconds, and a twentieth of the
+        time that went by where that is longer, half a second at most: a look costs the server and PostgreSQL
+        milliseconds, too, and many that wait would keep a processor busy."""
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < PATIENCE_S:
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError, Problem):
                 value = condition()
                 if value:
                     return value
             if self.up.poll() is not None:
                 raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
-            time.sleep(every)
+            time.sleep(max(every, min(waited / 20, LONGEST_PAUSE_S)))
         raise Hang(f"waited {PATIENCE_S} s for {what}")
 
     def call(self, method, path, body=None, token=None, raw=None, headers=None):

@@ -3,7 +3,8 @@
 5xx, each status is documented, each answer fits its schema; what the document refuses is refused, what it allows is
 not called wrong; tokens, roles, methods, media types and query parameters are held everywhere.
 
-    test_api_fuzz.py [SEED] [ROUNDS]        the same seed gives the same requests; CI's is fixed"""
+    test_api_fuzz.py [SEED|today] [ROUNDS]        the same seed gives the same requests; CI's is fixed. More rounds of one seed
+find what they found yesterday: `./dev nightly` runs 200 of a seed that the day gives"""
 import copy
 import hashlib
 import http.client
@@ -473,8 +474,9 @@ class Fuzz:
 
 
 def main():
-    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 20261120
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 40
+    given = sys.argv[1] if len(sys.argv) > 1 else "20261120"
+    seed = int(time.strftime("%Y%m%d") if given == "today" else given)
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     print(f"seed {seed}", flush=True)
     with Assay(runners=1, env={"ASSAY_BAD_TOKENS_PER_MINUTE": "0"}) as assay:  # each operation gets some
         servers = assay.processes("assayd")

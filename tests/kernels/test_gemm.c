@@ -1,13 +1,11 @@
 /* Products by every kernel that this machine runs. */
-#include <dirent.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blas.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernels/cpu/blas.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/ops.h"
 #include "tests/support/check_main.h"
@@ -95,34 +93,6 @@ static void close_cpu(void)
     backend_freep(&be);
 }
 
-/* Threads of this process. */
-static size_t n_threads(void)
-{
-    size_t n = 0;
-    DIR *dir = opendir("/proc/self/task");
-    ck_assert_ptr_nonnull(dir);
-    for (struct dirent *e; (e = readdir(dir));)
-        n += e->d_name[0] != '.';
-    closedir(dir);
-    return n;
-}
-
-/* OpenBLAS is loaded when it is needed and starts no threads, whatever the number of CPUs. */
-START_TEST(openblas_comes_without_threads)
-{
-    struct as_err err;
-    ck_assert_int_eq(unsetenv("OPENBLAS_NUM_THREADS"), 0);
-    bool is_loaded = dlopen("libopenblas.so.0", RTLD_NOLOAD | RTLD_NOW) != NULL;
-    ck_assert_int_eq(is_loaded, gemm_best() == GEMM_BLAS || blas_get() != NULL);
-    size_t before = n_threads();
-    ck_ok(blas_open(&err), err);
-    ck_ok(blas_open(&err), err);
-    ck_assert_ptr_nonnull(dlopen("libopenblas.so.0", RTLD_NOLOAD | RTLD_NOW));
-    ck_assert_uint_eq(n_threads(), before);
-    ck_assert_uint_gt(strlen(blas_get()->get_corename()), 0);
-}
-END_TEST
-
 /* Around the sizes of tiles and panels and the depth of a panel; and 0. */
 START_TEST(every_kernel)
 {
@@ -191,7 +161,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("kernels_gemm");
     TCase *c = tcase_create("gemm");
     tcase_add_checked_fixture(c, open_cpu, close_cpu);
-    tcase_add_test(c, openblas_comes_without_threads);
     tcase_add_loop_test(c, every_kernel, 0, EVERY_KERNEL);
     tcase_add_test(c, one_chain_of_sums);
     tcase_add_test(c, grids_cover);

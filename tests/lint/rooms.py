@@ -13,7 +13,7 @@ from layers import layer_table  # noqa: E402
 ROOT, BUILD, CC = sys.argv[1:4]
 OPTIONAL = sys.argv[4:]  # libraries that this build found, and the linker of tests
 SYSTEM = ["-ljansson", "-lyaml", "-lssl", "-lcrypto", "-lz", "-lpcre2-8", "-lm", "-ldl", "-lpthread", "-lcurl", "-lmicrohttpd",
-          "-lpq", "-lopenblas", "-lpng", "-ljpeg"]
+          "-lpq", "-lpng", "-ljpeg"]
 
 
 def archives(room):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 SOURCE, BUILD = os.environ["ASSAY_SOURCE_ROOT"], os.environ["ASSAY_BUILD_ROOT"]
-PROGRAMS = ["trial-runner/agent/assay-runner", "trial-runner/train/assay-train"]
+PROGRAMS = ["cli/assay", "trial-runner/agent/assay-runner", "trial-runner/train/assay-train"]
 CONTROL = "Package: assay-runner\nVersion: 1.2.3\nArchitecture: amd64\nMaintainer: Nobody <nobody@assay.invalid>\nDescription: a test\n"
 # the fields that the specification of SPDX 2.3 requires, and the form of their values
 DOCUMENT = {"spdxVersion": r"SPDX-2\.3", "dataLicense": r"CC0-1\.0", "SPDXID": "SPDXRef-DOCUMENT", "name": ".+",
