@@ -25,7 +25,7 @@ PROGRAMS = [ASSAY, *(os.path.join(BUILD, *path) for path in (("api", "server", "
 ENDED = ("completed", "failed", "cancelled")
 # How long to wait for what must come: no bound on speed, it only ends a hang.
 PATIENCE_S = 240
-LONGEST_PAUSE_S = 0.5  # between two looks at what is awaited
+LONGEST_PAUSE_S = 0.2  # between two looks at what is awaited
 # For runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
 LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
 # What the runners show that tests play themselves.
@@ -141,7 +141,7 @@ class Assay:
 
     def wait(self, condition, what, every=0.05):
         """Poll until condition() is true; its value is returned. The pause is so many seconds, and a twentieth of the
-        time that went by where that is longer, half a second at most: a look costs the server and PostgreSQL
+        time that went by where that is longer, a fifth of a second at most: a look costs the server and PostgreSQL
         milliseconds, too, and many that wait would keep a processor busy."""
         began = time.monotonic()
         while (waited := time.monotonic() - began) < PATIENCE_S:
