@@ -27,6 +27,8 @@ static void fit_done(struct fit *f)
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
     json_decref(f->warm_trials);
+    json_decref(f->stack);
+    json_decref(f->tree);
     str_done(&f->warm_from);
     str_done(&f->command);
     str_done(&f->document);
@@ -155,7 +157,12 @@ static int fit(struct fit *f)
     int code = search(f);
     if (interrupt_seen() || (code != EXIT_OK && code != EXIT_FAIL && code != EXIT_CANCELLED))
         return code;
-    st = fit_model_keep(f, &err);
+    code = EXIT_OK;
+    st = fit_layer_train(f, &code, &err);
+    if (code != EXIT_OK)
+        return code;
+    if (st == AS_OK)
+        st = fit_model_keep(f, &err);
     return session_end(&f->session, st, &err);
 }
 
@@ -178,6 +185,9 @@ static as_status check_options(struct fit *f, struct as_err *err)
     if (f->wishes.trials < 0 || f->wishes.trials > 1000000)
         return as_fail(err, AS_E_USAGE, "--trials: found %" PRId64 ", expected 1 to 1000000",
                        f->wishes.trials);
+    if (f->wishes.layers < 0 || f->wishes.layers > FIT_LAYERS)
+        return as_fail(err, AS_E_USAGE, "--layers: found %" PRId64 ", expected 1 or %d",
+                       f->wishes.layers, FIT_LAYERS);
     if (f->name && (!as_slug_valid(f->name) || strlen(f->name) > FIT_NAME_MAX))
         return as_fail(err, AS_E_USAGE,
                        "--name: found '%.80s', expected lower-case letters, digits, '.', '_' and "
@@ -233,6 +243,9 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
          "how often each trial trains; 1: a part of the rows is held out (by rows and time)"},
         {"trials", 0, OPT_I64, &f.wishes.trials, "N", NULL,
          "configurations that are tried, at most (200)"},
+        {"layers", 0, OPT_I64, &f.wishes.layers, "N", NULL,
+         "2: then train the best configurations again, which see what the first ones predicted of "
+         "the rows that they held out (1)"},
         {"output", 'o', OPT_STRING, &f.output, "FILE", NULL, "write the model here, too"},
         {"print", 0, OPT_FLAG, &f.print, NULL, NULL,
          "print the sweep's document for `assay run`, and do nothing else"},

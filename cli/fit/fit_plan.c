@@ -4,7 +4,8 @@
  *
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
  * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
- * rows). They need to be right within a factor of three: the
+ * rows); of leaves of a forest on made tables of 7 columns and 16,000 to 900,000 rows (12 to 16 us).
+ * They need to be right within a factor of three: the
  * sweep's wall time is the limit, and what they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
@@ -14,20 +15,23 @@
 
 #include "base/mem.h"
 
-#define TREE_SECONDS 30e-9     /* of a round, for each row and column */
-#define ROUND_SECONDS 5e-4     /* of a round, however few rows there are */
-#define TYPICAL_ROUNDS 250     /* at which boosting stops itself */
-#define NETWORK_FLOPS 2e10     /* of one core, in a second */
-#define LEAF_BYTES 110         /* of a leaf and its split, in a model file */
-#define FULL_LEAVES 0.4        /* of a tree without limits, for each row, at most */
-#define EXTRA_SECONDS 60e-9    /* of an extra tree, for each row, candidate and level */
-#define EXTRA_LEAF_BYTES 28    /* as LEAF_BYTES: two nodes and a number */
-#define EXTRA_FULL_CLASSES 0.4 /* as FULL_LEAVES; of numbers a leaf for each row */
-#define FOREST_SHARE 0.4       /* of the size, for one forest: an ensemble may have two */
-#define LEAST_TREES 40         /* fewer lose more than larger leaves do */
+#define TREE_SECONDS 30e-9        /* of a round, for each row and column */
+#define ROUND_SECONDS 5e-4        /* of a round, however few rows there are */
+#define TYPICAL_ROUNDS 250        /* at which boosting stops itself */
+#define NETWORK_FLOPS 2e10        /* of one core, in a second */
+#define LEAF_BYTES 110            /* of a leaf and its split, in a model file */
+#define FULL_LEAVES 0.4           /* of a tree without limits, for each row, at most */
+#define CLASS_LEAVES 0.15         /* the same of classes, as they are on average */
+#define FOREST_LEAF_SECONDS 15e-6 /* of a leaf of XGBoost, for each column */
+#define EXTRA_SECONDS 60e-9       /* of an extra tree, for each row, candidate and level */
+#define EXTRA_LEAF_BYTES 28       /* as LEAF_BYTES: two nodes and a number */
+#define EXTRA_FULL_CLASSES 0.4    /* as FULL_LEAVES; of numbers a leaf for each row */
+#define FOREST_SHARE 0.4          /* of the size, for one forest: an ensemble may have two */
+#define LEAST_TREES 40            /* fewer lose more than larger leaves do */
 #define MOST_TREES 300
 #define RARE_ROWS 500       /* of a class: a fifth of fewer rows says little about it */
 #define RARE_TRIALS 4.0     /* trials with folds that are enough for folds then */
+#define LEAST_LEAVES 32     /* of a tree of a forest: else boosting is as good and faster */
 #define FULL_TRIALS 12.0    /* trials with folds below which fewer folds are better */
 #define LEAST_TRIALS 8.0    /* trials below which fewer rows are better */
 #define LEAST_ROWS 20000    /* of which none are left out */
@@ -141,6 +145,18 @@ static as_status take_folds(const struct fit_facts *f, const struct fit_wishes *
     return AS_OK;
 }
 
+/* A further layer sees predictions of all rows by models that had not seen them. */
+static as_status check_layers(const struct fit_wishes *w, struct as_err *err)
+{
+    if (w->layers < 2 || (!w->groups && w->folds != 1))
+        return AS_OK;
+    return as_fail(
+        err, AS_E_INVAL,
+        "--layers: found %lld beside %s: a further layer sees what was predicted of each "
+        "row by a model without it, which takes folds",
+        (long long)w->layers, w->groups ? "--groups" : "--folds 1");
+}
+
 /* Folds as the trainings that the time allows; groups are held out once. */
 static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes *w,
                               double trainings, struct fit_plan *p, struct as_err *err)
@@ -154,8 +170,10 @@ static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes
         p->folds = 0;
     else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000 || rare)
         p->folds = want;
-    else if (trainings / 3 >= FULL_TRIALS && most >= 3)
+    else if ((trainings / 3 >= FULL_TRIALS || w->layers > 1) && most >= 3)
         p->folds = 3;
+    else if (w->layers > 1)
+        p->folds = 2;
     return AS_OK;
 }
 
@@ -232,13 +250,37 @@ static double extra_seconds(const struct fit_facts *f, double rows)
     return EXTRA_SECONDS * rows * ((double)f->columns + 1) / 2 * log2(rows + 1);
 }
 
+/* Leaves of a tree with which a forest keeps within a third of the time limit of its trial, or within
+ * what it gets of a core in all of it where other programs run: a trial that the limit ends is lost.
+ * A leaf of XGBoost costs more than its rows do. */
+static double forest_leaves_in_time(const struct fit_facts *f, const struct fit_wishes *w,
+                                    const struct fit_plan *p, double rows, double trainings)
+{
+    double share = core_seconds(w) * 1000 / ((double)w->time_ms * (double)w->cores);
+    double seconds = (double)p->trial_ms / 1000 * (share < 1.0 / 3 ? share : 1.0 / 3);
+    double trees = (double)(p->trees * trees_of_round(f)) * trainings;
+    double of_column = seconds / trees / (double)(f->columns ? f->columns : 1);
+    return (of_column - 2 * TREE_SECONDS * rows) / FOREST_LEAF_SECONDS;
+}
+
+/* Larger leaves, if it has to be: those of extra trees stay full. */
+static void plan_forest_time(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                             double trainings, struct fit_plan *p)
+{
+    double leaves = forest_leaves_in_time(f, w, p, rows, trainings);
+    double full = rows * FULL_LEAVES, usual = f->classes ? rows * CLASS_LEAVES : full;
+    double weight = leaves < usual ? ceil(full / leaves) : 1;
+    p->forest = leaves > LEAST_LEAVES;
+    if (p->forest && weight > p->least_weight)
+        p->least_weight = weight;
+}
+
 /* Full trees are better than many (on California by 5 % of the RMSE), so the size limits how many
  * there are before it limits how full they are. Both kinds have as many. */
 static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, double rows,
                          struct fit_plan *p)
 {
-    double full = f->classes ? rows * EXTRA_FULL_CLASSES : rows,
-           trial_seconds = (double)p->trial_ms / 3000;
+    double full = f->classes ? rows * EXTRA_FULL_CLASSES : rows;
     p->refit = p->folds > 0;
     double trainings = (double)(trainings_of_trial(p) + p->refit);
     double models = p->refit ? 1 : (double)trainings_of_trial(p);
@@ -252,9 +294,8 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
     column = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
     p->ranges[FIT_PER_SPLIT] = (struct fit_range){column, 1, 0.01, 1};
-    p->extra = extra_seconds(f, rows) * trees * trainings < trial_seconds;
-    p->forest =
-        fit_plan_training_seconds(f, (size_t)rows, p->trees) * 2 * trainings < trial_seconds;
+    p->extra = extra_seconds(f, rows) * trees * trainings < (double)p->trial_ms / 3000;
+    plan_forest_time(f, w, rows, trainings, p);
 }
 
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
@@ -321,6 +362,8 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
 {
     struct fit_plan p = {.groups = w->groups};
     as_status st = choose_metric(f, w->metric, &p, err);
+    if (st == AS_OK)
+        st = check_layers(w, err);
     if (st == AS_OK)
         st = choose_rows(f, w, &p, err);
     if (st != AS_OK)

@@ -198,8 +198,9 @@ static void write_constraints(const struct fit_plan *p, struct str *b)
         double weight;
     } least[] = {{"random_forest", p->forest, p->least_weight},
                  {"extra_trees", p->extra, p->least_extra_weight}};
-    const char *before = "# larger leaves keep a forest within the size of the model\n"
-                         "parameter_constraints:\n";
+    const char *before =
+        "# larger leaves keep a forest within the size of the model and the time of a trial\n"
+        "parameter_constraints:\n";
     for (size_t i = 0; i < AS_ARRAY_LEN(least); i++)
         if (least[i].there && least[i].weight > 1) {
             str_printf(b, "%s  - \"kind != '%s' or leaf_weight >= %.0f\"\n", before, least[i].kind,

@@ -151,6 +151,21 @@ def check_numbers(assay, work):
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
 
+def check_layers(assay, work):
+    """A second layer from the one command: its sweep sees trials of the first, and one ensemble is chosen of both."""
+    done = fit(assay, work, "numbers.csv", "--target", "y", "--name", "deep", "--layers", "2", "--folds", "2", "--trials", "3", "--time", "5m",
+               "--metric", "mae", "--no-warm", "--json")
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert (report["sweep"], report["layer"], report["metric"]) == ("deep-fit", "deep-fit-layer2", "mae"), report
+    layer = assay.sweep("deep-fit-layer2")
+    stack = layer["document"]["trial"]["train"]["stack"]
+    assert len(stack) == 3 == layer["counts"]["completed"] and all(s.startswith("deep-fit/") for s in stack), layer
+    asked = assay.call("GET", "/v1/sweeps/deep-fit/ensembles")["items"]
+    assert any(e["request"]["sweeps"][1:] == ["deep-fit-layer2"] and e["ensemble"]["metric"] == "mae" for e in asked), asked
+    printed = fit(assay, work, "again.csv", "--target", "y", "--print").stdout
+    assert "layer2" not in printed, printed  # it learned something else
+
+
 def check_warm(assay, work):
     """A second fit begins with what the first one found on a similar table, unless it is told not to."""
     fit(assay, work, "numbers.csv", "--target", "y", "--name", "first", "--trials", "3", "--time", "5m", "--no-warm")
@@ -190,6 +205,8 @@ def check_refused(assay, work):
         (["numbers.csv", "--target", "z"], "there is no target column 'z'; the columns are: a, b, y"),
         (["numbers.csv", "--target", "y", "--metric", "auc"], "--metric: found 'auc', expected one of rmse, mae, r2, mape"),
         (["numbers.csv", "--target", "y", "--groups", "who"], "--groups: there is no column 'who'"),
+        (["numbers.csv", "--target", "y", "--layers", "3"], "--layers: found 3, expected 1 or 2"),
+        (["numbers.csv", "--target", "y", "--layers", "2", "--groups", "a"], "--layers: found 2 beside --groups"),
         (["numbers.csv", "--target", "y", "--folds", "99"], "--folds: found 99, expected 1"),
         (["numbers.csv", "--target", "y", "--time", "2s"], "--time: found 2000 ms, expected 10s or more"),
         (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
@@ -241,6 +258,7 @@ def main():
         check_commands(assay, work, report)
         check_documents(assay, work)
         check_numbers(assay, work)
+        check_layers(assay, work)
         check_warm(assay, work)
         check_python(assay, work)
     finally:

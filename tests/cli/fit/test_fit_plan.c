@@ -217,6 +217,28 @@ START_TEST(folds_that_are_asked_for)
 }
 END_TEST
 
+/* A further layer takes folds, however little time there is. */
+START_TEST(layers_take_folds)
+{
+    struct fit_facts f = {.rows = 32561, .columns = 14, .targets = 1, .classes = 2, .rarest = 7841};
+    struct fit_wishes w = usual;
+    struct fit_plan p;
+    w.time_ms = 8000;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    w.layers = 2;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 3);
+    w.folds = 1;
+    ck_assert_int_eq(fit_plan_make(&f, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--layers: found 2 beside --folds 1"));
+    w.folds = 0;
+    w.groups = "who";
+    ck_assert_int_eq(fit_plan_make(&f, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--layers: found 2 beside --groups"));
+    w.layers = 1;
+    ck_ok(fit_plan_make(&f, &w, &p, &err), err);
+}
+END_TEST
+
 START_TEST(rare_classes_and_sizes)
 {
     struct fit_facts f = small;
@@ -272,6 +294,28 @@ START_TEST(forests_within_the_size)
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind: [random_forest, extra_trees, knn]"));
     w.size_bytes = 2000000; /* the rows would be more than a fifth of it */
     ck_assert(!plan_of(&f, &w).neighbours);
+}
+END_TEST
+
+/* A forest that would take longer than its trial may has larger leaves: full ones of 20,000 rows take
+ * seconds each, and beside busy programs minutes. */
+START_TEST(forests_in_time)
+{
+    struct fit_facts f = {
+        .rows = 20000, .columns = 7, .inputs = 22, .targets = 1, .classes = 2, .rarest = 9000};
+    struct fit_wishes w = usual;
+    w.folds = 1;
+    ck_assert_double_eq(plan_of(&f, &w).least_weight, 4); /* by the size */
+    w.time_ms = 14000;
+    struct fit_plan quick = plan_of(&f, &w);
+    w.load = 18;
+    struct fit_plan busy = plan_of(&f, &w);
+    ck_assert(quick.forest && busy.forest);
+    ck_assert_double_gt(quick.least_weight, 10);
+    ck_assert_double_gt(busy.least_weight, 4 * quick.least_weight);
+    ck_assert_double_eq(quick.least_extra_weight, 1);
+    f.columns = 65536; /* the rows alone take longer */
+    ck_assert(!plan_of(&f, &w).forest);
 }
 END_TEST
 
@@ -354,8 +398,12 @@ START_TEST(similar_sweeps)
 {
     const struct fit_figures own = figures(1000, 10, 2, 0.5);
     struct fit_similar found[2];
+    JSON_AUTO layer = sweep_new("same-layer2", "same", 9, "rows=1000");
+    json_t *trial = json_object_get(json_object_get(layer, "document"), "trial");
+    ck_assert_int_eq(json_object_set_new(json_object_get(trial, "train"), "stack", json_array()),
+                     0);
     JSON_AUTO list = json_pack(
-        "[o, o, o, o, o, o, o]", sweep_new("few", "few", 2, "rows=1000"),
+        "[O, o, o, o, o, o, o, o]", layer, sweep_new("few", "few", 2, "rows=1000"),
         sweep_new("half", "half", 9, "rows=500"), sweep_new("same-wider", "same", 9, "rows=1001"),
         sweep_new("same", "same", 9, "rows=1000"), sweep_new("twice", "twice", 9, "rows=2000"),
         sweep_new("none", "none", 9, "colour=red"), sweep_new("far", "far", 9, "rows=100000"));
@@ -503,7 +551,9 @@ Suite *test_suite(void)
     tcase_add_test(t, metrics);
     tcase_add_test(t, folds_by_rows_and_time);
     tcase_add_test(t, folds_that_are_asked_for);
+    tcase_add_test(t, layers_take_folds);
     tcase_add_test(t, rare_classes_and_sizes);
+    tcase_add_test(t, forests_in_time);
     tcase_add_test(t, naive_bayes);
     tcase_add_test(t, figures_are_tags);
     tcase_add_test(t, distances);
