@@ -20,6 +20,7 @@
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
+#include "cli/view/say.h"
 
 static void fit_done(struct fit *f)
 {
@@ -79,6 +80,12 @@ static as_status plan(struct fit *f, struct as_err *err)
     as_status st = fit_plan_make(&f->facts, &f->wishes, &f->plan, err);
     if (st < 0)
         return st;
+    if (f->plan.tree_bins && !f->print)
+        say("%zu columns: each tree of boosting sees %.2g to %.2g of them, in %zu bins, so that "
+            "many "
+            "trials fit; no column is left out for it",
+            f->facts.columns, f->plan.ranges[FIT_COLUMNS].min, f->plan.ranges[FIT_COLUMNS].max,
+            f->plan.tree_bins);
     join_lists(&f->drop, f->data.drop, &f->columns.drop);
     join_lists(&f->numeric, f->data.numeric, &f->columns.numeric);
     join_lists(&f->text, f->data.text, &f->columns.text);

@@ -1,6 +1,6 @@
-/* The further layer of `assay fit --layers 2`: what `assay ensemble --method stacking --layers 2` does,
- * in the time that is left. The configurations are those that are best together, of both sweeps where
- * ranges became wider; the second one has the ranges of both. */
+/* The further layer of `assay fit --layers 2`: what `assay ensemble --method stacking --layers 2`
+ * does, in the time that is left. The configurations are those that are best together, of both
+ * sweeps where ranges became wider; the second one has the ranges of both. */
 #include <string.h>
 
 #include "base/clock.h"

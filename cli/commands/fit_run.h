@@ -76,9 +76,9 @@ AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);
  * rest of the time: f->narrow is the first one then, and f->sweep the other. Says so. */
 AS_MUST_CHECK as_status fit_search_widen(struct fit *f, struct as_err *err);
 
-/* fit_layer.c: train the further layer that was asked for (wishes.layers), in the time that is left:
- * f->layer, unless there is no time or nothing to build on, which is said. *ret_code: the exit code,
- * if the user ended it. */
+/* fit_layer.c: train the further layer that was asked for (wishes.layers), in the time that is
+ * left: f->layer, unless there is no time or nothing to build on, which is said. *ret_code: the
+ * exit code, if the user ended it. */
 AS_MUST_CHECK as_status fit_layer_train(struct fit *f, int *ret_code, struct as_err *err);
 
 /* fit_model.c: choose a model of the ended sweep, keep it, measure it, and print the report. */

@@ -8,7 +8,8 @@
 #include "data/formats/csv_dialect.h"
 
 /* Copy the lines of the table at `path` to fd: what stands before the first row, and about
- * `share` of the rows, each drawn by its number, in their order. Equal files give equal samples, packed or not.
+ * `share` of the rows, each drawn by its number, in their order. Equal files give equal
+ * samples, packed or not.
  *   dialect  of the table, as far as it is known; borrowed
  *   ret      the rows that were copied
  * AS_E_NOT_FOUND, AS_E_IO, AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM. */

@@ -4,9 +4,9 @@
  *
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
  * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
- * rows); of leaves of a forest on made tables of 7 columns and 16,000 to 900,000 rows (12 to 16 us).
- * They need to be right within a factor of three: the
- * sweep's wall time is the limit, and what they decide is how rows are held out. */
+ * rows); of leaves of a forest on made tables of 7 columns and 16,000 to 900,000 rows (12 to 16
+ * us). They need to be right within a factor of three: the sweep's wall time is the limit, and what
+ * they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
 #include <math.h>
@@ -16,6 +16,7 @@
 #include "base/mem.h"
 
 #define TREE_SECONDS 30e-9        /* of a round, for each row and column */
+#define ROUND_COLUMN_SECONDS 3e-5 /* of a round, for each column: its bins at 16 leaves */
 #define ROUND_SECONDS 5e-4        /* of a round, however few rows there are */
 #define TYPICAL_ROUNDS 250        /* at which boosting stops itself */
 #define NETWORK_FLOPS 2e10        /* of one core, in a second */
@@ -37,11 +38,15 @@
 #define LEAST_ROWS 20000    /* of which none are left out */
 #define LARGE_CELLS 1e7     /* one trial at a time: each has a copy of the table */
 #define BINS 32             /* 8 and 16 are worse on Adult, California and letter */
+#define BIN_ROWS 8          /* inputs in bins for each row, at most: more say nothing */
 #define BIN_CELLS 1e8       /* inputs of all rows, above which a trial would be large */
 #define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
 #define NEIGHBOUR_SHARE 0.2 /* of the size */
 #define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
 #define BAYES_ROWS 2000     /* below which a table without texts is small */
+#define WIDE 200            /* columns above which a tree of boosting sees a part of them … */
+#define WIDE_SEEN 0.3       /* … at most this share, and WIDE / 4 at least … */
+#define WIDE_BINS 32        /* … and their values in so many bins, which cost more than rows do */
 #define MAX_TRIALS 200
 
 struct metric {
@@ -75,10 +80,21 @@ static size_t trees_of_round(const struct fit_facts *f)
     return f->classes > 2 ? f->classes : f->targets > 1 ? f->targets : 1;
 }
 
+/* The shares of the columns that a tree of boosting sees, at least and at most. */
+static struct fit_range seen_columns(const struct fit_facts *f)
+{
+    if (f->columns <= WIDE)
+        return (struct fit_range){0.3, 1, 0.1, 1};
+    double least = ceil(100.0 * WIDE / 4 / (double)f->columns) / 100;
+    return (struct fit_range){least, WIDE_SEEN, 0.01, 1};
+}
+
 double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds)
 {
     double trees = (double)rounds * (double)trees_of_round(f);
-    return trees * (TREE_SECONDS * (double)rows * (double)f->columns + ROUND_SECONDS);
+    double columns = (double)f->columns * seen_columns(f).max;
+    double column = TREE_SECONDS * (double)rows + ROUND_COLUMN_SECONDS;
+    return trees * (column * columns + ROUND_SECONDS);
 }
 
 /* ---- the metric ---- */
@@ -165,12 +181,13 @@ static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes
     if (w->folds)
         return take_folds(f, w, p, err);
     want = want < most ? want : most;
+    bool few = f->rows < 1000 && (f->columns <= WIDE || trainings / (double)want >= RARE_TRIALS);
     bool rare = f->classes && f->rarest < RARE_ROWS && trainings / (double)want >= RARE_TRIALS;
     if (w->groups)
         p->folds = 0;
-    else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000 || rare)
+    else if (trainings / (double)want >= FULL_TRIALS || few || rare)
         p->folds = want;
-    else if ((trainings / 3 >= FULL_TRIALS || w->layers > 1) && most >= 3)
+    else if ((trainings / 3 >= FULL_TRIALS || f->rows < 1000 || w->layers > 1) && most >= 3)
         p->folds = 3;
     else if (w->layers > 1)
         p->folds = 2;
@@ -232,7 +249,8 @@ static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w,
     p->ranges[FIT_LEAVES] =
         (struct fit_range){4, (double)usual, 2, (double)clamp(most, usual, 1024)};
     p->ranges[FIT_ROWS] = (struct fit_range){0.5, 1, 0.25, 1};
-    p->ranges[FIT_COLUMNS] = (struct fit_range){0.3, 1, 0.1, 1};
+    p->ranges[FIT_COLUMNS] = seen_columns(f);
+    p->tree_bins = f->columns > WIDE ? WIDE_BINS : 0;
 }
 
 /* The weight of a leaf with which so many trees keep within the share of the size. */
@@ -250,9 +268,9 @@ static double extra_seconds(const struct fit_facts *f, double rows)
     return EXTRA_SECONDS * rows * ((double)f->columns + 1) / 2 * log2(rows + 1);
 }
 
-/* Leaves of a tree with which a forest keeps within a third of the time limit of its trial, or within
- * what it gets of a core in all of it where other programs run: a trial that the limit ends is lost.
- * A leaf of XGBoost costs more than its rows do. */
+/* Leaves of a tree with which a forest keeps within a third of the time limit of its trial, or
+ * within what it gets of a core in all of it where other programs run: a trial that the limit ends
+ * is lost. A leaf of XGBoost costs more than its rows do. */
 static double forest_leaves_in_time(const struct fit_facts *f, const struct fit_wishes *w,
                                     const struct fit_plan *p, double rows, double trainings)
 {
@@ -298,6 +316,27 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
     plan_forest_time(f, w, rows, trainings, p);
 }
 
+/* Seconds of a core for a trial of a network of two layers with so many inputs. */
+static double network_seconds(const struct fit_facts *f, double rows, double width, double inputs,
+                              const struct fit_plan *p)
+{
+    double outputs = f->classes ? (double)f->classes : (double)f->targets;
+    double weights = width * (inputs + width + outputs);
+    double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
+    return one * (double)trainings_of_trial(p);
+}
+
+/* Where bins would make far more inputs than there are rows, or a network that takes two thirds of
+ * the time of its trial, there are none. */
+static size_t bins_of(const struct fit_facts *f, double rows, double width,
+                      const struct fit_plan *p)
+{
+    double inputs = (double)f->inputs + (double)f->columns * (BINS - 1);
+    bool fits = (double)f->rows * inputs <= BIN_CELLS && inputs <= BIN_ROWS * rows;
+    double most = (double)p->trial_ms * 2 / 3000;
+    return fits && network_seconds(f, rows, width, inputs, p) < most ? BINS : 0;
+}
+
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
 {
     double width = rows < 1000 ? 128 : rows < 50000 ? 256 : 512;
@@ -306,13 +345,9 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     p->ranges[FIT_LR] = (struct fit_range){0.0003, 0.03, 0.00001, 0.3};
     p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
     p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
-    double typical = width / 2;
-    double outputs = f->classes ? (double)f->classes : (double)f->targets;
-    double weights = typical * ((double)f->inputs + typical + outputs);
-    double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
-    double cells = (double)f->rows * ((double)f->inputs + (double)f->columns * (BINS - 1));
-    p->bins = cells <= BIN_CELLS ? BINS : 0;
-    p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+    double trial = network_seconds(f, rows, width / 2, (double)f->inputs, p);
+    p->bins = bins_of(f, rows, width / 2, p);
+    p->network = trial < (double)p->trial_ms / 3000;
 }
 
 /* All rows are the model, and each row is compared with all others in each fold. */
@@ -376,6 +411,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
     plan_neighbours(f, w, rows, &p);
     plan_bayes(f, &p);
     p.class_weights = wants_class_weights(f, &p);
+    p.transform = f->transform;
     *ret = p;
     return AS_OK;
 }

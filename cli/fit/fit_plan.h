@@ -43,11 +43,13 @@ struct fit_plan {
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
     bool forest, extra, network, neighbours, bayes;
-    bool class_weights; /* they are searched over */
-    bool refit;         /* forests, extra trees and neighbours are refitted on all rows */
+    bool class_weights;         /* they are searched over */
+    target_transform transform; /* of the target, searched over beside none; AS_IS: not */
+    bool refit;                 /* forests, extra trees and neighbours are refitted on all rows */
     struct fit_range ranges[FIT_PARAMETERS];
-    size_t rounds; /* of boosted trees, at most */
-    size_t trees;  /* of a random forest, of extra trees */
+    size_t rounds;    /* of boosted trees, at most */
+    size_t tree_bins; /* of their columns; 0: as always */
+    size_t trees;     /* of a random forest, of extra trees */
     double least_weight,
         least_extra_weight; /* of their leaves, so that they keep within the size and the time */
     size_t epochs, batch;   /* of networks */

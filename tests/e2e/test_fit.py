@@ -5,6 +5,7 @@ Few trials and much time, so that a slow machine gives the same result."""
 import contextlib
 import csv
 import json
+import math
 import os
 import re
 import shutil
@@ -76,6 +77,15 @@ def write_numbers(path, rows):
         for i in range(rows):
             m = i * 2654435761 % 4294967291
             f.write(f"{m % 977 / 10},{m % 13},{(m % 977) ** 2 / 50 + m % 13}\n")
+
+
+def write_skewed(path, rows):
+    """The target's logarithm is a line, from 1 to 50,000."""
+    with open(path, "w") as f:
+        f.write("a,b,price\n")
+        for i in range(rows):
+            m = i * 2654435761 % 4294967291
+            f.write(f"{m % 977 / 100},{m % 13},{math.exp(m % 977 / 100 + m % 13 / 13):.3f}\n")
 
 
 def fit(assay, work, *args, check=True):
@@ -152,10 +162,18 @@ def check_numbers(assay, work):
 
 
 def check_layers(assay, work):
-    """A second layer from the one command: its sweep sees trials of the first, and one ensemble is chosen of both."""
-    done = fit(assay, work, "numbers.csv", "--target", "y", "--name", "deep", "--layers", "2", "--folds", "2", "--trials", "3", "--time", "5m",
-               "--metric", "mae", "--no-warm", "--json")
+    """A second layer from the one command: its sweep sees trials of the first, and one ensemble is chosen of both. The target is
+    skewed: trials learn it in both ways, and predict it in its own unit."""
+    args = ["skewed.csv", "--target", "price", "--metric", "mae", "--no-warm", "--time", "5m"]
+    done = fit(assay, work, *args, "--name", "deep", "--layers", "2", "--folds", "2", "--trials", "3", "--json", "--output", "deep.model")
     report = json.loads(done.stdout.splitlines()[-1])
+    assert {t["params"]["transform"] for t in assay.trials("deep-fit")} == {"none", "log"}
+    predicted = assay.cli("predict", os.path.join(work, "deep.model"), "--data", os.path.join(work, "skewed.csv")).stdout.splitlines()[1:]
+    true = [float(line.split(",")[2]) for line in open(os.path.join(work, "skewed.csv")).read().splitlines()[1:]]
+    mean = sum(true) / len(true)  # a model of logarithms whose predictions are logarithms is off by nearly this
+    assert sum(abs(float(p) - t) for p, t in zip(predicted, true)) / len(true) < mean / 2, (predicted[:3], true[:3])
+    printed = fit(assay, work, *args, "--print").stdout
+    assert "  transform: {type: categorical, values: [none, log]}" in printed and "--print" in printed, printed
     assert (report["sweep"], report["layer"], report["metric"]) == ("deep-fit", "deep-fit-layer2", "mae"), report
     layer = assay.sweep("deep-fit-layer2")
     stack = layer["document"]["trial"]["train"]["stack"]
@@ -249,6 +267,7 @@ def main():
     write_numbers(os.path.join(work, "numbers.csv"), 200)
     write_numbers(os.path.join(work, "numbers-test.csv"), 40)
     write_numbers(os.path.join(work, "again.csv"), 300)
+    write_skewed(os.path.join(work, "skewed.csv"), 200)
     try:
         check_refused(assay, work)
         pid, report = check_start(assay, work)
