@@ -70,6 +70,22 @@ static void join_lists(struct str *b, const char *given, const struct str *ours)
     str_printf(b, "%s%s%s", given ? given : "", given && ours->len ? "," : "", str_cstr(ours));
 }
 
+/* What is unusual about the table, and what is done about it. */
+static void say_plan(const struct fit *f)
+{
+    const struct table_look *t = &f->look;
+    if (f->plan.tree_bins)
+        say("%zu columns: each tree of boosting sees %.2g to %.2g of them, in %zu bins, so that "
+            "many trials fit; no column is left out for it",
+            f->facts.columns, f->plan.ranges[FIT_COLUMNS].min, f->plan.ranges[FIT_COLUMNS].max,
+            f->plan.tree_bins);
+    if (f->plan.class_weights)
+        say("`%s`: the class '%.40s' has %zu of %zu rows (%.2g %%): held-out rows have their share "
+            "of it, and class weights are searched over",
+            t->target, t->rarest_name, t->rarest, t->n_rows,
+            100 * (double)t->rarest / (double)t->n_rows);
+}
+
 static as_status plan(struct fit *f, struct as_err *err)
 {
     f->facts = fit_facts_of(&f->look, f->wishes.groups);
@@ -80,12 +96,8 @@ static as_status plan(struct fit *f, struct as_err *err)
     as_status st = fit_plan_make(&f->facts, &f->wishes, &f->plan, err);
     if (st < 0)
         return st;
-    if (f->plan.tree_bins && !f->print)
-        say("%zu columns: each tree of boosting sees %.2g to %.2g of them, in %zu bins, so that "
-            "many "
-            "trials fit; no column is left out for it",
-            f->facts.columns, f->plan.ranges[FIT_COLUMNS].min, f->plan.ranges[FIT_COLUMNS].max,
-            f->plan.tree_bins);
+    if (!f->print)
+        say_plan(f);
     join_lists(&f->drop, f->data.drop, &f->columns.drop);
     join_lists(&f->numeric, f->data.numeric, &f->columns.numeric);
     join_lists(&f->text, f->data.text, &f->columns.text);

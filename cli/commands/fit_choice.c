@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/fit/fit_plan.h"
+#include "cli/fit/fit_metric.h"
 #include "cli/session/interrupt.h"
 
 #define POLL_MS 200

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/fit/fit_metric.h"
 
 #define TREE_SECONDS 30e-9        /* of a round, for each row and column */
 #define ROUND_COLUMN_SECONDS 3e-5 /* of a round, for each column: its bins at 16 leaves */
@@ -49,26 +50,6 @@
 #define WIDE_BINS 32        /* … and their values in so many bins, which cost more than rows do */
 #define MAX_TRIALS 200
 
-struct metric {
-    const char *name;
-    bool maximize, of_classes;
-};
-
-static const struct metric metrics[] = {
-    {"auc", true, true},
-    {"log_loss", false, true},
-    {"error", false, true},
-    {"accuracy", true, true},
-    {"balanced_accuracy", true, true},
-    {"f1", true, true},
-    {"average_precision", true, true},
-    {"brier", false, true},
-    {"rmse", false, false},
-    {"mae", false, false},
-    {"r2", true, false},
-    {"mape", false, false},
-};
-
 static size_t clamp(double v, size_t least, size_t most)
 {
     return !(v > (double)least) ? least : v > (double)most ? most : (size_t)v;
@@ -95,42 +76,6 @@ double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t 
     double columns = (double)f->columns * seen_columns(f).max;
     double column = TREE_SECONDS * (double)rows + ROUND_COLUMN_SECONDS;
     return trees * (column * columns + ROUND_SECONDS);
-}
-
-/* ---- the metric ---- */
-
-bool fit_metric_is_of_classes(const char *name)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (as_streq(metrics[i].name, name))
-            return metrics[i].of_classes;
-    return false;
-}
-
-static as_status fail_metric(const struct fit_facts *f, const char *name, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str known = {0};
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (metrics[i].of_classes == (f->classes > 0))
-            str_printf(&known, "%s%s", known.len ? ", " : "", metrics[i].name);
-    return as_fail(err, AS_E_INVAL, "--metric: found '%.40s', expected one of %s: the target is %s",
-                   name, str_cstr(&known), f->classes ? "classes" : "numbers");
-}
-
-/* Two classes: by rank, which does not depend on how rare one of them is. */
-static as_status choose_metric(const struct fit_facts *f, const char *wish, struct fit_plan *p,
-                               struct as_err *err)
-{
-    const char *name = wish ? wish : !f->classes ? "rmse" : f->classes == 2 ? "auc" : "log_loss";
-    if (as_starts_with(name, "val_"))
-        name += strlen("val_");
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (as_streq(metrics[i].name, name) && metrics[i].of_classes == (f->classes > 0)) {
-            (void)snprintf(p->metric, sizeof p->metric, "val_%s", name);
-            p->maximize = metrics[i].maximize;
-            return AS_OK;
-        }
-    return fail_metric(f, wish ? wish : name, err);
 }
 
 /* ---- rows and time ---- */
@@ -396,7 +341,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
                         struct as_err *err)
 {
     struct fit_plan p = {.groups = w->groups};
-    as_status st = choose_metric(f, w->metric, &p, err);
+    as_status st = fit_metric_choose(f, w->metric, p.metric, &p.maximize, err);
     if (st == AS_OK)
         st = check_layers(w, err);
     if (st == AS_OK)

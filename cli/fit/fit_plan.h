@@ -11,9 +11,9 @@
 
 #include "base/status.h"
 #include "cli/fit/fit_facts.h"
+#include "cli/fit/fit_metric.h"
 #include "cli/fit/fit_ranges.h"
 
-#define FIT_METRIC_MAX 40
 #define FIT_PRIORS 4 /* WARM_START_SWEEPS */
 #define FIT_MIN_TIME_MS 10000
 #define FIT_LAYERS 2
@@ -63,9 +63,6 @@ struct fit_plan {
  * names the option, what was found and what was expected. */
 AS_MUST_CHECK as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w,
                                       struct fit_plan *ret, struct as_err *err);
-
-/* Is it one of the metrics that a plan may have, and of classes? A name without "val_". */
-bool fit_metric_is_of_classes(const char *name);
 
 /* Seconds of one core that one training of boosted trees on so many rows takes, about. */
 double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds);

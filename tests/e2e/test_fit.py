@@ -84,8 +84,8 @@ def write_skewed(path, rows):
     with open(path, "w") as f:
         f.write("a,b,price\n")
         for i in range(rows):
-            m = i * 2654435761 % 4294967291
-            f.write(f"{m % 977 / 100},{m % 13},{math.exp(m % 977 / 100 + m % 13 / 13):.3f}\n")
+            a, b = i * 37 % 100 / 10, i % 13
+            f.write(f"{a},{b},{math.exp(a + b / 13):.3f}\n")
 
 
 def fit(assay, work, *args, check=True):
