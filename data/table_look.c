@@ -64,6 +64,7 @@ struct look {
     struct target_scan target;   /* of one target */
     struct value_counts classes; /* the values of the target */
     struct value_counts rows;
+    struct skewness skewness; /* of one target */
     size_t n_rows, n_copies, n_unlabelled, unlabelled_line;
 };
 
@@ -195,6 +196,8 @@ static as_status look_at_target(struct look *l, const struct csv_row *row, struc
     if (l->t.n_targets > 1)
         return AS_OK;
     *target = target_hash(y);
+    if (y->is_number)
+        skewness_add(&l->skewness, y->number);
     as_status st = target_scan_add(&l->target, y, err);
     if (st < 0)
         return csv_table_prefix(&l->t, row, l->t.targets[0], st, err);
@@ -377,6 +380,8 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
                                 : target_scan_end(&l->target, &info, err);
     ret->task = info.task;
     ret->n_classes = info.n_classes;
+    if (info.task == DATASET_REGRESSION)
+        ret->skewness = l->skewness;
     for (size_t i = 0; st == AS_OK && i < info.n_classes; i++) {
         size_t rows = rows_of_class(l, info.classes[i]);
         if (rows == 0 || (ret->rarest_name && rows >= ret->rarest))

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/formats/csv_dialect.h"
+#include "data/skewness.h"
 
 /* Values of a column that are counted, unless all of its values differ so far. */
 #define TABLE_LOOK_VALUES ((size_t)4096)
@@ -49,6 +50,7 @@ struct table_look {
     size_t n_classes;                     /* 0: a regression */
     size_t rarest;                        /* rows of the rarest class … */
     char *rarest_name;                    /* … and its name; NULL: a regression. Owned */
+    struct skewness skewness;             /* of one target of numbers; else empty */
     size_t n_copies;                      /* rows that repeat an earlier one, the target included */
     size_t n_unlabelled, unlabelled_line; /* rows that lack the target, and the first one's line */
     bool drop_unlabelled;                 /* they are left out, by the options */

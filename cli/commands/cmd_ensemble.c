@@ -207,7 +207,7 @@ static int train_layers(struct session *s, const struct wish *w, struct trial_re
     size_t trials = w->size ? (size_t)w->size : LAYER_TRIALS;
     for (size_t layer = 1; layer < (size_t)w->layers; layer++) {
         struct as_err err = {0};
-        as_status st = layer_start(s, &sweeps[layer - 1], trials, 0, &sweeps[layer], &err);
+        as_status st = layer_start(s, &sweeps[layer - 1], NULL, trials, 0, &sweeps[layer], &err);
         if (st < 0)
             return session_end(s, st, &err);
         if (!s->json)

@@ -20,6 +20,7 @@
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
+#include "cli/view/say.h"
 
 static void fit_done(struct fit *f)
 {
@@ -27,6 +28,8 @@ static void fit_done(struct fit *f)
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
     json_decref(f->warm_trials);
+    json_decref(f->stack);
+    json_decref(f->tree);
     str_done(&f->warm_from);
     str_done(&f->command);
     str_done(&f->document);
@@ -67,6 +70,22 @@ static void join_lists(struct str *b, const char *given, const struct str *ours)
     str_printf(b, "%s%s%s", given ? given : "", given && ours->len ? "," : "", str_cstr(ours));
 }
 
+/* What is unusual about the table, and what is done about it. */
+static void say_plan(const struct fit *f)
+{
+    const struct table_look *t = &f->look;
+    if (f->plan.tree_bins)
+        say("%zu columns: each tree of boosting sees %.2g to %.2g of them, in %zu bins, so that "
+            "many trials fit; no column is left out for it",
+            f->facts.columns, f->plan.ranges[FIT_COLUMNS].min, f->plan.ranges[FIT_COLUMNS].max,
+            f->plan.tree_bins);
+    if (f->plan.class_weights)
+        say("`%s`: the class '%.40s' has %zu of %zu rows (%.2g %%): held-out rows have their share "
+            "of it, and class weights are searched over",
+            t->target, t->rarest_name, t->rarest, t->n_rows,
+            100 * (double)t->rarest / (double)t->n_rows);
+}
+
 static as_status plan(struct fit *f, struct as_err *err)
 {
     f->facts = fit_facts_of(&f->look, f->wishes.groups);
@@ -77,6 +96,8 @@ static as_status plan(struct fit *f, struct as_err *err)
     as_status st = fit_plan_make(&f->facts, &f->wishes, &f->plan, err);
     if (st < 0)
         return st;
+    if (!f->print)
+        say_plan(f);
     join_lists(&f->drop, f->data.drop, &f->columns.drop);
     join_lists(&f->numeric, f->data.numeric, &f->columns.numeric);
     join_lists(&f->text, f->data.text, &f->columns.text);
@@ -155,7 +176,12 @@ static int fit(struct fit *f)
     int code = search(f);
     if (interrupt_seen() || (code != EXIT_OK && code != EXIT_FAIL && code != EXIT_CANCELLED))
         return code;
-    st = fit_model_keep(f, &err);
+    code = EXIT_OK;
+    st = fit_layer_train(f, &code, &err);
+    if (code != EXIT_OK)
+        return code;
+    if (st == AS_OK)
+        st = fit_model_keep(f, &err);
     return session_end(&f->session, st, &err);
 }
 
@@ -178,6 +204,9 @@ static as_status check_options(struct fit *f, struct as_err *err)
     if (f->wishes.trials < 0 || f->wishes.trials > 1000000)
         return as_fail(err, AS_E_USAGE, "--trials: found %" PRId64 ", expected 1 to 1000000",
                        f->wishes.trials);
+    if (f->wishes.layers < 0 || f->wishes.layers > FIT_LAYERS)
+        return as_fail(err, AS_E_USAGE, "--layers: found %" PRId64 ", expected 1 or %d",
+                       f->wishes.layers, FIT_LAYERS);
     if (f->name && (!as_slug_valid(f->name) || strlen(f->name) > FIT_NAME_MAX))
         return as_fail(err, AS_E_USAGE,
                        "--name: found '%.80s', expected lower-case letters, digits, '.', '_' and "
@@ -233,6 +262,9 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
          "how often each trial trains; 1: a part of the rows is held out (by rows and time)"},
         {"trials", 0, OPT_I64, &f.wishes.trials, "N", NULL,
          "configurations that are tried, at most (200)"},
+        {"layers", 0, OPT_I64, &f.wishes.layers, "N", NULL,
+         "2: then train the best configurations again, which see what the first ones predicted of "
+         "the rows that they held out (1)"},
         {"output", 'o', OPT_STRING, &f.output, "FILE", NULL, "write the model here, too"},
         {"print", 0, OPT_FLAG, &f.print, NULL, NULL,
          "print the sweep's document for `assay run`, and do nothing else"},

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/fit/fit_plan.h"
+#include "cli/fit/fit_metric.h"
 #include "cli/session/interrupt.h"
 
 #define POLL_MS 200
@@ -28,7 +28,7 @@ void fit_choice_done(struct fit_choice *c)
 struct choosing {
     const struct session *s;
     const struct trial_ref *sweep;
-    const char *also; /* a further sweep, or NULL */
+    const struct fit_trained *of;
     int64_t size_bytes, until_ns;
     json_t *sizes;                  /* of trials by their numbers as text; owned */
     struct fit_choice best, larger; /* within the size, and of all that are larger */
@@ -88,8 +88,12 @@ static as_status ask(const struct choosing *c, const struct way *way, json_t **r
                                (json_int_t)way->size, "calibrate", (int)way->calibrate);
     char rest[48];
     const struct client_opts opts = {.retry_ms = RETRY_MS};
-    bool bad =
-        !body || (c->also && json_object_set_new(body, "sweeps", json_pack("[s]", c->also)) != 0);
+    JSON_AUTO sweeps = json_array();
+    bool bad = !body || !sweeps;
+    for (size_t i = 0; i < c->of->n_also; i++)
+        bad |= json_array_append_new(sweeps, json_string(c->of->also[i])) != 0;
+    if (c->of->n_also > 0)
+        bad |= json_object_set(body, "sweeps", sweeps) != 0;
     request_path(&path, c->sweep, "ensembles");
     as_status st = !bad ? str_check(&path, err) : as_fail_nomem(err);
     if (st == AS_OK)
@@ -133,12 +137,64 @@ static as_status size_of_trial(struct choosing *c, const json_t *trial, int64_t 
     return json_object_set_new(c->sizes, key, json_integer(*ret)) == 0 ? AS_OK : as_fail_nomem(err);
 }
 
+static bool is_of_layer(const struct choosing *c, const json_t *member)
+{
+    return c->of->layer &&
+           as_streq(json_string_value(json_object_get(member, "sweep")), c->of->layer);
+}
+
+static bool is_member(const json_t *ensemble, const struct trial_ref *trial)
+{
+    size_t i;
+    json_t *member;
+    json_array_foreach(json_object_get(ensemble, "members"), i, member)
+    {
+        if (json_integer_value(json_object_get(member, "number")) == trial->number &&
+            as_streq(json_string_value(json_object_get(member, "sweep")), trial->sweep))
+            return true;
+    }
+    return false;
+}
+
+/* Each trial of a further layer has in its file what it sees; their ensemble has it once. How many
+ * bytes the ensemble has less than its members' files. */
+static as_status shared_by_layer(struct choosing *c, const json_t *ensemble, int64_t *ret,
+                                 struct as_err *err)
+{
+    size_t i;
+    json_t *item;
+    int64_t n = 0, all = 0, alone = 0;
+    json_array_foreach(json_object_get(ensemble, "members"), i, item) n += is_of_layer(c, item);
+    *ret = 0;
+    json_array_foreach((json_t *)c->of->stack, i, item)
+    {
+        struct trial_ref seen;
+        int64_t bytes = 0;
+        as_status st = request_parse_ref(json_string_value(item), false, &seen, err);
+        if (st < 0 || n == 0)
+            return st;
+        JSON_AUTO trial =
+            json_pack("{s:s, s:I}", "sweep", seen.sweep, "number", (json_int_t)seen.number);
+        st = trial ? size_of_trial(c, trial, &bytes, err) : as_fail_nomem(err);
+        if (st < 0)
+            return st;
+        all += bytes;
+        alone += is_member(ensemble, &seen) ? 0 : bytes;
+    }
+    *ret = n * all - alone;
+    return AS_OK;
+}
+
 static as_status size_of_members(struct choosing *c, const json_t *ensemble, int64_t *ret,
                                  struct as_err *err)
 {
     size_t i;
     json_t *member;
-    *ret = 0;
+    int64_t shared = 0;
+    as_status measured = shared_by_layer(c, ensemble, &shared, err);
+    if (measured < 0)
+        return measured;
+    *ret = -shared;
     json_array_foreach(json_object_get(ensemble, "members"), i, member)
     {
         int64_t one = 0;
@@ -205,7 +261,8 @@ static bool is_of_ranks(const char *metric)
 static bool is_wanted(const struct choosing *c, const struct way *way)
 {
     return clock_mono_ns() <= c->until_ns && (!way->small || c->has_larger) &&
-           (!way->shared || c->also) && (!way->calibrate || fit_metric_is_of_classes(c->metric));
+           (!way->shared || c->of->n_also > 0) &&
+           (!way->calibrate || fit_metric_is_of_classes(c->metric));
 }
 
 /* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
@@ -306,14 +363,13 @@ static void choosing_done(struct choosing *c)
     fit_choice_done(&c->larger);
 }
 
-as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep, const char *also,
-                          int64_t size_bytes, int64_t until_ns, struct fit_choice *ret,
-                          struct as_err *err)
+as_status fit_choice_make(const struct session *s, const struct fit_trained *of, int64_t size_bytes,
+                          int64_t until_ns, struct fit_choice *ret, struct as_err *err)
 {
     AS_AUTO(choosing_done)
     struct choosing c = {.s = s,
-                         .sweep = sweep,
-                         .also = also,
+                         .of = of,
+                         .sweep = of->sweep,
                          .size_bytes = size_bytes,
                          .until_ns = until_ns,
                          .sizes = json_object()};

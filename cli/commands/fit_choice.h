@@ -27,14 +27,22 @@ struct fit_choice {
 
 void fit_choice_done(struct fit_choice *c);
 
+/* What a model is chosen from; borrowed. */
+struct fit_trained {
+    const struct trial_ref *sweep;
+    const char *also[2]; /* other sweeps on the same rows, whose trials take part in ensembles */
+    size_t n_also;
+    const char *layer;   /* the one of `also` that is a further layer; NULL: none */
+    const json_t *stack; /* the trials that it sees: SWEEP/NUMBER */
+};
+
 /* Choose the best by the sweep's metric of: the sweep's own ensemble, a stacked one, smaller
  * ones, the best trial; those larger than `size_bytes` are taken only if all are.
- *   also      another sweep on the same rows, whose trials take part in ensembles; NULL: none
  *   until_ns  a time of clock_mono_ns(): no further ensemble is asked for, or waited for, after it
  *   ret       owned by the caller, fit_choice_done()
  * AS_E_NOT_FOUND: no trial has completed. Errors of the client. */
-AS_MUST_CHECK as_status fit_choice_make(const struct session *s, const struct trial_ref *sweep,
-                                        const char *also, int64_t size_bytes, int64_t until_ns,
+AS_MUST_CHECK as_status fit_choice_make(const struct session *s, const struct fit_trained *of,
+                                        int64_t size_bytes, int64_t until_ns,
                                         struct fit_choice *ret, struct as_err *err);
 
 /* The sweep that the best trial of the choice is of: `sweep`, or the other one. A view of

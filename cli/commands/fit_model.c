@@ -17,6 +17,14 @@
 
 #define SMALLER_TRIES 3 /* of a model that takes too long for a row */
 
+/* A model that is kept. */
+struct kept {
+    struct fit_choice choice;
+    json_t *version; /* owned */
+    double row_ms;
+    size_t models; /* in its file: of each fold, of each layer */
+};
+
 /* The trials of the chosen model with their parameters. */
 static as_status trials_of(const struct fit *f, const struct fit_choice *c, json_t **ret,
                            struct as_err *err)
@@ -45,9 +53,9 @@ static as_status trials_of(const struct fit *f, const struct fit_choice *c, json
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-/* Fetch the model to `path` and measure it. */
+/* Fetch the model to `path`, count its parts, and measure it. */
 static as_status fetch_model(const struct fit *f, const json_t *version, const char *path,
-                             double *ret_ms, struct as_err *err)
+                             struct kept *k, struct as_err *err)
 {
     AS_AUTO(model_file_freep) struct model_file *model = NULL;
     const struct fetch what = {.sha256 = json_string_value(json_object_get(version, "sha256")),
@@ -57,21 +65,23 @@ static as_status fetch_model(const struct fit *f, const json_t *version, const c
     as_status st = fetch_content(&f->session, &what, err);
     if (st == AS_OK)
         st = model_file_read(path, MODEL_FILE_MAX_BYTES, &model, err);
-    return st == AS_OK ? predict_row_time(model, ret_ms, err) : st;
+    if (st != AS_OK)
+        return st;
+    k->models = model_file_n_members(model);
+    return predict_row_time(model, &k->row_ms, err);
 }
 
 /* The file that was asked for, or a temporary one. */
-static as_status measure_model(const struct fit *f, const json_t *version, double *ret_ms,
-                               struct as_err *err)
+static as_status measure_model(const struct fit *f, struct kept *k, struct as_err *err)
 {
     AS_AUTO(file_closep) int fd = -1;
     char path[256];
     if (f->output)
-        return fetch_model(f, version, f->output, ret_ms, err);
+        return fetch_model(f, k->version, f->output, k, err);
     as_status st = temp_file_create(path, sizeof path, &fd, err);
     if (st < 0)
         return st;
-    st = fetch_model(f, version, path, ret_ms, err);
+    st = fetch_model(f, k->version, path, k, err);
     (void)unlink(path);
     return st;
 }
@@ -85,13 +95,6 @@ static bool exports_to_onnx(const struct table_look *look, const struct fit_colu
     }
     return c->text.len == 0;
 }
-
-/* A model that is kept. */
-struct kept {
-    struct fit_choice choice;
-    json_t *version; /* owned */
-    double row_ms;
-};
 
 static void kept_done(struct kept *k)
 {
@@ -122,11 +125,13 @@ static as_status report(struct fit *f, const struct kept *k, const struct fit_sl
                                  .version = k->version,
                                  .trials = trials,
                                  .narrow = f->narrow.sweep[0] ? f->narrow.sweep : NULL,
+                                 .layer = f->layer.sweep[0] ? f->layer.sweep : NULL,
                                  .metric = f->plan.metric,
                                  .remarks = f->remarks,
                                  .output = f->output,
                                  .data = f->data.test ? f->data.test : f->data.file,
                                  .row_ms = k->row_ms,
+                                 .models = k->models,
                                  .row_time_ms = f->row_time_ms,
                                  .slower = slower,
                                  .size_bytes = f->wishes.size_bytes,
@@ -159,17 +164,30 @@ static as_status fail_untrained(const struct fit *f, struct as_err *err)
                    f->sweep.sweep);
 }
 
-/* Of both sweeps, if there are two; of the first where nothing of the second has ended. */
+static struct fit_trained trained_by(const struct fit *f)
+{
+    struct fit_trained of = {.sweep = &f->sweep};
+    if (f->narrow.sweep[0])
+        of.also[of.n_also++] = f->narrow.sweep;
+    if (!f->layer.sweep[0])
+        return of;
+    of.layer = of.also[of.n_also++] = f->layer.sweep;
+    of.stack = f->stack;
+    return of;
+}
+
+/* Of all sweeps; without the wider one where nothing of it has ended. */
 static as_status choose(struct fit *f, int64_t size, int64_t until_ns, struct fit_choice *ret,
                         struct as_err *err)
 {
-    const char *also = f->narrow.sweep[0] ? f->narrow.sweep : NULL;
-    as_status st = fit_choice_make(&f->session, &f->sweep, also, size, until_ns, ret, err);
-    if (st != AS_E_NOT_FOUND || !also)
+    struct fit_trained of = trained_by(f);
+    as_status st = fit_choice_make(&f->session, &of, size, until_ns, ret, err);
+    if (st != AS_E_NOT_FOUND || !f->narrow.sweep[0])
         return st;
     f->sweep = f->narrow;
     f->narrow.sweep[0] = '\0';
-    return fit_choice_make(&f->session, &f->sweep, NULL, size, until_ns, ret, err);
+    of = trained_by(f);
+    return fit_choice_make(&f->session, &of, size, until_ns, ret, err);
 }
 
 /* Choose, keep and measure a model. Of `size` bytes at most, if it has to be: else *ret stays as it
@@ -184,7 +202,7 @@ static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns
     if (st == AS_OK)
         st = fit_choice_keep(&f->session, &f->sweep, &k.choice, f->model, &k.version, err);
     if (st == AS_OK)
-        st = measure_model(f, k.version, &k.row_ms, err);
+        st = measure_model(f, &k, err);
     if (st != AS_OK)
         return st;
     kept_done(ret);

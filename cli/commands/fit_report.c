@@ -59,6 +59,17 @@ static void add_calibration(const struct fit_result *r, struct str *b)
     format_value(b, threshold, FORMAT_SHORT);
 }
 
+/* Append how many of the trials are of a further layer. */
+static void add_layer(const struct fit_result *r, struct str *b)
+{
+    size_t i, n = 0;
+    json_t *trial;
+    json_array_foreach((json_t *)r->trials, i, trial) n +=
+        r->layer && as_streq(json_string_value(json_object_get(trial, "sweep")), r->layer);
+    if (n > 0)
+        str_printf(b, ", %zu of them in a second layer", n);
+}
+
 static void add_model(const struct fit_result *r, struct str *b)
 {
     char size[32], limit[32];
@@ -73,9 +84,9 @@ static void add_model(const struct fit_result *r, struct str *b)
     if (!c->single && method && json_array_size(r->trials) > 1)
         str_printf(b, "a %s ensemble of ", method);
     add_kinds(r, b);
-    size_t members = json_array_size(json_object_get(r->version, "members"));
-    if (members > json_array_size(r->trials))
-        str_printf(b, ", with %zu models of folds", members);
+    add_layer(r, b);
+    if (r->models > json_array_size(r->trials))
+        str_printf(b, ", with %zu models of folds", r->models);
     add_calibration(r, b);
     str_putc(b, '\n');
     if (c->costs) {
@@ -186,6 +197,8 @@ static void add_search(const struct fit_result *r, struct str *b)
     if (r->narrow)
         str_printf(b, LABEL "after those of %s, whose ranges were too narrow: assay show %s\n", "",
                    r->narrow, r->narrow);
+    if (r->layer)
+        str_printf(b, LABEL "then those of a further layer: assay show %s\n", "", r->layer);
 }
 
 /* ---- commands ---- */
@@ -281,7 +294,7 @@ json_t *fit_report_json(const struct fit_result *r)
     JSON_AUTO test = test_of(r, &test_rows);
     return json_pack(
         "{s:O?, s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O, s:O, s:O?, s:o, s:o, s:s?, "
-        "s:s?}",
+        "s:s?, s:s?}",
         "sweep", json_object_get(r->sweep, "id"), "model", json_object_get(r->version, "model"),
         "metric", metric_of(r), "version", json_object_get(r->version, "version"), "size",
         json_object_get(r->version, "size"), "value",
@@ -290,5 +303,5 @@ json_t *fit_report_json(const struct fit_result *r)
         json_object_get(c->ensemble, "rows"), "trials", r->trials, "remarks", r->remarks, "classes",
         json_object_get(json_object_get(r->version, "outputs"), "classes"), "row_ms",
         isnan(r->row_ms) ? json_null() : json_real(r->row_ms), "slower", slower_json(r->slower),
-        "output", r->output, "before", r->narrow);
+        "output", r->output, "before", r->narrow, "layer", r->layer);
 }

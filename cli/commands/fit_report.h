@@ -19,6 +19,7 @@ struct fit_result {
     const struct fit_choice *choice;
     const json_t *sweep; /* as it ended */
     const char *narrow; /* the sweep before it, whose ranges were too narrow; NULL: there is none */
+    const char *layer;  /* the sweep of a further layer; NULL: there is none */
     const json_t *version; /* of the model that was kept */
     const json_t *trials;  /* a list: the trials that the model is made of, with their parameters */
     const char *metric;    /* of the sweep, val_… */
@@ -26,6 +27,7 @@ struct fit_result {
     const char *data;      /* a table to predict, for the commands */
     const json_t *remarks; /* on the table: a list of texts */
     double row_ms;         /* NaN: not measured */
+    size_t models;         /* in the model's file */
     int64_t row_time_ms;   /* that it was allowed */
     const struct fit_slower *slower;
     int64_t size_bytes; /* as row_time_ms */

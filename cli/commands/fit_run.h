@@ -39,8 +39,12 @@ struct fit {
     char sample[256]; /* a temporary file with a part of the rows; "": none */
     struct trial_ref sweep;
     struct trial_ref
-        narrow;      /* the one before the ranges became wider; its sweep "": there is none */
-    json_t *remarks; /* a list of texts; owned */
+        narrow; /* the one before the ranges became wider; its sweep "": there is none */
+    struct trial_ref layer; /* the further layer; its sweep "": there is none */
+    json_t *stack;          /* the trials that it sees, as of its document; owned */
+    json_t *tree;           /* the document, as it is sent; owned */
+    int64_t first_ms;       /* when the search of the first layer ends, since the start */
+    json_t *remarks;        /* a list of texts; owned */
     char warm[FIT_WARM][FIT_NAME_MAX + 48]; /* sweeps of earlier fits on similar tables … */
     json_t *warm_trials;  /* … the best configuration of each; owned. NULL: not looked for */
     struct str warm_from; /* … and what they are, for people */
@@ -63,7 +67,7 @@ AS_MUST_CHECK as_status fit_warm_find(struct fit *f, struct as_err *err);
 /* The same for --print: where no server answers, there are none. */
 void fit_warm_look(struct fit *f);
 
-/* fit_search.c: f->document, of the plan. */
+/* fit_search.c: f->document, of the plan, and f->tree, the same as it is sent. */
 AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);
 /* Create the sweep, with the time that is left, and start it: f->sweep. */
 AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);
@@ -71,6 +75,11 @@ AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);
  * range, no more trials of it begin, and one with wider ranges that knows its results takes the
  * rest of the time: f->narrow is the first one then, and f->sweep the other. Says so. */
 AS_MUST_CHECK as_status fit_search_widen(struct fit *f, struct as_err *err);
+
+/* fit_layer.c: train the further layer that was asked for (wishes.layers), in the time that is
+ * left: f->layer, unless there is no time or nothing to build on, which is said. *ret_code: the
+ * exit code, if the user ended it. */
+AS_MUST_CHECK as_status fit_layer_train(struct fit *f, int *ret_code, struct as_err *err);
 
 /* fit_model.c: choose a model of the ended sweep, keep it, measure it, and print the report. */
 AS_MUST_CHECK as_status fit_model_keep(struct fit *f, struct as_err *err);

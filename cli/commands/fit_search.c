@@ -21,20 +21,24 @@ as_status fit_search_write(struct fit *f, struct as_err *err)
     fit_sweep_write(&f->plan, &f->facts, name, f->dataset, str_cstr(&f->command), &f->document);
     if (f->warm_from.len && !f->narrow.sweep[0])
         str_printf(&f->document, "# Warm start (search.prior): %s\n", str_cstr(&f->warm_from));
-    return str_check(&f->document, err);
+    if (f->wishes.layers > 1 && f->print)
+        str_printf(&f->document,
+                   "# Layers: after it, assay ensemble %s --method stacking --layers %lld\n", name,
+                   (long long)f->wishes.layers);
+    json_decref(f->tree);
+    f->tree = NULL;
+    as_status st = str_check(&f->document, err);
+    return st < 0 ? st : yaml_parse(str_cstr(&f->document), f->document.len, &f->tree, err);
 }
 
 static as_status create_paused(struct fit *f, struct as_err *err)
 {
-    JSON_AUTO tree = NULL;
     JSON_AUTO sweep = NULL;
     char key[CLIENT_KEY_SIZE];
     client_key_new(key);
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = FIT_RETRY_MS};
-    as_status st = yaml_parse(str_cstr(&f->document), f->document.len, &tree, err);
-    if (st == AS_OK)
-        st = client_call(f->session.client, "POST", "/v1/sweeps", "paused=true", tree, &opts,
-                         &sweep, NULL, err);
+    as_status st = client_call(f->session.client, "POST", "/v1/sweeps", "paused=true", f->tree,
+                               &opts, &sweep, NULL, err);
     if (st < 0)
         return st;
     const char *id = json_string_value(json_object_get(sweep, "id"));
@@ -45,12 +49,8 @@ static as_status create_paused(struct fit *f, struct as_err *err)
 /* Those of earlier fits first. */
 static as_status first_trials(const struct fit *f, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO tree = NULL;
     JSON_AUTO trials = fit_first_trials(&f->plan, &f->facts);
-    as_status st = yaml_parse(str_cstr(&f->document), f->document.len, &tree, err);
-    if (st < 0)
-        return st;
-    const json_t *spaces = json_object_get(tree, "parameters");
+    const json_t *spaces = json_object_get(f->tree, "parameters");
     if (!trials || fit_first_trials_warm(&f->plan, spaces, f->warm_trials, trials) != 0)
         return as_fail_nomem(err);
     fit_first_trials_limit(&f->plan, trials);
@@ -75,9 +75,17 @@ static as_status add_first_trials(struct fit *f, struct as_err *err)
                                 NULL, err);
 }
 
+/* Of the search of the first layer. */
 static int64_t left_ms(const struct fit *f)
 {
-    return f->time_ms - fit_kept_back_ms(f) - fit_elapsed_ms(f);
+    return f->first_ms - fit_elapsed_ms(f);
+}
+
+/* A further layer takes about as long as the trials that it trains again, with more columns. */
+static void divide_time(struct fit *f)
+{
+    int64_t now = fit_elapsed_ms(f), left = f->time_ms - fit_kept_back_ms(f) - now;
+    f->first_ms = now + (f->wishes.layers > 1 ? left * 3 / 5 : left);
 }
 
 /* Trials of the sweep that was made paused begin. */
@@ -90,6 +98,7 @@ static as_status let_it_run(const struct fit *f, struct as_err *err)
 
 as_status fit_search_start(struct fit *f, struct as_err *err)
 {
+    divide_time(f);
     int64_t left = left_ms(f);
     if (left < 1000)
         return as_fail(err, AS_E_TIMEOUT,

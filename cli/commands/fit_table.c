@@ -26,6 +26,17 @@ static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_
     return f->remarks ? AS_OK : as_fail_nomem(err);
 }
 
+static void say_skewness(const struct fit *f)
+{
+    double left = 0;
+    target_transform t = skewness_transform(&f->look.skewness, &left);
+    if (t != TARGET_AS_IS)
+        say("`%s` is skewed (skewness %.2g, of %s %.2g): models of both are tried, and predict "
+            "`%s` itself",
+            f->look.target, skewness_of(&f->look.skewness.own),
+            t == TARGET_LOG ? "its logarithm" : "log(1 + it)", left, f->look.target);
+}
+
 as_status fit_table_look(struct fit *f, struct as_err *err)
 {
     AS_AUTO(dataset_options_done) struct dataset_options o = {0};
@@ -61,6 +72,7 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
             str_cstr(&f->columns.numeric));
     if (f->columns.text.len)
         say("Taken as texts, whose words are hashed: %s", str_cstr(&f->columns.text));
+    say_skewness(f);
     return AS_OK;
 }
 

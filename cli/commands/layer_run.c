@@ -11,6 +11,7 @@
 
 #define POLL_MS 200
 #define RETRY_MS 30000
+#define TOGETHER 16 /* members of an ensemble of two sweeps */
 
 static as_status post(const struct session *s, const struct trial_ref *ref, const char *rest,
                       const json_t *body, json_t **ret, struct as_err *err)
@@ -29,13 +30,15 @@ static bool is_pending(const json_t *ensemble)
     return as_streq(json_string_value(json_object_get(ensemble, "state")), "pending");
 }
 
-/* The mean of the best n trials, for its members. */
-static as_status best_trials(const struct session *s, const struct trial_ref *ref, size_t n,
-                             json_t **ret, struct as_err *err)
+/* Ask for an ensemble of the sweep, and of `also` if there is one, and wait for it. */
+static as_status ask(const struct session *s, const struct trial_ref *ref, const char *also,
+                     const char *method, size_t size, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s, s:I}", "method", "average", "size", (json_int_t)n);
+    JSON_AUTO body = json_pack("{s:s, s:I}", "method", method, "size", (json_int_t)size);
     JSON_AUTO asked = NULL;
     char rest[48];
+    if (also && json_object_set_new(body, "sweeps", json_pack("[s]", also)) != 0)
+        return as_fail_nomem(err);
     as_status st = post(s, ref, "ensembles", body, &asked, err);
     if (st < 0)
         return st;
@@ -53,19 +56,36 @@ static as_status best_trials(const struct session *s, const struct trial_ref *re
     return AS_OK;
 }
 
-/* The sweep's own ensemble says which trials are good together. */
-static as_status choose(const struct session *s, const struct trial_ref *ref, size_t n,
-                        json_t **ret, struct as_err *err)
+/* The sweep's own ensemble, which is made when it has ended. */
+static as_status own_ensemble(const struct session *s, const struct trial_ref *ref, bool ended,
+                              json_t **ret, struct as_err *err)
 {
-    JSON_AUTO own = NULL;
+    as_status st = request_get_within(s->client, ref, "ensemble", RETRY_MS, ret, err);
+    while (st == AS_OK && is_pending(*ret)) {
+        if (!ended)
+            return as_fail(err, AS_E_NOT_FOUND,
+                           "%s has no ensemble yet; it is made when the sweep has ended",
+                           ref->sweep);
+        if (!interrupt_sleep_ms(POLL_MS))
+            return as_fail(err, AS_E_CONFLICT, "interrupted");
+        json_decref(as_steal(*ret));
+        st = request_get_within(s->client, ref, "ensemble", RETRY_MS, ret, err);
+    }
+    return st;
+}
+
+/* An ensemble says which trials are good together; the mean of the best ones, which are good alone.
+ */
+static as_status choose(const struct session *s, const struct trial_ref *ref, const char *also,
+                        bool ended, size_t n, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO together = NULL;
     JSON_AUTO best = NULL;
-    as_status st = request_get_within(s->client, ref, "ensemble", RETRY_MS, &own, err);
-    if (st == AS_OK && is_pending(own))
-        return as_fail(err, AS_E_NOT_FOUND,
-                       "%s has no ensemble yet; it is made when the sweep has ended", ref->sweep);
+    as_status st = also ? ask(s, ref, also, "greedy", TOGETHER, &together, err)
+                        : own_ensemble(s, ref, ended, &together, err);
     if (st == AS_OK)
-        st = best_trials(s, ref, n, &best, err);
-    return st < 0 ? st : layer_choose(own, best, n, ret, err);
+        st = ask(s, ref, also, "average", n, &best, err);
+    return st < 0 ? st : layer_choose(together, best, n, ret, err);
 }
 
 static as_status create(const struct session *s, const json_t *doc, const json_t *trials,
@@ -91,15 +111,22 @@ static as_status create(const struct session *s, const json_t *doc, const json_t
     return st < 0 ? st : request_patch(s->client, ret, state, &now, err);
 }
 
-as_status layer_start(const struct session *s, const struct trial_ref *below, size_t trials,
-                      int64_t time_ms, struct trial_ref *ret, struct as_err *err)
+static bool has_ended(const json_t *sweep)
+{
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    return as_streq(state, "completed") || as_streq(state, "failed") ||
+           as_streq(state, "cancelled");
+}
+
+as_status layer_start(const struct session *s, const struct trial_ref *below, const char *also,
+                      size_t trials, int64_t time_ms, struct trial_ref *ret, struct as_err *err)
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO chosen = NULL;
     JSON_AUTO doc = NULL;
     as_status st = request_get_within(s->client, below, NULL, RETRY_MS, &sweep, err);
     if (st == AS_OK)
-        st = choose(s, below, trials, &chosen, err);
+        st = choose(s, below, also, has_ended(sweep), trials, &chosen, err);
     if (st == AS_OK)
         st = layer_document(sweep, chosen, time_ms, &doc, err);
     return st < 0 ? st : create(s, doc, chosen, ret, err);

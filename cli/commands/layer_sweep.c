@@ -13,13 +13,19 @@
 #define NAME_MAX_LEN 63 /* of a sweep */
 #define SUFFIX "-layer"
 
-static bool has_number(const json_t *list, const json_t *member)
+/* One trial? Members of an ensemble of several sweeps name theirs. */
+static bool is_same(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "number"), json_object_get(b, "number")) &&
+           as_streq(json_string_value(json_object_get(a, "sweep")),
+                    json_string_value(json_object_get(b, "sweep")));
+}
+
+static bool has_trial(const json_t *list, const json_t *member)
 {
     size_t i;
     const json_t *other;
-    json_array_foreach(list, i,
-                       other) if (json_equal(json_object_get(other, "number"),
-                                             json_object_get(member, "number"))) return true;
+    json_array_foreach(list, i, other) if (is_same(other, member)) return true;
     return false;
 }
 
@@ -31,7 +37,7 @@ static json_t *next_of(const json_t *ensemble, const json_t *list)
     json_array_foreach(json_object_get(ensemble, "members"), i, member)
     {
         double weight = json_number_value(json_object_get(member, "weight"));
-        if (!has_number(list, member) &&
+        if (!has_trial(list, member) &&
             (!best || weight > json_number_value(json_object_get(best, "weight"))))
             best = member;
     }
@@ -108,7 +114,7 @@ static json_t *name_of(const json_t *doc)
     return json_string(name);
 }
 
-/* SWEEP/NUMBER of each. */
+/* SWEEP/NUMBER of each: of its own sweep, or of this one. */
 static json_t *names_of(const json_t *sweep, const json_t *trials)
 {
     JSON_AUTO list = json_array();
@@ -118,7 +124,8 @@ static json_t *names_of(const json_t *sweep, const json_t *trials)
     json_array_foreach(trials, i, t)
     {
         json_int_t number = json_integer_value(json_object_get(t, "number"));
-        json_t *text = json_sprintf("%s/%lld", id ? id : "?", (long long)number);
+        const char *of = json_string_value(json_object_get(t, "sweep"));
+        json_t *text = json_sprintf("%s/%lld", of ? of : id ? id : "?", (long long)number);
         if (json_array_append_new(list, text) != 0)
             return NULL;
     }

@@ -22,7 +22,8 @@ AS_MUST_CHECK as_status layer_choose(const json_t *chosen, const json_t *best, s
 
 /* The document of the sweep of a layer.
  *   sweep    the API's Sweep of the layer before
- *   trials   from layer_choose(): what it sees, and what it trains again
+ *   trials   from layer_choose(): what it sees, and what it trains again; those with a `sweep` are
+ *            of that one, which has the same parameters
  *   time_ms  for all of it; 0: no limit
  * Its name is that of the first layer with the number of this one, "NAME-layer2". AS_E_INVAL: the
  * sweep does not use the built-in trainer, or its trials have no folds. AS_E_NOMEM. ret is owned by

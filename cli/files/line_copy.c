@@ -1,43 +1,53 @@
 #include "cli/files/line_copy.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-as_status line_copy_open(struct line_copy *c, const char *path, const char *purpose,
-                         struct as_err *err)
+#include "base/mem.h"
+
+#define BYTES ((size_t)1 << 16)
+
+as_status line_copy_open(struct line_copy *c, const char *path, struct as_err *err)
 {
-    unsigned char magic[2] = {0};
-    *c = (struct line_copy){.path = path, .in = fopen(path, "re")};
-    if (!c->in)
-        return as_fail(err, AS_E_IO, "%.200s cannot be read", path);
-    if (fread(magic, 1, 2, c->in) == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
-        return as_fail(err, AS_E_UNSUPPORTED, "%.200s is packed with gzip: unpack it, %s", path,
-                       purpose);
-    rewind(c->in);
-    return AS_OK;
+    *c = (struct line_copy){.bytes = as_calloc(BYTES, 1)};
+    return c->bytes ? source_open(path, true, &c->in, err) : as_fail_nomem(err);
 }
 
 void line_copy_done(struct line_copy *c)
 {
-    if (c->in)
-        (void)fclose(c->in);
-    free(c->line);
+    source_free(c->in);
+    free(c->bytes);
     *c = (struct line_copy){0};
+}
+
+/* Copy what there is of a line, of several pieces if it is long. */
+static as_status copy_piece(struct line_copy *c, FILE *const *out, size_t n, struct as_err *err)
+{
+    const char *from = c->bytes + c->at, *stop = memchr(from, '\n', c->end - c->at);
+    size_t len = stop ? (size_t)(stop - from) + 1 : c->end - c->at;
+    for (size_t i = 0; i < n; i++)
+        if (fwrite(from, 1, len, out[i]) != len)
+            return as_fail(err, AS_E_IO, "a temporary file cannot be written");
+    c->at += len;
+    c->line_no += stop != NULL;
+    return AS_OK;
 }
 
 as_status line_copy_until(struct line_copy *c, size_t end, FILE *const *out, size_t n,
                           struct as_err *err)
 {
-    while (end == 0 || c->line_no + 1 < end) {
-        ssize_t len = getline(&c->line, &c->cap, c->in);
-        if (len < 0)
-            break;
-        c->line_no++;
-        for (size_t i = 0; i < n; i++)
-            if (fwrite(c->line, 1, (size_t)len, out[i]) != (size_t)len)
-                return as_fail(err, AS_E_IO, "a temporary file cannot be written");
+    as_status st = AS_OK;
+    while (st == AS_OK && (end == 0 || c->line_no + 1 < end)) {
+        if (c->at == c->end) {
+            c->at = 0;
+            st = source_read(c->in, c->bytes, BYTES, &c->end, err);
+            if (st != AS_OK || c->end == 0)
+                break;
+        }
+        st = copy_piece(c, out, n, err);
     }
-    return ferror(c->in) ? as_fail(err, AS_E_IO, "%.200s cannot be read", c->path) : AS_OK;
+    return st;
 }
 
 FILE *line_copy_stream(int fd)

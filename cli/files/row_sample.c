@@ -24,7 +24,7 @@ static void sample_done(struct sample *s)
 
 static as_status open_files(struct sample *s, const char *path, int fd, struct as_err *err)
 {
-    as_status st = line_copy_open(&s->lines, path, "so that a part of it can be taken", err);
+    as_status st = line_copy_open(&s->lines, path, err);
     if (st != AS_OK)
         return st;
     s->out = line_copy_stream(fd);

@@ -31,7 +31,7 @@ static void cut_done(struct cut *c)
 static as_status open_files(struct cut *c, const char *path, int train_fd, int test_fd,
                             struct as_err *err)
 {
-    as_status st = line_copy_open(&c->lines, path, "so that it can be cut", err);
+    as_status st = line_copy_open(&c->lines, path, err);
     if (st != AS_OK)
         return st;
     c->out[TRAIN] = line_copy_stream(train_fd);
@@ -74,7 +74,7 @@ static as_status part_of(const struct cut *c, const struct csv_row *row, const c
         return AS_OK;
     return as_fail(err, AS_E_INVAL,
                    "%.120s: column '%.60s', line %zu: found '%.*s', expected test or train",
-                   c->lines.path, column, row->line, len < 40 ? (int)len : 40, s);
+                   source_path(c->lines.in), column, row->line, len < 40 ? (int)len : 40, s);
 }
 
 static as_status find_column(struct cut *c, const struct csv *csv, const char *column,
@@ -90,7 +90,8 @@ static as_status find_column(struct cut *c, const struct csv *csv, const char *c
             str_printf(&names, "%s%.40s", i ? ", " : "", csv_column_name(csv, i));
     }
     return as_fail(err, AS_E_INVAL, "%.120s: there is no column '%.60s'; the columns are: %s%s",
-                   c->lines.path, column, str_cstr(&names), names.len >= 100 ? ", …" : "");
+                   source_path(c->lines.in), column, str_cstr(&names),
+                   names.len >= 100 ? ", …" : "");
 }
 
 static as_status cut_rows(struct cut *c, struct csv *csv, const char *column, struct test_cut *ret,
@@ -108,11 +109,11 @@ static as_status cut_rows(struct cut *c, struct csv *csv, const char *column, st
         *(part == TEST ? &ret->n_test : &ret->n_train) += 1;
     }
     if (st != AS_E_EXHAUSTED)
-        return as_err_prefix(err, st, "%.120s", c->lines.path);
+        return as_err_prefix(err, st, "%.120s", source_path(c->lines.in));
     st = copy_lines(c, 0, part, err);
     if (st == AS_OK && (ret->n_test == 0 || ret->n_train == 0))
         return as_fail(err, AS_E_INVAL, "%.120s: column '%.60s' makes %zu test rows of %zu",
-                       c->lines.path, column, ret->n_test, ret->n_test + ret->n_train);
+                       source_path(c->lines.in), column, ret->n_test, ret->n_test + ret->n_train);
     return st;
 }
 

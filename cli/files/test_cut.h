@@ -19,7 +19,7 @@ struct test_cut {
  *   dialect  of the table, as far as it is known; borrowed
  *   column   its name, or its index where there is no header
  * AS_E_INVAL: no such column; another word; one part has no row; the messages have path and line.
- * AS_E_UNSUPPORTED: the file is packed. AS_E_NOT_FOUND, AS_E_IO, AS_E_TOO_LARGE, AS_E_NOMEM. */
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_TOO_LARGE, AS_E_NOMEM. */
 AS_MUST_CHECK as_status test_cut_file(const char *path, const struct csv_dialect *dialect,
                                       const char *column, int train_fd, int test_fd,
                                       struct test_cut *ret, struct as_err *err);

@@ -12,12 +12,13 @@
 /* The figures that a plan depends on. */
 struct fit_facts {
     size_t rows;
-    size_t columns;           /* of the file, that are inputs */
-    size_t inputs;            /* numbers that a network sees in a row, about */
-    size_t targets;           /* columns of the target */
-    size_t classes;           /* 0: a regression */
-    size_t rarest;            /* rows of the rarest class */
-    size_t categories, texts; /* columns of these */
+    size_t columns;             /* of the file, that are inputs */
+    size_t inputs;              /* numbers that a network sees in a row, about */
+    size_t targets;             /* columns of the target */
+    size_t classes;             /* 0: a regression */
+    size_t rarest;              /* rows of the rarest class */
+    size_t categories, texts;   /* columns of these */
+    target_transform transform; /* of the target, that is worth trying (data/skewness.h) */
 };
 
 /* Which columns are left out, and which are read in another way than data sets are by themselves.

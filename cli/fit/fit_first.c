@@ -14,7 +14,8 @@ static json_t *boosted_new(const struct fit_plan *p, double rate, double leaves,
     return json_pack("{s:s, s:I, s:f, s:I, s:f, s:f, s:f}", "kind", "boosted_trees", "rounds",
                      (json_int_t)p->rounds, "rate", fit_range_clamp(&p->ranges[FIT_RATE], rate),
                      "leaves", (json_int_t)fit_range_clamp(&p->ranges[FIT_LEAVES], leaves), "rows",
-                     rows, "columns", columns, "leaf_weight", weight);
+                     rows, "columns", fit_range_clamp(&p->ranges[FIT_COLUMNS], columns),
+                     "leaf_weight", weight);
 }
 
 static json_t *forest_new(const struct fit_plan *p, const char *kind, double per_split,
@@ -67,11 +68,17 @@ static json_t *bayes_new(const struct fit_plan *p)
     return as_steal(j);
 }
 
-/* Add a trial with these parameters; takes them. */
+/* Add a trial with these parameters; takes them. A skewed target is transformed in every trial but
+ * the second and each second one after it: of boosted trees, of which there are three, in one. */
 static int add_trial(const struct fit_plan *p, json_t *list, json_t *params)
 {
     JSON_AUTO owned = params;
+    target_transform transform = json_array_size(list) % 2 ? TARGET_AS_IS : p->transform;
     if (!owned || (p->class_weights && json_object_set_new(owned, "weights", json_null()) != 0))
+        return -1;
+    if (p->transform != TARGET_AS_IS &&
+        json_object_set_new(owned, "transform", json_string(target_transform_names[transform])) !=
+            0)
         return -1;
     return json_array_append_new(list, json_pack("{s:O}", "params", owned));
 }

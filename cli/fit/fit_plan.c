@@ -4,8 +4,9 @@
  *
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
  * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
- * rows). They need to be right within a factor of three: the
- * sweep's wall time is the limit, and what they decide is how rows are held out. */
+ * rows); of leaves of a forest on made tables of 7 columns and 16,000 to 900,000 rows (12 to 16
+ * us). They need to be right within a factor of three: the sweep's wall time is the limit, and what
+ * they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
 #include <math.h>
@@ -13,52 +14,41 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/fit/fit_metric.h"
 
-#define TREE_SECONDS 30e-9     /* of a round, for each row and column */
-#define ROUND_SECONDS 5e-4     /* of a round, however few rows there are */
-#define TYPICAL_ROUNDS 250     /* at which boosting stops itself */
-#define NETWORK_FLOPS 2e10     /* of one core, in a second */
-#define LEAF_BYTES 110         /* of a leaf and its split, in a model file */
-#define FULL_LEAVES 0.4        /* of a tree without limits, for each row, at most */
-#define EXTRA_SECONDS 60e-9    /* of an extra tree, for each row, candidate and level */
-#define EXTRA_LEAF_BYTES 28    /* as LEAF_BYTES: two nodes and a number */
-#define EXTRA_FULL_CLASSES 0.4 /* as FULL_LEAVES; of numbers a leaf for each row */
-#define FOREST_SHARE 0.4       /* of the size, for one forest: an ensemble may have two */
-#define LEAST_TREES 40         /* fewer lose more than larger leaves do */
+#define TREE_SECONDS 30e-9        /* of a round, for each row and column */
+#define ROUND_COLUMN_SECONDS 3e-5 /* of a round, for each column: its bins at 16 leaves */
+#define ROUND_SECONDS 5e-4        /* of a round, however few rows there are */
+#define TYPICAL_ROUNDS 250        /* at which boosting stops itself */
+#define NETWORK_FLOPS 2e10        /* of one core, in a second */
+#define LEAF_BYTES 110            /* of a leaf and its split, in a model file */
+#define FULL_LEAVES 0.4           /* of a tree without limits, for each row, at most */
+#define CLASS_LEAVES 0.15         /* the same of classes, as they are on average */
+#define FOREST_LEAF_SECONDS 15e-6 /* of a leaf of XGBoost, for each column */
+#define EXTRA_SECONDS 60e-9       /* of an extra tree, for each row, candidate and level */
+#define EXTRA_LEAF_BYTES 28       /* as LEAF_BYTES: two nodes and a number */
+#define EXTRA_FULL_CLASSES 0.4    /* as FULL_LEAVES; of numbers a leaf for each row */
+#define FOREST_SHARE 0.4          /* of the size, for one forest: an ensemble may have two */
+#define LEAST_TREES 40            /* fewer lose more than larger leaves do */
 #define MOST_TREES 300
 #define RARE_ROWS 500       /* of a class: a fifth of fewer rows says little about it */
 #define RARE_TRIALS 4.0     /* trials with folds that are enough for folds then */
+#define LEAST_LEAVES 32     /* of a tree of a forest: else boosting is as good and faster */
 #define FULL_TRIALS 12.0    /* trials with folds below which fewer folds are better */
 #define LEAST_TRIALS 8.0    /* trials below which fewer rows are better */
 #define LEAST_ROWS 20000    /* of which none are left out */
 #define LARGE_CELLS 1e7     /* one trial at a time: each has a copy of the table */
 #define BINS 32             /* 8 and 16 are worse on Adult, California and letter */
+#define BIN_ROWS 8          /* inputs in bins for each row, at most: more say nothing */
 #define BIN_CELLS 1e8       /* inputs of all rows, above which a trial would be large */
 #define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
 #define NEIGHBOUR_SHARE 0.2 /* of the size */
 #define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
 #define BAYES_ROWS 2000     /* below which a table without texts is small */
+#define WIDE 200            /* columns above which a tree of boosting sees a part of them … */
+#define WIDE_SEEN 0.3       /* … at most this share, and WIDE / 4 at least … */
+#define WIDE_BINS 32        /* … and their values in so many bins, which cost more than rows do */
 #define MAX_TRIALS 200
-
-struct metric {
-    const char *name;
-    bool maximize, of_classes;
-};
-
-static const struct metric metrics[] = {
-    {"auc", true, true},
-    {"log_loss", false, true},
-    {"error", false, true},
-    {"accuracy", true, true},
-    {"balanced_accuracy", true, true},
-    {"f1", true, true},
-    {"average_precision", true, true},
-    {"brier", false, true},
-    {"rmse", false, false},
-    {"mae", false, false},
-    {"r2", true, false},
-    {"mape", false, false},
-};
 
 static size_t clamp(double v, size_t least, size_t most)
 {
@@ -71,46 +61,21 @@ static size_t trees_of_round(const struct fit_facts *f)
     return f->classes > 2 ? f->classes : f->targets > 1 ? f->targets : 1;
 }
 
+/* The shares of the columns that a tree of boosting sees, at least and at most. */
+static struct fit_range seen_columns(const struct fit_facts *f)
+{
+    if (f->columns <= WIDE)
+        return (struct fit_range){0.3, 1, 0.1, 1};
+    double least = ceil(100.0 * WIDE / 4 / (double)f->columns) / 100;
+    return (struct fit_range){least, WIDE_SEEN, 0.01, 1};
+}
+
 double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds)
 {
     double trees = (double)rounds * (double)trees_of_round(f);
-    return trees * (TREE_SECONDS * (double)rows * (double)f->columns + ROUND_SECONDS);
-}
-
-/* ---- the metric ---- */
-
-bool fit_metric_is_of_classes(const char *name)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (as_streq(metrics[i].name, name))
-            return metrics[i].of_classes;
-    return false;
-}
-
-static as_status fail_metric(const struct fit_facts *f, const char *name, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str known = {0};
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (metrics[i].of_classes == (f->classes > 0))
-            str_printf(&known, "%s%s", known.len ? ", " : "", metrics[i].name);
-    return as_fail(err, AS_E_INVAL, "--metric: found '%.40s', expected one of %s: the target is %s",
-                   name, str_cstr(&known), f->classes ? "classes" : "numbers");
-}
-
-/* Two classes: by rank, which does not depend on how rare one of them is. */
-static as_status choose_metric(const struct fit_facts *f, const char *wish, struct fit_plan *p,
-                               struct as_err *err)
-{
-    const char *name = wish ? wish : !f->classes ? "rmse" : f->classes == 2 ? "auc" : "log_loss";
-    if (as_starts_with(name, "val_"))
-        name += strlen("val_");
-    for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
-        if (as_streq(metrics[i].name, name) && metrics[i].of_classes == (f->classes > 0)) {
-            (void)snprintf(p->metric, sizeof p->metric, "val_%s", name);
-            p->maximize = metrics[i].maximize;
-            return AS_OK;
-        }
-    return fail_metric(f, wish ? wish : name, err);
+    double columns = (double)f->columns * seen_columns(f).max;
+    double column = TREE_SECONDS * (double)rows + ROUND_COLUMN_SECONDS;
+    return trees * (column * columns + ROUND_SECONDS);
 }
 
 /* ---- rows and time ---- */
@@ -141,6 +106,18 @@ static as_status take_folds(const struct fit_facts *f, const struct fit_wishes *
     return AS_OK;
 }
 
+/* A further layer sees predictions of all rows by models that had not seen them. */
+static as_status check_layers(const struct fit_wishes *w, struct as_err *err)
+{
+    if (w->layers < 2 || (!w->groups && w->folds != 1))
+        return AS_OK;
+    return as_fail(
+        err, AS_E_INVAL,
+        "--layers: found %lld beside %s: a further layer sees what was predicted of each "
+        "row by a model without it, which takes folds",
+        (long long)w->layers, w->groups ? "--groups" : "--folds 1");
+}
+
 /* Folds as the trainings that the time allows; groups are held out once. */
 static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes *w,
                               double trainings, struct fit_plan *p, struct as_err *err)
@@ -149,13 +126,16 @@ static as_status choose_folds(const struct fit_facts *f, const struct fit_wishes
     if (w->folds)
         return take_folds(f, w, p, err);
     want = want < most ? want : most;
+    bool few = f->rows < 1000 && (f->columns <= WIDE || trainings / (double)want >= RARE_TRIALS);
     bool rare = f->classes && f->rarest < RARE_ROWS && trainings / (double)want >= RARE_TRIALS;
     if (w->groups)
         p->folds = 0;
-    else if (trainings / (double)want >= FULL_TRIALS || f->rows < 1000 || rare)
+    else if (trainings / (double)want >= FULL_TRIALS || few || rare)
         p->folds = want;
-    else if (trainings / 3 >= FULL_TRIALS && most >= 3)
+    else if ((trainings / 3 >= FULL_TRIALS || f->rows < 1000 || w->layers > 1) && most >= 3)
         p->folds = 3;
+    else if (w->layers > 1)
+        p->folds = 2;
     return AS_OK;
 }
 
@@ -214,7 +194,8 @@ static void plan_boosting(const struct fit_facts *f, const struct fit_wishes *w,
     p->ranges[FIT_LEAVES] =
         (struct fit_range){4, (double)usual, 2, (double)clamp(most, usual, 1024)};
     p->ranges[FIT_ROWS] = (struct fit_range){0.5, 1, 0.25, 1};
-    p->ranges[FIT_COLUMNS] = (struct fit_range){0.3, 1, 0.1, 1};
+    p->ranges[FIT_COLUMNS] = seen_columns(f);
+    p->tree_bins = f->columns > WIDE ? WIDE_BINS : 0;
 }
 
 /* The weight of a leaf with which so many trees keep within the share of the size. */
@@ -232,13 +213,37 @@ static double extra_seconds(const struct fit_facts *f, double rows)
     return EXTRA_SECONDS * rows * ((double)f->columns + 1) / 2 * log2(rows + 1);
 }
 
+/* Leaves of a tree with which a forest keeps within a third of the time limit of its trial, or
+ * within what it gets of a core in all of it where other programs run: a trial that the limit ends
+ * is lost. A leaf of XGBoost costs more than its rows do. */
+static double forest_leaves_in_time(const struct fit_facts *f, const struct fit_wishes *w,
+                                    const struct fit_plan *p, double rows, double trainings)
+{
+    double share = core_seconds(w) * 1000 / ((double)w->time_ms * (double)w->cores);
+    double seconds = (double)p->trial_ms / 1000 * (share < 1.0 / 3 ? share : 1.0 / 3);
+    double trees = (double)(p->trees * trees_of_round(f)) * trainings;
+    double of_column = seconds / trees / (double)(f->columns ? f->columns : 1);
+    return (of_column - 2 * TREE_SECONDS * rows) / FOREST_LEAF_SECONDS;
+}
+
+/* Larger leaves, if it has to be: those of extra trees stay full. */
+static void plan_forest_time(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                             double trainings, struct fit_plan *p)
+{
+    double leaves = forest_leaves_in_time(f, w, p, rows, trainings);
+    double full = rows * FULL_LEAVES, usual = f->classes ? rows * CLASS_LEAVES : full;
+    double weight = leaves < usual ? ceil(full / leaves) : 1;
+    p->forest = leaves > LEAST_LEAVES;
+    if (p->forest && weight > p->least_weight)
+        p->least_weight = weight;
+}
+
 /* Full trees are better than many (on California by 5 % of the RMSE), so the size limits how many
  * there are before it limits how full they are. Both kinds have as many. */
 static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, double rows,
                          struct fit_plan *p)
 {
-    double full = f->classes ? rows * EXTRA_FULL_CLASSES : rows,
-           trial_seconds = (double)p->trial_ms / 3000;
+    double full = f->classes ? rows * EXTRA_FULL_CLASSES : rows;
     p->refit = p->folds > 0;
     double trainings = (double)(trainings_of_trial(p) + p->refit);
     double models = p->refit ? 1 : (double)trainings_of_trial(p);
@@ -252,9 +257,29 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
     column = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
     p->ranges[FIT_PER_SPLIT] = (struct fit_range){column, 1, 0.01, 1};
-    p->extra = extra_seconds(f, rows) * trees * trainings < trial_seconds;
-    p->forest =
-        fit_plan_training_seconds(f, (size_t)rows, p->trees) * 2 * trainings < trial_seconds;
+    p->extra = extra_seconds(f, rows) * trees * trainings < (double)p->trial_ms / 3000;
+    plan_forest_time(f, w, rows, trainings, p);
+}
+
+/* Seconds of a core for a trial of a network of two layers with so many inputs. */
+static double network_seconds(const struct fit_facts *f, double rows, double width, double inputs,
+                              const struct fit_plan *p)
+{
+    double outputs = f->classes ? (double)f->classes : (double)f->targets;
+    double weights = width * (inputs + width + outputs);
+    double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
+    return one * (double)trainings_of_trial(p);
+}
+
+/* Where bins would make far more inputs than there are rows, or a network that takes two thirds of
+ * the time of its trial, there are none. */
+static size_t bins_of(const struct fit_facts *f, double rows, double width,
+                      const struct fit_plan *p)
+{
+    double inputs = (double)f->inputs + (double)f->columns * (BINS - 1);
+    bool fits = (double)f->rows * inputs <= BIN_CELLS && inputs <= BIN_ROWS * rows;
+    double most = (double)p->trial_ms * 2 / 3000;
+    return fits && network_seconds(f, rows, width, inputs, p) < most ? BINS : 0;
 }
 
 static void plan_network(const struct fit_facts *f, double rows, struct fit_plan *p)
@@ -265,13 +290,9 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     p->ranges[FIT_LR] = (struct fit_range){0.0003, 0.03, 0.00001, 0.3};
     p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
     p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
-    double typical = width / 2;
-    double outputs = f->classes ? (double)f->classes : (double)f->targets;
-    double weights = typical * ((double)f->inputs + typical + outputs);
-    double one = 6 * rows * weights * (double)p->epochs / 2 / NETWORK_FLOPS;
-    double cells = (double)f->rows * ((double)f->inputs + (double)f->columns * (BINS - 1));
-    p->bins = cells <= BIN_CELLS ? BINS : 0;
-    p->network = one * (double)trainings_of_trial(p) < (double)p->trial_ms / 3000;
+    double trial = network_seconds(f, rows, width / 2, (double)f->inputs, p);
+    p->bins = bins_of(f, rows, width / 2, p);
+    p->network = trial < (double)p->trial_ms / 3000;
 }
 
 /* All rows are the model, and each row is compared with all others in each fold. */
@@ -320,7 +341,9 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
                         struct as_err *err)
 {
     struct fit_plan p = {.groups = w->groups};
-    as_status st = choose_metric(f, w->metric, &p, err);
+    as_status st = fit_metric_choose(f, w->metric, p.metric, &p.maximize, err);
+    if (st == AS_OK)
+        st = check_layers(w, err);
     if (st == AS_OK)
         st = choose_rows(f, w, &p, err);
     if (st != AS_OK)
@@ -333,6 +356,7 @@ as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w, s
     plan_neighbours(f, w, rows, &p);
     plan_bayes(f, &p);
     p.class_weights = wants_class_weights(f, &p);
+    p.transform = f->transform;
     *ret = p;
     return AS_OK;
 }

@@ -11,11 +11,12 @@
 
 #include "base/status.h"
 #include "cli/fit/fit_facts.h"
+#include "cli/fit/fit_metric.h"
 #include "cli/fit/fit_ranges.h"
 
-#define FIT_METRIC_MAX 40
 #define FIT_PRIORS 4 /* WARM_START_SWEEPS */
 #define FIT_MIN_TIME_MS 10000
+#define FIT_LAYERS 2
 
 struct fit_wishes {
     int64_t time_ms;    /* for the search: without what comes before and after it */
@@ -26,6 +27,7 @@ struct fit_wishes {
     const char *groups; /* a column; NULL: none. Borrowed */
     int64_t folds;      /* 0: chosen; 1: a part of the rows is held out */
     int64_t trials;     /* at most; 0: chosen */
+    int64_t layers;     /* of stacking, 2 at most; 0: one */
 };
 
 struct fit_plan {
@@ -41,26 +43,26 @@ struct fit_plan {
     size_t cpus, max_trials;
     /* kinds of model beside boosted trees and a linear one */
     bool forest, extra, network, neighbours, bayes;
-    bool class_weights; /* they are searched over */
-    bool refit;         /* forests, extra trees and neighbours are refitted on all rows */
+    bool class_weights;         /* they are searched over */
+    target_transform transform; /* of the target, searched over beside none; AS_IS: not */
+    bool refit;                 /* forests, extra trees and neighbours are refitted on all rows */
     struct fit_range ranges[FIT_PARAMETERS];
-    size_t rounds; /* of boosted trees, at most */
-    size_t trees;  /* of a random forest, of extra trees */
+    size_t rounds;    /* of boosted trees, at most */
+    size_t tree_bins; /* of their columns; 0: as always */
+    size_t trees;     /* of a random forest, of extra trees */
     double least_weight,
-        least_extra_weight; /* of their leaves, so that they keep within the size */
+        least_extra_weight; /* of their leaves, so that they keep within the size and the time */
     size_t epochs, batch;   /* of networks */
     size_t most_neighbours;
     bool words;  /* naive Bayes has words of texts */
     size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */
 };
 
-/* AS_E_INVAL: a metric that the task has not, or folds that the rows do not allow; the message
+/* AS_E_INVAL: a metric that the task has not, folds that the rows do not allow, or layers where no
+ * folds are; the message
  * names the option, what was found and what was expected. */
 AS_MUST_CHECK as_status fit_plan_make(const struct fit_facts *f, const struct fit_wishes *w,
                                       struct fit_plan *ret, struct as_err *err);
-
-/* Is it one of the metrics that a plan may have, and of classes? A name without "val_". */
-bool fit_metric_is_of_classes(const char *name);
 
 /* Seconds of one core that one training of boosted trees on so many rows takes, about. */
 double fit_plan_training_seconds(const struct fit_facts *f, size_t rows, size_t rounds);

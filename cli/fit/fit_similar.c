@@ -77,11 +77,18 @@ double fit_distance(const struct fit_figures *a, const struct fit_figures *b)
     return sqrt(rows * rows + columns * columns + classes * classes + categories * categories);
 }
 
-static const char *dataset_of(const json_t *sweep)
+static const json_t *train_of(const json_t *sweep)
 {
     const json_t *trial = json_object_get(json_object_get(sweep, "document"), "trial");
-    const json_t *train = json_object_get(trial, "train");
-    return json_string_value(json_object_get(train, "dataset"));
+    return json_object_get(trial, "train");
+}
+
+/* Sweeps that were made of another one have its tags and learn something else: further layers,
+ * samples of the rows, stages of boosting. */
+static bool is_made_of_another(const json_t *train)
+{
+    return json_object_get(train, "stack") || json_object_get(train, "resample") ||
+           json_object_get(train, "boost");
 }
 
 static bool read_sweep(const struct fit_figures *own, const json_t *sweep, struct fit_similar *ret)
@@ -90,10 +97,10 @@ static bool read_sweep(const struct fit_figures *own, const json_t *sweep, struc
     json_int_t completed =
         json_integer_value(json_object_get(json_object_get(sweep, "counts"), "completed"));
     ret->sweep = json_string_value(json_object_get(sweep, "id"));
-    ret->dataset = dataset_of(sweep);
+    ret->dataset = json_string_value(json_object_get(train_of(sweep), "dataset"));
     ret->best = json_object_get(json_object_get(sweep, "best"), "params");
     if (!ret->sweep || !ret->dataset || !json_is_object(ret->best) ||
-        completed < FIT_LEAST_COMPLETED ||
+        completed < FIT_LEAST_COMPLETED || is_made_of_another(train_of(sweep)) ||
         !fit_figures_read(json_object_get(document, "tags"), &ret->figures))
         return false;
     ret->distance = fit_distance(own, &ret->figures);

@@ -42,7 +42,8 @@ struct fit_similar {
 /* The nearest of the sweeps of a list, nearest first, the newest of equals first; one of each data
  * set.
  *   sweeps  as GET /v1/sweeps?include=document lists them, newest first. Those with fewer than
- *           FIT_LEAST_COMPLETED completed trials, another tag or no figures are passed over
+ *           FIT_LEAST_COMPLETED completed trials, another tag or no figures, and those that were
+ *           made of another sweep (layers, bagging, boosting) are passed over
  *   ret     [most]
  * Returns how many were found. */
 #define FIT_LEAST_COMPLETED 3

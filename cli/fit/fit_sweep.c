@@ -149,6 +149,8 @@ static void write_boosting(const struct fit_plan *p, struct str *b)
     write_range(p, FIT_RATE, "boosted_trees", b);
     write_range(p, FIT_LEAVES, "boosted_trees", b);
     write_range(p, FIT_ROWS, "boosted_trees", b);
+    if (p->ranges[FIT_COLUMNS].max < 1)
+        str_puts(b, "  # many columns: each tree sees a part of them, drawn anew\n");
     write_range(p, FIT_COLUMNS, "boosted_trees", b);
     fit_range_write(FIT_LEAF_WEIGHT, &p->ranges[FIT_LEAF_WEIGHT], b);
     str_puts(b, ", when: {kind: ");
@@ -183,6 +185,13 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
                    "  numbers: {type: categorical, values: [none, piecewise_linear], when: {kind: "
                    "%s}}\n",
                    str_cstr(&seeing));
+    if (p->transform != TARGET_AS_IS)
+        str_printf(
+            b,
+            "  # the target is skewed: is its logarithm learned? Predictions and figures are in "
+            "its own unit\n"
+            "  transform: {type: categorical, values: [none, %s]}\n",
+            target_transform_names[p->transform]);
     if (p->class_weights)
         str_puts(b, "  # a class is rare: do its rows count more? (null: all rows alike)\n"
                     "  weights: {type: categorical, values: [null, balanced]}\n");
@@ -198,8 +207,9 @@ static void write_constraints(const struct fit_plan *p, struct str *b)
         double weight;
     } least[] = {{"random_forest", p->forest, p->least_weight},
                  {"extra_trees", p->extra, p->least_extra_weight}};
-    const char *before = "# larger leaves keep a forest within the size of the model\n"
-                         "parameter_constraints:\n";
+    const char *before =
+        "# larger leaves keep a forest within the size of the model and the time of a trial\n"
+        "parameter_constraints:\n";
     for (size_t i = 0; i < AS_ARRAY_LEN(least); i++)
         if (least[i].there && least[i].weight > 1) {
             str_printf(b, "%s  - \"kind != '%s' or leaf_weight >= %.0f\"\n", before, least[i].kind,
@@ -241,6 +251,8 @@ static void write_model(const struct fit_plan *p, struct str *b)
                "      subsample: \"${rows}\"\n"
                "      colsample_bytree: \"${columns}\"\n",
                p->trees, patience);
+    if (p->tree_bins)
+        str_printf(b, "      max_bin: %zu\n", p->tree_bins);
     if (p->forest || p->extra)
         str_puts(b, "      colsample_bynode: \"${per_split}\"\n");
     if (p->neighbours)
@@ -281,6 +293,8 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
     write_model(p, b);
     if (p->class_weights)
         str_puts(b, "    class_weights: \"${weights}\"\n");
+    if (p->transform != TARGET_AS_IS)
+        str_puts(b, "    target: {transform: \"${transform}\"}\n");
     if (p->bins)
         str_printf(b, "    numbers: {encode: \"${numbers}\", bins: %zu}\n", p->bins);
     str_printf(b,

@@ -5,6 +5,7 @@ Few trials and much time, so that a slow machine gives the same result."""
 import contextlib
 import csv
 import json
+import math
 import os
 import re
 import shutil
@@ -76,6 +77,15 @@ def write_numbers(path, rows):
         for i in range(rows):
             m = i * 2654435761 % 4294967291
             f.write(f"{m % 977 / 10},{m % 13},{(m % 977) ** 2 / 50 + m % 13}\n")
+
+
+def write_skewed(path, rows):
+    """The target's logarithm is a line, from 1 to 50,000."""
+    with open(path, "w") as f:
+        f.write("a,b,price\n")
+        for i in range(rows):
+            a, b = i * 37 % 100 / 10, i % 13
+            f.write(f"{a},{b},{math.exp(a + b / 13):.3f}\n")
 
 
 def fit(assay, work, *args, check=True):
@@ -151,6 +161,29 @@ def check_numbers(assay, work):
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
 
+def check_layers(assay, work):
+    """A second layer from the one command: its sweep sees trials of the first, and one ensemble is chosen of both. The target is
+    skewed: trials learn it in both ways, and predict it in its own unit."""
+    args = ["skewed.csv", "--target", "price", "--metric", "mae", "--no-warm", "--time", "5m"]
+    done = fit(assay, work, *args, "--name", "deep", "--layers", "2", "--folds", "2", "--trials", "3", "--json", "--output", "deep.model")
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert {t["params"]["transform"] for t in assay.trials("deep-fit")} == {"none", "log"}
+    predicted = assay.cli("predict", os.path.join(work, "deep.model"), "--data", os.path.join(work, "skewed.csv")).stdout.splitlines()[1:]
+    true = [float(line.split(",")[2]) for line in open(os.path.join(work, "skewed.csv")).read().splitlines()[1:]]
+    mean = sum(true) / len(true)  # a model of logarithms whose predictions are logarithms is off by nearly this
+    assert sum(abs(float(p) - t) for p, t in zip(predicted, true)) / len(true) < mean / 2, (predicted[:3], true[:3])
+    printed = fit(assay, work, *args, "--print").stdout
+    assert "  transform: {type: categorical, values: [none, log]}" in printed and "--print" in printed, printed
+    assert (report["sweep"], report["layer"], report["metric"]) == ("deep-fit", "deep-fit-layer2", "mae"), report
+    layer = assay.sweep("deep-fit-layer2")
+    stack = layer["document"]["trial"]["train"]["stack"]
+    assert len(stack) == 3 == layer["counts"]["completed"] and all(s.startswith("deep-fit/") for s in stack), layer
+    asked = assay.call("GET", "/v1/sweeps/deep-fit/ensembles")["items"]
+    assert any(e["request"]["sweeps"][1:] == ["deep-fit-layer2"] and e["ensemble"]["metric"] == "mae" for e in asked), asked
+    printed = fit(assay, work, "again.csv", "--target", "y", "--print").stdout
+    assert "layer2" not in printed, printed  # it learned something else
+
+
 def check_warm(assay, work):
     """A second fit begins with what the first one found on a similar table, unless it is told not to."""
     fit(assay, work, "numbers.csv", "--target", "y", "--name", "first", "--trials", "3", "--time", "5m", "--no-warm")
@@ -190,6 +223,8 @@ def check_refused(assay, work):
         (["numbers.csv", "--target", "z"], "there is no target column 'z'; the columns are: a, b, y"),
         (["numbers.csv", "--target", "y", "--metric", "auc"], "--metric: found 'auc', expected one of rmse, mae, r2, mape"),
         (["numbers.csv", "--target", "y", "--groups", "who"], "--groups: there is no column 'who'"),
+        (["numbers.csv", "--target", "y", "--layers", "3"], "--layers: found 3, expected 1 or 2"),
+        (["numbers.csv", "--target", "y", "--layers", "2", "--groups", "a"], "--layers: found 2 beside --groups"),
         (["numbers.csv", "--target", "y", "--folds", "99"], "--folds: found 99, expected 1"),
         (["numbers.csv", "--target", "y", "--time", "2s"], "--time: found 2000 ms, expected 10s or more"),
         (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
@@ -232,6 +267,7 @@ def main():
     write_numbers(os.path.join(work, "numbers.csv"), 200)
     write_numbers(os.path.join(work, "numbers-test.csv"), 40)
     write_numbers(os.path.join(work, "again.csv"), 300)
+    write_skewed(os.path.join(work, "skewed.csv"), 200)
     try:
         check_refused(assay, work)
         pid, report = check_start(assay, work)
@@ -241,6 +277,7 @@ def main():
         check_commands(assay, work, report)
         check_documents(assay, work)
         check_numbers(assay, work)
+        check_layers(assay, work)
         check_warm(assay, work)
         check_python(assay, work)
     finally:

@@ -296,7 +296,7 @@ def _fit_program(args: Sequence[str], verbose: bool) -> JSON:
 
 def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "10m", size: str = "50MB",
         metric: Optional[str] = None, groups: Optional[str] = None, folds: Optional[int] = None, trials: Optional[int] = None,
-        name: Optional[str] = None, task: Optional[str] = None, drop: Union[str, Iterable[str]] = (),
+        layers: Optional[int] = None, name: Optional[str] = None, task: Optional[str] = None, drop: Union[str, Iterable[str]] = (),
         numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), warm: bool = True,
         server: Optional[str] = None, profile: Optional[str] = None, verbose: bool = True) -> Model:
     """A model of a table, in `time`. target: the name or number of a column, or its values. test: rows for a figure that
@@ -316,7 +316,7 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "
             tested = os.path.join(folder, "test.csv")
             _write(_columns_of(test), tested)
             test = tested
-        for option, value in (("--test", test), ("--metric", metric), ("--groups", groups), ("--folds", folds), ("--trials", trials),
+        for option, value in (("--test", test), ("--metric", metric), ("--groups", groups), ("--folds", folds), ("--trials", trials), ("--layers", layers),
                               ("--name", name), ("--task", task), ("--drop", _list(drop)), ("--numeric", _list(numeric)),
                               ("--text", _list(text))):
             args += [option, str(value)] if value not in (None, "") else []

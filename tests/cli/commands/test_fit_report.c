@@ -28,7 +28,7 @@ static void answers_init(struct answers *a)
              "\"combine\":{\"kind\":\"mean\",\"calibration\":{\"slope\":0.5,\"bias\":0.25},"
              "\"threshold\":0.125}}");
     a->sweep = read("{\"id\":\"t-fit\",\"counts\":{\"completed\":7},\"best\":{\"value\":0.5}}");
-    a->version = read("{\"model\":\"t\",\"version\":2,\"size\":2000,\"members\":[{},{},{}],"
+    a->version = read("{\"model\":\"t\",\"version\":2,\"size\":2000,"
                       "\"outputs\":{\"classes\":[\"no\",\"yes\"]}}");
     a->first = read("{\"model\":\"t\",\"version\":1}");
     a->trials = read("[{\"params\":{\"kind\":\"mlp\"}},{\"params\":{\"kind\":\"mlp\"}}]");
@@ -53,6 +53,7 @@ static struct fit_result result_of(const struct answers *a, const struct fit_cho
                                .data = "t.csv",
                                .remarks = a->remarks,
                                .row_ms = 12.5,
+                               .models = 3,
                                .row_time_ms = 20,
                                .slower = slower,
                                .size_bytes = 50000000,
@@ -92,6 +93,26 @@ START_TEST(calibrated_and_faster)
 }
 END_TEST
 
+/* Trials of a second layer are counted, and its sweep is named. */
+START_TEST(two_layers)
+{
+    AS_AUTO(answers_done) struct answers a;
+    answers_init(&a);
+    const struct fit_choice choice = {.ensemble = a.ensemble, .value = 0.75, .bytes = 2000};
+    const struct fit_slower slower = {0};
+    struct fit_result r = result_of(&a, &choice, &slower);
+    says(&r, "layer", false);
+    r.layer = "t-fit-layer2";
+    says(&r, "layer: assay show t-fit-layer2\n", true);
+    says(&r, "of them in a second layer", false);
+    ck_assert_int_eq(
+        json_object_set_new(json_array_get(a.trials, 1), "sweep", json_string("t-fit-layer2")), 0);
+    says(&r, "greedy ensemble of 2 mlp, 1 of them in a second layer, with 3 models", true);
+    JSON_AUTO j = fit_report_json(&r);
+    ck_assert_str_eq(json_string_value(json_object_get(j, "layer")), "t-fit-layer2");
+}
+END_TEST
+
 /* The limit is missed: one trial, which is not calibrated. */
 START_TEST(too_slow_and_alone)
 {
@@ -117,6 +138,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("fit report");
     TCase *t = tcase_create("fit report");
     tcase_add_test(t, calibrated_and_faster);
+    tcase_add_test(t, two_layers);
     tcase_add_test(t, too_slow_and_alone);
     suite_add_tcase(s, t);
     return s;

@@ -35,6 +35,12 @@ START_TEST(members_come_before_the_best)
     chosen_are(own, best, 4, "[9, 2, 4, 7]");
     chosen_are(own, best, 9, "[9, 2, 4, 7, 1]");
     chosen_are("{'state': 'none'}", NULL, 3, "[]");
+    /* of two sweeps: a number alone is no trial */
+    chosen_are("{'members': [{'sweep': 'a', 'number': 1, 'weight': 0.5}, {'sweep': 'b', 'number': "
+               "1, 'weight': 0.4}, {'sweep': 'b', 'number': 2, 'weight': 0.1}]}",
+               "{'members': [{'sweep': 'b', 'number': 1, 'weight': 0.5}, {'sweep': 'a', 'number': "
+               "2, 'weight': 0.5}]}",
+               9, "[1, 1, 2, 2]");
 }
 END_TEST
 
@@ -79,6 +85,20 @@ START_TEST(the_same_configurations_see_predictions)
 }
 END_TEST
 
+/* Trials of a narrower sweep are named by their own. */
+START_TEST(trials_of_two_sweeps)
+{
+    JSON_AUTO s = json_of(SWEEP("x-wider", "", "{'folds': 5}"));
+    JSON_AUTO trials = json_of("[{'number': 4, 'params': {}}, {'sweep': 'x-0', 'number': 4, "
+                               "'params': {}}]");
+    JSON_AUTO doc = NULL;
+    JSON_AUTO want = json_of("['x-1/4', 'x-0/4']");
+    ck_ok(layer_document(s, trials, 0, &doc, &err), err);
+    const json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
+    ck_assert(json_equal(json_object_get(train, "stack"), want));
+}
+END_TEST
+
 START_TEST(what_has_no_folds_is_refused)
 {
     JSON_AUTO s = json_of(SWEEP("x", "", "{'fraction': 0.2}"));
@@ -99,6 +119,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("layer_sweep");
     tcase_add_test(t, members_come_before_the_best);
     tcase_add_test(t, the_same_configurations_see_predictions);
+    tcase_add_test(t, trials_of_two_sweeps);
     tcase_add_test(t, what_has_no_folds_is_refused);
     suite_add_tcase(s, t);
     return s;

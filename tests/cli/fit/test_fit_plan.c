@@ -125,6 +125,7 @@ START_TEST(any_figures)
                                         .inputs = columns[i % 5] * (i % 2 ? 1 : 40),
                                         .targets = 1,
                                         .texts = i % 3 == 2,
+                                        .transform = c || i % 2 ? TARGET_AS_IS : TARGET_LOG1P,
                                         .classes = c,
                                         .rarest = !c      ? 0
                                                   : i % 3 ? 1
@@ -217,6 +218,28 @@ START_TEST(folds_that_are_asked_for)
 }
 END_TEST
 
+/* A further layer takes folds, however little time there is. */
+START_TEST(layers_take_folds)
+{
+    struct fit_facts f = {.rows = 32561, .columns = 14, .targets = 1, .classes = 2, .rarest = 7841};
+    struct fit_wishes w = usual;
+    struct fit_plan p;
+    w.time_ms = 8000;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 0);
+    w.layers = 2;
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 3);
+    w.folds = 1;
+    ck_assert_int_eq(fit_plan_make(&f, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--layers: found 2 beside --folds 1"));
+    w.folds = 0;
+    w.groups = "who";
+    ck_assert_int_eq(fit_plan_make(&f, &w, &p, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--layers: found 2 beside --groups"));
+    w.layers = 1;
+    ck_ok(fit_plan_make(&f, &w, &p, &err), err);
+}
+END_TEST
+
 START_TEST(rare_classes_and_sizes)
 {
     struct fit_facts f = small;
@@ -272,6 +295,82 @@ START_TEST(forests_within_the_size)
     ck_assert_ptr_nonnull(strstr(str_cstr(&b), "kind: [random_forest, extra_trees, knn]"));
     w.size_bytes = 2000000; /* the rows would be more than a fifth of it */
     ck_assert(!plan_of(&f, &w).neighbours);
+}
+END_TEST
+
+/* A forest that would take longer than its trial may has larger leaves: full ones of 20,000 rows
+ * take seconds each, and beside busy programs minutes. */
+START_TEST(forests_in_time)
+{
+    struct fit_facts f = {
+        .rows = 20000, .columns = 7, .inputs = 22, .targets = 1, .classes = 2, .rarest = 9000};
+    struct fit_wishes w = usual;
+    w.folds = 1;
+    ck_assert_double_eq(plan_of(&f, &w).least_weight, 4); /* by the size */
+    w.time_ms = 14000;
+    struct fit_plan quick = plan_of(&f, &w);
+    w.load = 18;
+    struct fit_plan busy = plan_of(&f, &w);
+    ck_assert(quick.forest && busy.forest);
+    ck_assert_double_gt(quick.least_weight, 10);
+    ck_assert_double_gt(busy.least_weight, 4 * quick.least_weight);
+    ck_assert_double_eq(quick.least_extra_weight, 1);
+    f.columns = 65536; /* the rows alone take longer */
+    ck_assert(!plan_of(&f, &w).forest);
+}
+END_TEST
+
+/* A skewed target is learned in both ways by each kind of model. */
+START_TEST(skewed_targets)
+{
+    struct fit_facts f = {.rows = 2000, .columns = 8, .inputs = 8, .targets = 1};
+    AS_AUTO(str_done) struct str b = {0}, plain = {0};
+    struct fit_plan p = plan_of(&f, &usual);
+    fit_sweep_write(&p, &f, "x-fit", "x", "assay fit", &plain);
+    ck_assert_ptr_null(strstr(str_cstr(&plain), "transform"));
+    f.transform = TARGET_LOG;
+    p = plan_of(&f, &usual);
+    fit_sweep_write(&p, &f, "x-fit", "x", "assay fit", &b);
+    ck_assert_ptr_nonnull(
+        strstr(str_cstr(&b), "  transform: {type: categorical, values: [none, log]}\n"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "    target: {transform: \"${transform}\"}\n"));
+    JSON_AUTO trials = fit_first_trials(&p, &f);
+    size_t n[2] = {0}, i;
+    json_t *trial;
+    json_array_foreach(trials, i, trial) n[as_streq(
+        json_string_value(json_object_get(json_object_get(trial, "params"), "transform")),
+        "log")]++;
+    ck_assert(n[0] > 0 && n[1] > 0);
+    check_document(&p, &f);
+}
+END_TEST
+
+/* With many columns a tree sees a part of them, and numbers are in bins only where there are rows
+ * for so many inputs. */
+START_TEST(wide_tables)
+{
+    struct fit_facts f = {
+        .rows = 400, .columns = 2000, .inputs = 2000, .targets = 1, .classes = 2, .rarest = 190};
+    AS_AUTO(str_done) struct str b = {0};
+    struct fit_plan p = plan_of(&f, &usual);
+    ck_assert_double_eq(p.ranges[FIT_COLUMNS].min, 0.03);
+    ck_assert_double_eq(p.ranges[FIT_COLUMNS].max, 0.3);
+    ck_assert(p.bins == 0 && p.network);
+    check_document(&p, &f);
+    fit_sweep_write(&p, &f, "x-fit", "x", "assay fit", &b);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "each tree sees a part of them"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "      max_bin: 32\n"));
+    ck_assert_uint_eq(p.folds, 10);
+    struct fit_wishes w = usual;
+    w.time_ms = 20000; /* ten folds would be one trial or two */
+    ck_assert_uint_eq(plan_of(&f, &w).folds, 3);
+    f.rows = 40000; /* rows enough, but a network would take too long */
+    ck_assert_uint_eq(plan_of(&f, &usual).bins, 0);
+    f.columns = f.inputs = 20;
+    ck_assert_uint_eq(plan_of(&f, &usual).bins, 32);
+    ck_assert_double_eq(plan_of(&f, &usual).ranges[FIT_COLUMNS].max, 1);
+    f.rows = 300;
+    ck_assert_uint_eq(plan_of(&f, &usual).bins, 32);
 }
 END_TEST
 
@@ -354,8 +453,12 @@ START_TEST(similar_sweeps)
 {
     const struct fit_figures own = figures(1000, 10, 2, 0.5);
     struct fit_similar found[2];
+    JSON_AUTO layer = sweep_new("same-layer2", "same", 9, "rows=1000");
+    json_t *trial = json_object_get(json_object_get(layer, "document"), "trial");
+    ck_assert_int_eq(json_object_set_new(json_object_get(trial, "train"), "stack", json_array()),
+                     0);
     JSON_AUTO list = json_pack(
-        "[o, o, o, o, o, o, o]", sweep_new("few", "few", 2, "rows=1000"),
+        "[O, o, o, o, o, o, o, o]", layer, sweep_new("few", "few", 2, "rows=1000"),
         sweep_new("half", "half", 9, "rows=500"), sweep_new("same-wider", "same", 9, "rows=1001"),
         sweep_new("same", "same", 9, "rows=1000"), sweep_new("twice", "twice", 9, "rows=2000"),
         sweep_new("none", "none", 9, "colour=red"), sweep_new("far", "far", 9, "rows=100000"));
@@ -503,7 +606,11 @@ Suite *test_suite(void)
     tcase_add_test(t, metrics);
     tcase_add_test(t, folds_by_rows_and_time);
     tcase_add_test(t, folds_that_are_asked_for);
+    tcase_add_test(t, layers_take_folds);
     tcase_add_test(t, rare_classes_and_sizes);
+    tcase_add_test(t, forests_in_time);
+    tcase_add_test(t, skewed_targets);
+    tcase_add_test(t, wide_tables);
     tcase_add_test(t, naive_bayes);
     tcase_add_test(t, figures_are_tags);
     tcase_add_test(t, distances);
