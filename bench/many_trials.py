@@ -1,6 +1,7 @@
 """A sweep of many completed trials, with 8 parameters (5 floats, 1 int, 2 categories) and 3 metrics, for bench/table.py,
 bench/dashboard.py and bench/routes.py. The trials are written into the database by SQL, as no runner could run them in
 this time; with points, they have what a trial that ran leaves behind: an attempt, a chunk of points, an event."""
+import json
 import subprocess
 
 FLOATS = ["lr", "momentum", "decay", "dropout", "gamma"]
@@ -70,3 +71,15 @@ def fill(database, sweep, trials, points=0):
         part = ";".join(s.format(floats=floats, first=first, last=last, sweep=sweep, points=points) for s in statements)
         run(database, f"begin; {part}; commit")
     run(database, "vacuum analyze")
+
+
+SIZES = """
+select json_object_agg(relname, json_build_array(pg_table_size(oid), pg_indexes_size(oid)))
+from (select oid, relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
+    order by pg_total_relation_size(oid) desc limit 6) largest"""
+
+
+def sizes(database):
+    """Bytes of the largest tables, and of their indexes, by name."""
+    return json.loads(subprocess.run(["psql", "-Atq", "-v", "ON_ERROR_STOP=1", database, "-c", SIZES], check=True,
+                                     capture_output=True, text=True).stdout)

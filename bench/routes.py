@@ -4,8 +4,8 @@ answer and of the later ones (median of ROUNDS), bytes, and the memory of the se
 
     bench/routes.py [TRIALS] [--points N] [--build BUILD]      TRIALS: 100000; N: of each trial (20)
 
-One line of JSON for each route. The trials are written by SQL (many_trials.py). An answer that is not 2xx is told
-with its status."""
+One line of JSON for each route, after one with the bytes that a trial has in the largest tables, and in their indexes. The
+trials are written by SQL (many_trials.py). An answer that is not 2xx is told with its status."""
 import argparse
 import json
 import os
@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from many_trials import document, fill
+from many_trials import document, fill, sizes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROUNDS = 5
@@ -93,6 +93,8 @@ def main():
     with Assay(runners=0) as assay:
         assay.call("POST", "/v1/sweeps?paused=true", document(SWEEP, given.trials + 1000))
         fill(database_url(assay), SWEEP, given.trials, given.points)
+        print(json.dumps({"case": "bytes of a trial", "trials": given.trials, "points": given.points, "tables": {
+            name: [round(n / given.trials) for n in both] for name, both in sizes(database_url(assay)).items()}}), flush=True)
         measure(assay.url, assay.token, SWEEP, given.trials, assay.processes("assayd")[0])
 
 

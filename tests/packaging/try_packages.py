@@ -18,6 +18,7 @@ import time
 
 PATIENCE_S = 600
 PACKAGES = ["assay-server", "assay-runner", "assay-cli"]
+PLUGIN = "assay-cuda"  # where it was made
 UNITS = ["assayd", "assay-runner", "assay-serve"]
 SWEEP = """name: NAME
 metric: {name: loss, goal: minimize}
@@ -56,7 +57,7 @@ class Machine:
         self.tree, base = os.path.join(folder, "tree"), os.environ.get("ASSAY_TRY_BASE", os.path.join(folder, "base.tar"))
         if not os.path.exists(base):
             say("a fresh Debian with " + ", ".join(needs))
-            run("mmdebstrap", "--variant=minbase", "--include=" + ",".join(["systemd", "systemd-sysv", "ca-certificates", "procps", *needs]),
+            run("mmdebstrap", "--variant=minbase", "--dpkgopt=force-unsafe-io", "--include=" + ",".join(["systemd", "systemd-sysv", "ca-certificates", "procps", *needs]),
                 "bookworm", base)
         os.mkdir(self.tree)
         run("tar", "-x", "-C", self.tree, "-f", base)
@@ -120,7 +121,7 @@ class Machine:
 def debs_in(folder):
     found = [d for name in PACKAGES for d in glob.glob(os.path.join(folder, name + "_*.deb"))]
     assert len(found) == len(PACKAGES), f"{folder} has not one each of {PACKAGES}"
-    return found
+    return found + glob.glob(os.path.join(folder, PLUGIN + "_*.deb"))
 
 
 def needs_of(debs):
@@ -146,6 +147,29 @@ def as_earlier(debs, folder):
         run("dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, folder)
         shutil.rmtree(tree)
     return debs_in(folder)
+
+
+def the_plugin(m, debs):
+    """assay-cuda is one library and its papers, and depends on nothing of NVIDIA's. The trainer finds it, and says what else it needs."""
+    deb = next((d for d in debs if os.path.basename(d).startswith(PLUGIN + "_")), None)
+    if not deb:
+        say(f"no {PLUGIN} among the packages: it is made where nvcc is")
+        return
+    listed = run("dpkg-deb", "--contents", deb).splitlines()
+    files = {line.split()[5].lstrip(".") for line in listed if not line.startswith("d")}
+    plugins = [f for f in files if not f.startswith(f"/usr/share/doc/{PLUGIN}/")]
+    assert len(plugins) == 1 and re.fullmatch(r"/usr/lib/[^/]+/assay/libassay-cuda\.so", plugins[0]), files
+    depends, recommends = (run("dpkg-deb", "--field", deb, name).strip() for name in ("Depends", "Recommends"))
+    assert re.match("libc6 ", depends) and not re.search("cublas|cudart|nvidia", depends), depends
+    assert re.fullmatch(r"libcublas-\d+-\d+", recommends), recommends
+    needed = re.findall(r"^\s*(\S+) => not found", m.shell(f"ldd {plugins[0]}"), re.M)
+    assert needed and all(re.fullmatch(r"libcublas(Lt)?\.so\.\d+", n) for n in needed), needed
+    answer = m.shell("assay-train --list-devices 2>&1", check=False)
+    assert "no driver: there is no /dev/nvidiactl" in answer, answer
+    asked = f"ASSAY_PLUGIN_DIR={os.path.dirname(plugins[0])} assay-train --list-devices 2>&1"
+    answer = m.shell(asked, check=False)
+    assert "does not load: libcublas" in answer, answer
+    say(f"{PLUGIN}: {plugins[0]}, without NVIDIA's {', '.join(needed)}: {' '.join(answer.split())[:160]}")
 
 
 def start(m):
@@ -232,10 +256,11 @@ def upgrade(m, debs):
 
 
 def remove(m, fresh):
-    m.shell("dpkg --remove assay-server assay-runner assay-cli")
+    every = f"assay-server assay-runner assay-cli $(dpkg-query --show -f '${{Package}} ' '{PLUGIN}' 2>/dev/null || true)"
+    m.shell(f"dpkg --remove {every}")
     assert not m.shell("pgrep -l '^assay' || true").strip()
     assert {"assayd.env", "assay-runner.env", "assay-serve.env", "runner.token"} == set(os.listdir(os.path.join(m.tree, "etc/assay")))
-    text = m.shell("dpkg --purge assay-server assay-runner assay-cli 2>&1")
+    text = m.shell(f"dpkg --purge {every} 2>&1")
     assert "kept: the database" in text and "kept: /var/lib/assay-runner" in text and "kept: /etc/assay/runner.token" in text, text
     m.shell("rm /etc/assay/runner.token")
     left = {f for f in m.files() - fresh if "assay" in f and not f.startswith("/var/lib/assay-runner/")}
@@ -262,6 +287,7 @@ def main(folder_of_debs, previous=None):
             a_sweep_runs(m)
             the_watchdog_bites(m)
             upgrade(m, debs)
+            the_plugin(m, debs)
             remove(m, fresh)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
