@@ -348,14 +348,14 @@ static trial_state state_of(int64_t number)
 START_TEST(what_ended_in_time_is_no_timeout)
 {
     struct trial_row row;
-    make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 10, 'grace': 1", "");
+    make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 600, 'grace': 1", "");
     int64_t e = make_runner(&s, "r", 8);
     struct claim_list list = claim(&s, "r", e, 6);
     ck_assert_uint_eq(list.n, 6);
-    say(e, 0, RUN_ENDED, 10000);
+    say(e, 0, RUN_ENDED, 600000);
     say(e, 1, RUN_PREPARING, 0);
     say(e, 2, RUN_RUNNING, 1000);
-    say(e, 3, RUN_ENDED, 10001);
+    say(e, 3, RUN_ENDED, 600001);
     say(e, 4, RUN_ENDED, 2000);
     say(e, 4, RUN_RUNNING, 99000); /* an earlier phase: too late */
     keep_alive();
@@ -374,7 +374,7 @@ START_TEST(what_ended_in_time_is_no_timeout)
     ck_assert_int_eq(tick().trials_timed_out, 0);
     struct attempt_ref first = ref_of(&list.rows[0]);
     measure(&s, first, "loss", 1, 0.5);
-    struct completion c = {.outcome = OUTCOME_TIMEOUT, .has_ran = true, .ran_ms = 9999};
+    struct completion c = {.outcome = OUTCOME_TIMEOUT, .has_ran = true, .ran_ms = 599999};
     ck_fails(attempt_complete(s.db, &s.a, &first, NULL, &c, &row, &err), AS_E_UNSUPPORTED, err,
              "expected at least the trial_timeout");
     ck_assert_str_eq(err.pointer, "/ran_ms");
