@@ -24,15 +24,12 @@ export interface Result<K extends JobName> {
   error: string | null;
 }
 
-/** `wanted`: whether the result is looked at; while it is not, the last one stays. */
+/** `wanted`: whether the result is looked at; while it is not, the worker computes nothing. */
 export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInput<K>, wanted = true): Result<K> {
   const table = of.table.value;
   const key = JSON.stringify(input);
   const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
-  const before = useRef<Done<K> | null>(null);
-  const looked = small && (wanted || before.current === null);
-  const now = useMemo(() => (looked ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : small ? before.current : null), [looked ? table : null, key, looked, small]);
-  before.current = now;
+  const now = useMemo(() => (small ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : null), [table, key, small]);
   const [late, setLate] = useState<Result<K>>({ done: null, error: null });
   const latest = useRef(input);
   latest.current = input;
