@@ -4,8 +4,8 @@
  * there is in it. Keys are read after the horizon, so one may be newer; its event follows. Events
  * are kept for days: an order that nobody asked for in half that time is read again.
  *
- * New keys are sorted and merged into the array, which costs its length once, without a comparison
- * for most of it.
+ * New keys are sorted and merged into the array in its place, from its end: what is before the
+ * first of them does not move, and only keys that are read again cost a look at all.
  *
  * Locks: that of the list of orders is never held during a query (kept_list.h); an order's own is
  * held while it is brought up to date and read. */
@@ -35,7 +35,7 @@ struct order {
 
     pthread_mutex_t mu;     /* guards all below */
     struct order_row *rows; /* owned, in order; all trials with numbers below `known` */
-    size_t n;
+    size_t n, room;
     int64_t known;
     json_t *words; /* owned: the values of the parameter as texts; NULL: numbers */
     bool is_read;
@@ -60,7 +60,7 @@ static void forget_rows(struct order *o)
     json_decref(o->words);
     o->rows = NULL;
     o->words = NULL;
-    o->n = 0;
+    o->n = o->room = 0;
     o->known = 0;
     o->is_read = false;
 }
@@ -149,39 +149,57 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Take the rows of trials that are read again out of the order. */
+static as_status take_out(struct order *o, const struct order_row *rows, size_t n,
+                          struct as_err *err)
+{
+    bool is_known = false;
+    for (size_t i = 0; i < n; i++)
+        is_known |= rows[i].number < o->known;
+    if (!is_known)
+        return AS_OK;
+    AS_AUTO(as_freep) unsigned char *is_new = as_calloc((size_t)o->known, 1);
+    if (!is_new)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].number < o->known)
+            is_new[rows[i].number] = 1;
+    size_t m = 0;
+    for (size_t i = 0; i < o->n; i++)
+        if (!is_new[o->rows[i].number])
+            o->rows[m++] = o->rows[i];
+    o->n = m;
+    return AS_OK;
+}
+
 /* Let these rows take the place of those that the order has of the same trials, or be new in it.
  * AS_E_NOMEM: it is as it was. */
 static as_status merge(struct order *o, struct order_row *rows, size_t n, struct as_err *err)
 {
     int64_t top = o->known;
+    size_t room = o->n + n + o->n / 16;
     if (n == 0)
         return AS_OK;
     for (size_t i = 0; i < n; i++) {
         rows[i].key = o->descending ? -rows[i].key : rows[i].key;
         top = rows[i].number >= top ? rows[i].number + 1 : top;
     }
-    AS_AUTO(as_freep) unsigned char *is_new = as_calloc((size_t)top, 1);
-    struct order_row *made = as_calloc(o->n + n, sizeof *made);
-    if (!is_new || !made) {
-        free(made);
-        return as_fail_nomem(err);
+    if (o->n + n > o->room) {
+        as_status st = as_grow(&o->rows, room, sizeof *o->rows, err);
+        if (st != AS_OK)
+            return st;
+        o->room = room;
     }
+    as_status st = take_out(o, rows, n, err);
+    if (st != AS_OK)
+        return st;
     qsort(rows, n, sizeof *rows, compare);
-    for (size_t i = 0; i < n; i++)
-        is_new[rows[i].number] = 1;
-    size_t k = 0, m = 0;
-    for (size_t i = 0; i < o->n; i++) {
-        if (is_new[o->rows[i].number])
-            continue;
-        while (k < n && compare(&rows[k], &o->rows[i]) < 0)
-            made[m++] = rows[k++];
-        made[m++] = o->rows[i];
+    size_t from = o->n, to = o->n + n; /* from the end, until what is left is in its place */
+    for (size_t k = n; k > 0; to--) {
+        bool is_old = from > 0 && compare(&o->rows[from - 1], &rows[k - 1]) > 0;
+        o->rows[to - 1] = is_old ? o->rows[--from] : rows[--k];
     }
-    while (k < n)
-        made[m++] = rows[k++];
-    free(o->rows);
-    o->rows = made;
-    o->n = m;
+    o->n += n;
     o->known = top;
     return AS_OK;
 }
@@ -367,7 +385,7 @@ as_status trial_orders_page(struct store *db, struct trial_orders *x, int64_t sw
     as_status st = bring_up_to_date(db, o, q, err);
     if (st == AS_OK)
         *ret_n = places_after(o, q, after, n, ret);
-    size_t bytes = sizeof *o + o->n * sizeof *o->rows;
+    size_t bytes = sizeof *o + o->room * sizeof *o->rows;
     pthread_mutex_unlock(&o->mu);
     kept_list_give_back(&x->orders, &o->kept, bytes);
     return st;

@@ -32,7 +32,54 @@ async function downloads(panel, title) {
 
 const curvesOf = (id) => sweepOf(id).trials.filter((t) => t.step).length;
 
+const EXTREME = 10_000; // trials, tags, levels
+const CATEGORIES = 1000; // the most that there may be
+
+/** A sweep of 10,000 trials, each with a tag of its own; a parameter has 10,000 levels, another 1,000 categories. */
+function inventExtreme() {
+  const sweep = fixture.invent("extreme", EXTREME, 0, (space, columns) => {
+    const words = Array.from({ length: CATEGORIES }, (_, i) => `category ${i}`);
+    space.p0 = { type: "categorical", values: words };
+    space.p1 = { type: "int", min: 0, max: EXTREME - 1 };
+    const put = (column) => columns.splice(columns.findIndex((c) => c.name === column.name), 1, column);
+    put({ name: "param:p0", type: "dict", words, values: Uint16Array.from({ length: EXTREME }, (_, i) => (7 * i) % CATEGORIES) });
+    put({ name: "param:p1", type: "f64", values: Float64Array.from({ length: EXTREME }, (_, i) => (7919 * i) % EXTREME) });
+    columns.push({ name: "tags", type: "dict", words: Array.from({ length: EXTREME }, (_, i) => `tag-${i}`), values: Uint16Array.from({ length: EXTREME }, (_, i) => i) });
+  });
+  for (let i = 0; i < 12; i++) sweep.add("completed"); // of which the server's models are
+}
+
+const openExtreme = async (query) => {
+  if (!fixture.sweeps.has("extreme")) inventExtreme();
+  await visit(`#/sweeps/extreme${query}`);
+  await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === EXTREME);
+};
+const completedExtreme = String(Array.from({ length: EXTREME - 8 }, (_, i) => i).filter((i) => i % 97 !== 96 && i % 13 !== 12).length);
+const drawnExtreme = () => inSight("Parameters of all trials", "what is drawn", attribute(region("Parameters of all trials"), "data-drawn"), (n) => n === completedExtreme);
+
 const steps = {
+  "10,000 tags and levels, 1,000 categories: in each view of the parameters, and few elements for them": async () => {
+    const panel = region("Parameters of all trials");
+    const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
+    await openExtreme("");
+    await drawnExtreme();
+    const few = await elements();
+    assert.ok(few < 3000, `${few} elements`);
+    await panel.getByText("Ranges").click();
+    const select = panel.getByLabel("p0: one of");
+    await shows(page, "the categories", () => select.locator("option").count(), CATEGORIES);
+    await select.selectOption(["category 7", "category 993"]);
+    await addressMatches(page, /brush=/);
+    await matches(page, "what is highlighted", text(panel.getByTestId("marked")), /^1\d$/); // of ten trials each, those that completed
+    await panel.getByText(/^Ranges/).click();
+    await panel.getByRole("button", { name: "Slices" }).click();
+    await inSight("Parameters of all trials", "predictions along each", () => panel.locator(".slices").getAttribute("data-predicted"), (n) => n === "8");
+    await panel.getByRole("button", { name: "Contour" }).click();
+    await inSight("Parameters of all trials", "a model over both", () => panel.locator("figure[data-cells]").getAttribute("data-cells"), (n) => n === String(12 * CATEGORIES));
+    await page.getByLabel("Filter", { exact: true }).fill("tags has 'tag-4321'");
+    await shows(page, "the trial with this tag", () => rowsOf(page, "Trials"), 1);
+  },
+
   "curves of all trials: all of them, stopped ones apart, by step and time, smoothed; in the address": async () => {
     await openSweep("digits-mlp");
     const panel = region("Curves of all trials");
@@ -400,6 +447,8 @@ const steps = {
 };
 
 const views = {
+  "1,000 categories and 10,000 levels": { open: async () => { await openExtreme("?explore=contour"); await drawnExtreme(); }, part: panelNamed("Parameters of all trials") },
+  "10,000 tags": { open: () => openExtreme("?sort=tags"), part: panelNamed("All trials") },
   contour: { open: async () => { await openSweep("tuned", "?explore=contour"); await region("Parameters of all trials").getByRole("img").waitFor(); }, part: panelNamed("Parameters of all trials") },
   timeline: {
     open: async () => {

@@ -21,7 +21,7 @@ globalThis.history = { replaceState: (_state, _title, to) => { location.hash = t
 
 const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
-const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "jobs", "points", "selection", "summary", "timeline"];
+const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
   stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
@@ -241,6 +241,25 @@ const tests = {
     assert.deepEqual(d.unpack(structuredClone(packed)), output);
     assert.deepEqual([d.pack("text"), d.unpack(null)], ["text", null]);
   },
+  async "what only news cause rests by its cost, in turns"() {
+    const turns = new d.Turns();
+    const [table, job, gone] = [{}, {}, {}];
+    const began = [];
+    await new Promise((resolve) => {
+      const work = (name, cost, then = () => undefined) => async () => { began.push([name, performance.now()]); then(); return cost; };
+      turns.ask(table, work("not wanted any more", 1));
+      turns.ask(job, work("job", 4));
+      turns.ask(gone, work("gone", 1));
+      turns.drop(gone);
+      turns.ask(table, work("table", 8, () => turns.ask(table, work("table again", 190, resolve))));
+    });
+    assert.deepEqual(began.map(([name]) => name), ["table", "job", "table again"], "in the order of asking, each owner once");
+    const rest = (i) => (began[i + 1][1] - began[i][1]) / [8, 4][i];
+    assert.ok(rest(0) > 23.5 && rest(1) > 23.5, `rests of ${rest(0)} and ${rest(1)} times the cost`); // clocks differ by less
+    await new Promise((resolve) => { setTimeout(resolve, 1); });
+    assert.equal(turns.every.value, 4); // 4 s of rest at most, and the work
+    turns.stop();
+  },
   "how many lines pass each cell": () => {
     const density = new d.Density(4, 10);
     density.line(0, 0.5, 4, 0.5, 2);
@@ -443,7 +462,7 @@ const tests = {
 let failed = 0;
 for (const [name, test] of Object.entries(tests)) {
   try {
-    test();
+    await test();
     console.log(`ok ${name}`);
   } catch (error) {
     failed++;

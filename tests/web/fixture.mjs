@@ -686,12 +686,15 @@ function logOf(t) {
       }
       return t;
     },
-    /** A sweep of `n` invented trials, and room for more (`grow`). Only its table has them. */
-    invent(id, n, more = 0) {
+    /** A sweep of `n` invented trials, and room for more (`grow`). Only its table has them. `alter` changes its space and
+     * its columns by name. */
+    invent(id, n, more = 0, alter = () => undefined) {
       const names = Array.from({ length: 8 }, (_, i) => `p${i}`);
       const space = Object.fromEntries(names.map((name, i) => [name, i === 7 ? { type: "categorical", values: ["sgd", "adamw", "lion"] } : i === 0 ? { type: "float", min: 1e-4, max: 1, scale: "log" } : { type: "float", min: 0, max: 1 }]));
+      const columns = inventedColumns(n + more);
+      alter(space, columns);
       const sweep = new Sweep({ id, space, planned: n + more, started: START, method: "random" });
-      sweep.invented = { columns: inventedColumns(n + more), shown: n, before: [] };
+      sweep.invented = { columns, shown: n, before: [] };
       sweep.counts = { queued: 0, running: 8, paused: 0, completed: n - 8, pruned: 0, failed: 0, cancelled: 0, total: n };
       sweeps.set(id, sweep);
       return sweep;

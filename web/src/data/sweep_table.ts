@@ -1,11 +1,12 @@
 /* The table of one sweep: loaded whole once, then extended by what changed, in step with the worker.
  *
- * The caller asks for loads (at most four a second, refresher.ts) and passes on the measurements of
- * running trials, which events carry. */
+ * The caller asks for loads (at most four a second, refresher.ts) when their turn comes (turns.ts), and passes on the
+ * measurements of running trials, which events carry. */
 import { signal } from "@preact/signals";
 import { send } from "../api/http";
 import { emptyTable, Store, type Table } from "./columns";
 import type { JobInput, JobName, JobOutput } from "./jobs";
+import { costOf, Turns } from "./turns";
 import { WorkerClient } from "./worker_client";
 
 const MOST_POINTS = 64; // of a curve: more cannot be told apart in one chart of many
@@ -18,6 +19,8 @@ interface Measured {
 export class SweepTable {
   readonly table = signal<Table>(emptyTable());
   readonly loaded = signal(false);
+  /** What follows from new trials: loads of the table, and jobs. */
+  readonly turns = new Turns();
   /** The first load has ended, whether it succeeded or not. */
   readonly tried: Promise<void>;
   #endTry!: () => void;
@@ -28,6 +31,8 @@ export class SweepTable {
   /** Measurements since the present load began; they may be newer than its answer. */
   readonly #news = new Map<number, Measured>();
   #version: string | null = null;
+  /** Milliseconds of page and worker since takeCost(). */
+  #cost = 0;
 
   constructor(sweep: string) {
     this.#sweep = `/v1/sweeps/${encodeURIComponent(sweep)}`;
@@ -50,12 +55,23 @@ export class SweepTable {
   /** Whether the answer was a whole table. */
   async #loadPart(signal: AbortSignal): Promise<boolean> {
     const response = await send(`${this.#path}?layout=planes${this.#version === null ? "" : `&since=${this.#version}`}`, { signal });
-    const part = await this.#worker.take(await response.arrayBuffer());
+    const buffer = await response.arrayBuffer();
+    const began = performance.now();
+    const part = await this.#worker.take(buffer);
     this.#store.take(part);
     this.#version = part.version;
     for (const [number, news] of this.#news) this.#measure(number, news);
-    if (part.whole || part.number.length > 0) this.publish();
+    this.#cost += performance.now() - began;
+    if (part.whole || part.number.length > 0) await this.publish();
+    if (part.whole) this.#cost = 0; // it comes once
     return part.whole;
+  }
+
+  /** What loads and publish() have cost since the last call, in ms. */
+  takeCost(): number {
+    const cost = this.#cost;
+    this.#cost = 0;
+    return cost;
   }
 
   /** Load the points of a metric into the worker, or what changed of them; their version. */
@@ -78,8 +94,8 @@ export class SweepTable {
   }
 
   /** Show the measurements. */
-  publish(): void {
-    this.table.value = this.#store.table(this.#version ?? "0");
+  async publish(): Promise<void> {
+    this.#cost += await costOf(() => { this.table.value = this.#store.table(this.#version ?? "0"); });
   }
 
   /** Compute in the worker. */
@@ -89,6 +105,7 @@ export class SweepTable {
 
   close(): void {
     this.#endTry();
+    this.turns.stop();
     this.#worker.close();
   }
 

@@ -2,17 +2,16 @@
  * the same frame as everything else; of more the worker computes it, and the last result is shown
  * until then.
  *
- * While trials arrive, the table changes four times a second. A job that nothing but the table or the
- * version of a file causes rests 64 times as long as it took: the five of a sweep's page together keep a thirteenth of
- * a core busy. What the user changes is computed at once. */
+ * What the user changes is computed at once. A job that nothing but the table or the version of a file causes waits for
+ * its turn (turns.ts): its cost is the time of the worker and that of showing the result. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { messageOf, isAbort } from "../api/http";
 import type { Table } from "./columns";
 import { IN_WORKER, JOBS, type JobInput, type JobName, type JobOutput } from "./jobs";
 import type { SweepTable } from "./sweep_table";
+import { costOf, type Turns } from "./turns";
 
 const AT_ONCE = 3000;
-const REST = 64;
 
 export interface Done<K extends JobName> {
   output: JobOutput<K>;
@@ -34,16 +33,19 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
   const [late, setLate] = useState<Result<K>>({ done: null, error: null });
   const latest = useRef(input);
   latest.current = input;
-  const runs = useMemo(() => new Runs(), [of]);
+  const runs = useMemo(() => new Runs(of.turns), [of]);
   useEffect(() => () => runs.stop(), [runs]);
   useEffect(() => {
     if (small || !wanted) return undefined;
     runs.ask(choiceOf(input), async () => {
+      const began = performance.now();
       try {
         const output = await of.run(job, latest.current);
-        setLate({ done: { output, table: of.table.peek() }, error: null });
+        const computed = performance.now() - began;
+        return computed + await costOf(() => setLate({ done: { output, table: of.table.peek() }, error: null }));
       } catch (error) {
         if (!isAbort(error)) setLate((l) => ({ ...l, error: messageOf(error) }));
+        return performance.now() - began;
       }
     });
     return undefined;
@@ -56,39 +58,40 @@ const choiceOf = (input: unknown): string => JSON.stringify({ ...(input as objec
 
 /** One run at a time; what is asked for meanwhile is run once, afterwards. */
 class Runs {
-  #wanted: { choice: string; work: () => Promise<void> } | null = null;
+  readonly #turns: Turns;
+  #wanted: { choice: string; work: () => Promise<number> } | null = null;
   #running = false;
   #stopped = false;
-  #choice = "";
-  #restsUntil = -Infinity;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #choice: string | null = null;
 
-  ask(choice: string, work: () => Promise<void>): void {
+  constructor(turns: Turns) {
+    this.#turns = turns;
+  }
+
+  ask(choice: string, work: () => Promise<number>): void {
     this.#wanted = { choice, work };
     this.#plan();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#turns.drop(this);
   }
 
   #plan(): void {
-    clearTimeout(this.#timer);
     if (this.#wanted === null || this.#running || this.#stopped) return;
-    const rest = this.#wanted.choice === this.#choice ? this.#restsUntil - performance.now() : 0;
-    if (rest > 0) this.#timer = setTimeout(() => void this.#run(), rest);
+    if (this.#wanted.choice === this.#choice) this.#turns.ask(this, () => this.#run());
     else void this.#run();
   }
 
-  async #run(): Promise<void> {
+  /** The answer is what it cost. */
+  async #run(): Promise<number> {
     const next = this.#wanted;
-    if (next === null) return;
+    if (next === null || this.#running || this.#stopped) return 0; // the user was faster
     [this.#wanted, this.#running, this.#choice] = [null, true, next.choice];
-    const began = performance.now();
-    await next.work();
+    const cost = await next.work();
     this.#running = false;
-    this.#restsUntil = performance.now() + REST * (performance.now() - began);
     this.#plan();
+    return cost;
   }
 }

@@ -43,11 +43,18 @@ function copyOf(part: Part): Part {
   return { ...part, number: part.number.slice(), columns };
 }
 
+/** Give back the memory of a buffer that nothing views any more; in a browser that cannot, it stays until the worker
+ * collects garbage. */
+function free(buffer: ArrayBuffer & { transfer?: (length: number) => ArrayBuffer }): void {
+  buffer.transfer?.(0);
+}
+
 function answer(q: Question): void {
   if (q.kind === "take") {
     const part = parseTable(q.buffer, true);
     const copy = copyOf(part);
     store.take(part);
+    if (part.whole) free(q.buffer); // the store has arrays with more room
     table = store.table(part.version);
     send({ id: q.id, part: copy });
   } else if (q.kind === "set") store.set(q.number, q.column, q.value);

@@ -8,23 +8,28 @@ import { Failure, isAbort, messageOf } from "../api/http";
 export const INTERVAL_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 
+/** Begins a run that is due: at once, or when its turn comes. */
+type Begin = (run: () => Promise<void>) => void;
+
 export class Refresher {
   /** The error of the last run; null when it succeeded. */
   readonly error = signal<string | null>(null);
   /** The last run failed because the object does not exist. */
   readonly missing = signal(false);
   readonly #work: (signal: AbortSignal) => Promise<void>;
+  readonly #begin: Begin;
   readonly #stop = new AbortController();
   #interval: number;
   #wanted = false;
-  #running = false;
+  #begun = false; // it waits for its turn, or runs
   #timer: ReturnType<typeof setTimeout> | undefined;
   #endedAt = 0;
   #failures = 0;
 
-  constructor(work: (signal: AbortSignal) => Promise<void>, interval = INTERVAL_MS) {
+  constructor(work: (signal: AbortSignal) => Promise<void>, interval = INTERVAL_MS, begin: Begin = (run) => void run()) {
     this.#work = work;
     this.#interval = interval;
+    this.#begin = begin;
     document.addEventListener("visibilitychange", () => this.#plan(), { signal: this.#stop.signal });
   }
 
@@ -45,19 +50,19 @@ export class Refresher {
 
   #plan(): void {
     const first = this.#endedAt === 0;
-    if (!this.#wanted || this.#running || this.#timer !== undefined || this.#stop.signal.aborted) return;
+    if (!this.#wanted || this.#begun || this.#timer !== undefined || this.#stop.signal.aborted) return;
     if (document.hidden && !first) return;
     const pause = this.#failures === 0 ? this.#interval : Math.min(this.#interval * 2 ** this.#failures, LONGEST_PAUSE_MS);
     const due = first ? 0 : Math.max(0, this.#endedAt + pause - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.#run();
+      this.#begun = true;
+      this.#begin(() => this.#run());
     }, due);
   }
 
   async #run(): Promise<void> {
     this.#wanted = false;
-    this.#running = true;
     try {
       await this.#work(this.#stop.signal);
       this.#failures = 0;
@@ -66,7 +71,7 @@ export class Refresher {
     } catch (error) {
       if (!isAbort(error)) this.#failed(error);
     }
-    this.#running = false;
+    this.#begun = false;
     this.#endedAt = performance.now();
     this.#plan();
   }

@@ -1,19 +1,21 @@
 /* One sweep with the table of its trials and its ensemble.
  *
- * The table is loaded once; when events name trials, what changed of it is loaded. The values that
- * the server computes from all results (importance, front) are out of date when another trial has
- * ended. */
-import { signal } from "@preact/signals";
+ * The table is loaded once; when events name trials, what changed of it is loaded, after the sweep itself and when its
+ * turn comes (data/turns.ts). The values that the server computes from all results (importance, front) are out of date
+ * when another trial has ended. */
+import { batch, signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
 import { SweepTable } from "../data/sweep_table";
+import { costOf } from "../data/turns";
 import { toNumber } from "../format";
 import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
 import { Predictions } from "./predictions";
-import { INTERVAL_MS } from "./refresher";
+import { INTERVAL_MS, Refresher } from "./refresher";
 
-const SLOWEST_MS = 2000; // between loads of a table of very many trials
+const HEAD_REST = 30; // times as long as showing the sweep's own figures took …
+const HEAD_MOST_MS = 1000; // … but no longer
 const MANY = 10_000; // trials: what the server computes from all of them waits for their table
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
@@ -30,12 +32,19 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
   return front;
 }
 
-/** Of many trials a change is seen less and costs more: every view is drawn again. */
-const paceOf = (trials: number) => Math.max(INTERVAL_MS, Math.min(SLOWEST_MS, trials / 50));
+/** What the panels below the figures of a sweep show of it, as text: all but what every trial changes. */
+function steadyOf({ counts, regret, early_stopping, best, ...rest }: Api.Sweep): string {
+  return JSON.stringify({ ...rest, best: best?.number, some: [counts.total > 0, counts.completed > 0, counts.failed > 0] });
+}
 
 export class SweepModel extends Model {
   readonly id: string;
   readonly sweep = signal<Api.Sweep | null>(null);
+  /** The same for views that show no figure that every trial changes: it stays the same object while only those
+   * differ. */
+  readonly steady = signal<Api.Sweep | null>(null);
+  /** Loads of the table. */
+  readonly following: Refresher;
   readonly trials: SweepTable;
   readonly ensemble = signal<Api.Ensemble | null>(null);
   readonly pareto: LazyResource<Api.Pareto>;
@@ -63,6 +72,11 @@ export class SweepModel extends Model {
     this.id = id;
     const path = { sweep: id };
     this.trials = new SweepTable(id);
+    const { trials } = this;
+    this.following = new Refresher((signal) => this.#loadTrials(signal), INTERVAL_MS, (run) => trials.turns.ask(trials, async () => {
+      await run();
+      return trials.takeCost();
+    }));
     this.predictions = new Predictions(id);
     this.attempts = this.#afterTable((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
     this.pareto = this.#afterTable((signal) => wholeFront(path, signal));
@@ -114,6 +128,7 @@ export class SweepModel extends Model {
     this.predictions.stop();
     this.regret.stop();
     this.attempts.stop();
+    this.following.stop();
     this.trials.close();
     super.close();
   }
@@ -121,7 +136,7 @@ export class SweepModel extends Model {
   /** The answer to a change of the sweep. It is newer than any load that began before it. */
   take(sweep: Api.Sweep): void {
     this.#told++;
-    this.sweep.value = sweep;
+    this.#show(sweep);
     this.#sweepChanged = this.#trialsChanged = true;
     this.refresher.ask();
   }
@@ -147,24 +162,31 @@ export class SweepModel extends Model {
     this.refresher.ask();
   }
 
+  #show(sweep: Api.Sweep): void {
+    const before = this.steady.peek();
+    batch(() => {
+      this.sweep.value = sweep;
+      if (before === null || steadyOf(before) !== steadyOf(sweep)) this.steady.value = sweep;
+    });
+  }
+
   protected async load(signal: AbortSignal): Promise<void> {
-    if (this.#measured) {
-      this.#measured = false;
-      this.trials.publish();
-    }
     if (this.#sweepChanged) {
       this.#sweepChanged = false;
       await this.#orAgain(this.#loadSweep(signal), () => { this.#sweepChanged = true; });
     }
-    if (this.#trialsChanged) {
-      this.#trialsChanged = false;
-      await this.#orAgain(this.trials.load(signal), () => { this.#trialsChanged = true; });
-      this.refresher.pace(paceOf(this.trials.table.peek().n));
-    }
+    if (this.#trialsChanged || this.#measured) this.following.ask();
     if (this.#ensembleChanged && this.sweep.value && hasEnded(this.sweep.value.state)) {
       this.#ensembleChanged = false;
       await this.#orAgain(this.#loadEnsemble(signal), () => { this.#ensembleChanged = true; });
     }
+  }
+
+  async #loadTrials(signal: AbortSignal): Promise<void> {
+    const changed = this.#trialsChanged;
+    this.#trialsChanged = this.#measured = false;
+    if (changed) await this.#orAgain(this.trials.load(signal), () => { this.#trialsChanged = true; });
+    else await this.trials.publish();
   }
 
   /** Wait for `work`; when it fails, call `note`, which marks the object as out of date again. */
@@ -180,10 +202,15 @@ export class SweepModel extends Model {
   async #loadSweep(signal: AbortSignal): Promise<void> {
     const told = this.#told;
     const now = await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.id }, signal });
-    if (told !== this.#told) return; // take() requested another load
-    const before = this.sweep.value;
+    const before = this.sweep.peek();
+    let isNews = false;
+    const cost = await costOf(() => {
+      isNews = told === this.#told; // else take() requested another load
+      if (isNews) this.#show(now);
+    });
+    if (!isNews) return;
+    if (before) this.refresher.pace(Math.min(HEAD_MOST_MS, Math.max(INTERVAL_MS, HEAD_REST * cost))); // else all of the page was made
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
-    this.sweep.value = now;
     if (before?.regret?.completed !== now.regret?.completed) this.regret.mark();
     if (before?.counts.completed === now.counts.completed) return;
     for (const importance of this.#importance.values()) importance.mark();

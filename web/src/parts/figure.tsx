@@ -3,6 +3,7 @@
  * frame waits for it; the last picture stays until it is complete. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { noteDrawing } from "../data/turns";
 import { shown } from "../theme";
 import { Downloads } from "./downloads";
 import { canvasSurface, type Drawing } from "./surface";
@@ -33,10 +34,12 @@ function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: 
   const rest = draw(canvasSurface(ctx, width, height));
   let frame = 0;
   const on = () => {
-    const end = performance.now() + SLICE_MS;
-    while (rest && performance.now() < end) if (rest.next().done) return show();
-    if (rest) frame = requestAnimationFrame(on);
-    else show();
+    const began = performance.now();
+    let done = !rest;
+    while (!done && performance.now() < began + SLICE_MS) done = rest!.next().done === true;
+    if (done) show();
+    else frame = requestAnimationFrame(on);
+    noteDrawing(performance.now() - began);
   };
   const show = () => {
     const shown = made === canvas ? null : canvas.getContext("2d");

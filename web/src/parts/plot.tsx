@@ -1,6 +1,6 @@
 /* uPlot in a component. A change of `deps` or the theme creates a new plot; a change of `data`
- * alone only updates it. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+ * alone only updates it, once it is in sight. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colour, shown } from "../theme";
@@ -41,8 +41,9 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
   }, [look, height, ...deps]);
 
   const fed = useRef(data);
+  const inSight = useInSight(box);
   useLayoutEffect(() => { // in the same frame as the text beside it
-    if (fed.current === data) return;
+    if (fed.current === data || !inSight) return;
     fed.current = data;
     const u = plot.current;
     if (!u) return;
@@ -50,9 +51,20 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
     const zoomed = u.scales.x !== undefined && u.data[0].length > 0 && u.select.width === 0 && isZoomed(u);
     u.setData(data, !zoomed);
     if (zoomed) u.redraw();
-  }, [data]);
+  }, [data, inSight]);
 
   return <div class={`plot ${cls ?? ""}`} ref={box} role="img" aria-label={label} />;
+}
+
+/** Whether the element is in sight, or nearly; true until that is known. */
+function useInSight(of: { current: Element | null }): boolean {
+  const [inSight, setInSight] = useState(true);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => setInSight(entries.at(-1)?.isIntersecting ?? true), { rootMargin: "100px" });
+    if (of.current) observer.observe(of.current);
+    return () => observer.disconnect();
+  }, []);
+  return inSight;
 }
 
 function isZoomed(u: uPlot): boolean {

@@ -97,9 +97,14 @@ export function placeOf(a: Axis, value: number): number {
 /** The number at a place. */
 export const valueOf = (a: Axis, place: number): number => (a.log ? a.min * (a.max / a.min) ** place : a.min + place * (a.max - a.min));
 
+/** By the words of an axis: where each stands. */
+const ranks = new WeakMap<readonly string[], Map<string, number>>();
+
 export function placeOfWord(a: Axis, word: string): number {
-  const at = a.words?.indexOf(word) ?? -1;
-  return at < 0 ? NaN : (at + 0.5) / a.words!.length;
+  if (a.words === null) return NaN;
+  let rank = ranks.get(a.words);
+  if (rank === undefined) ranks.set(a.words, rank = new Map(a.words.map((w, i) => [w, i])));
+  return ((rank.get(word) ?? NaN) + 0.5) / a.words.length;
 }
 
 /** Where a value of the API lies on the axis of its parameter. */

@@ -1,6 +1,7 @@
 /* All completed trials by their parameters: parallel coordinates, each parameter against a metric,
  * and two parameters with the metric. Ranges that are chosen in one of them (`brush` of the address)
  * highlight the trials in all. The worker computes what is drawn (data/explore.ts). */
+import { useMemo, useState } from "preact/hooks";
 import type * as Api from "../api/types";
 import type { Column, Table } from "../data/columns";
 import type { Explored, ExploreInput } from "../data/explore";
@@ -106,24 +107,29 @@ export const shadesNow = (): string[] => [colour("--infeasible"), ...Array.from(
 function Ranges({ data: { table, metric, sweep, names, explored } }: { data: Exploring }) {
   const columns = [...names.map((n) => [`param:${n}`, n] as const), [metric.column, metric.name] as const];
   const { best, marked } = explored;
+  const [isOpen, setOpen] = useState(false); // a parameter may have a thousand words
   return (
-    <details class="ranges">
+    <details class="ranges" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>Ranges{brushes.value.size > 0 && ` (${brushes.value.size})`}</summary>
-      <div class="range-list">{columns.map(([id, label]) => { const column = table.column(id); return column && <RangeOf key={id} column={column} label={label} />; })}</div>
+      <div class="range-list">{isOpen && columns.map(([id, label]) => { const column = table.column(id); return column && <RangeOf key={id} column={column} label={label} />; })}</div>
       {best.length > 0 && <p class="note">Highlighted, best first: {best.map(({ number, value }, i) => <span key={number}>{i > 0 && ", "}<a href={href(["sweeps", sweep.id, "trials", number])}>#{number}</a> ({sig(value)})</span>)}{(marked ?? 0) > best.length ? " …" : ""}</p>}
     </details>
   );
 }
 
+const NO_WORDS: readonly string[] = [];
+
 function RangeOf({ column, label }: { column: Column; label: string }) {
   const id = column.name;
   const range = brushes.value.get(id);
+  const words = column.kind === "words" ? column.words : NO_WORDS;
+  const sorted = useMemo(() => [...words].sort(), [words, words.length]);
   if (column.kind === "words") {
     const chosen = range && "words" in range ? range.words : [];
     return (
       <label><span>{label}</span>
         <select multiple size={Math.min(4, Math.max(2, column.words.length))} aria-label={`${label}: one of`} onChange={(e) => { const words = [...e.currentTarget.selectedOptions].map((o) => o.value); brush(id, words.length > 0 ? { words } : null); }}>
-          {[...column.words].sort().map((w) => <option key={w} value={w} selected={chosen.includes(w)}>{w}</option>)}
+          {sorted.map((w) => <option key={w} value={w} selected={chosen.includes(w)}>{w}</option>)}
         </select>
       </label>
     );

@@ -1,7 +1,7 @@
 /* The front of a sweep with several objectives: the trials that no other beats in all of them. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import type { Table } from "../data/columns";
+import type { SweepTable } from "../data/sweep_table";
 import { count, sig, toNumber } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
 import { hasEnded } from "../live/sweep";
@@ -11,7 +11,8 @@ import { choose, go, href, route } from "../route";
 
 const NONE: ReadonlySet<number> = new Set();
 
-export function ParetoPanel({ sweep, table, pareto }: { sweep: Api.Sweep; table: Table; pareto: LazyResource<Api.Pareto> }) {
+export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: SweepTable; pareto: LazyResource<Api.Pareto> }) {
+  const table = trials.table.value;
   const element = useSight<HTMLElement>(pareto);
   const now = pareto.value.value;
   const failed = pareto.refresher.error.value;

@@ -2,8 +2,9 @@
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { emptyTable, numberAt, type Table } from "../data/columns";
+import { emptyTable, numberAt } from "../data/columns";
 import { currentTable } from "../data/selection";
+import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
 import { useSight } from "../live/lazy_resource";
@@ -32,38 +33,49 @@ const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel);
 
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
-  const sweep = model.sweep.value;
-  const table = model.trials.table.value;
+  const ready = model.steady.value !== null;
+  const panels = useMemo(() => <Panels model={model} />, [model]);
+  return <main><Loading of={model.refresher} also={model.following} ready={ready} missing={<NoSweep id={id} />}>{ready && panels}</Loading></main>;
+}
+
+/** Below the head. What every new trial changes is read by the panel that shows it, so that no other is computed again. */
+function Panels({ model }: { model: SweepModel }) {
+  const sweep = model.steady.value!;
   const loaded = model.trials.loaded.value;
+  return (
+    <>
+      <ViewedTable model={model} />
+      <Now of={model} show={(now) => <><Head model={model} sweep={now} />{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
+      <div class="columns">
+        <ChartPanel sweep={sweep} model={model} loaded={loaded} />
+        <Now of={model} show={(now) => <BestPanel sweep={now} trials={model.trials} />} />
+      </div>
+      <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
+      {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
+      <Now of={model} show={(now) => <RungsPanel sweep={now} />} />
+      {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
+      <CurvesPanel model={model} sweep={sweep} />
+      <ExplorePanel model={model} sweep={sweep} />
+      {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
+      <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
+      <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
+      <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
+      <DocumentPanel document={sweep.document} />
+    </>
+  );
+}
+
+/** What shows figures of the sweep that every trial changes. */
+function Now({ of, show }: { of: SweepModel; show: (sweep: Api.Sweep) => preact.ComponentChildren }) {
+  return <>{show(of.sweep.value!)}</>;
+}
+
+/** Says which table the selection is of. */
+function ViewedTable({ model }: { model: SweepModel }) {
+  const table = model.trials.table.value;
   useLayoutEffect(() => { currentTable.value = table; }, [table]);
   useEffect(() => () => { currentTable.value = emptyTable(); }, []);
-  return (
-    <main>
-      <Loading of={model.refresher} ready={sweep !== null} missing={<NoSweep id={id} />}>
-        {sweep && (
-          <>
-            <Head model={model} sweep={sweep} />
-            {sweep.counts.total === 0 && <AskPanel sweep={sweep} />}
-            <div class="columns">
-              <ChartPanel sweep={sweep} model={model} loaded={loaded} />
-              <BestPanel sweep={sweep} table={table} />
-            </div>
-            {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
-            {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} table={table} pareto={model.pareto} />}
-            <RungsPanel sweep={sweep} />
-            {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
-            <CurvesPanel model={model} sweep={sweep} />
-            <ExplorePanel model={model} sweep={sweep} />
-            {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
-            <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
-            <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
-            <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
-            <DocumentPanel document={sweep.document} />
-          </>
-        )}
-      </Loading>
-    </main>
-  );
+  return null;
 }
 
 /** Says nothing of a sweep that completed. */
@@ -110,7 +122,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
       {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       {sweep.tags.length > 0 && <ul class="tags" aria-label="Tags">{sweep.tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
-      <Facts sweep={sweep} />
+      <Facts sweep={sweep} every={model.trials.turns.every.value} />
       <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
         {open > 0 ? `${count(open)} trials that have not ended are stopped. ` : ""}No more are started. Finished trials and their files stay. The sweep can be resumed.
       </Confirm>
@@ -134,7 +146,8 @@ function timeLeft(sweep: Api.Sweep): number | null {
   return (ran / done) * Math.max(0, sweep.planned_trials - done);
 }
 
-function Facts({ sweep }: { sweep: Api.Sweep }) {
+/** `every`: seconds between two changes of what is drawn; 0: too few to say. */
+function Facts({ sweep, every }: { sweep: Api.Sweep; every: number }) {
   const c = sweep.counts;
   const ended = c.completed + c.pruned + c.failed + c.cancelled;
   const left = timeLeft(sweep);
@@ -152,6 +165,7 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
   if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", ")]);
   if (sweep.regret?.enough && typeof sweep.regret.bound === "number") facts.push(["May still gain", <span title={`At most, by a model of ${sweep.regret.completed} completed trials`}>≤ {sig(sweep.regret.bound, 2)}</span>]);
   if (left !== null) facts.push(["Left, about", duration(left)]);
+  if (every > 0 && !hasEnded(sweep.state)) facts.push(["Views follow", <span title="Charts and tables are drawn again so often while trials arrive, so that they leave the processor free; these figures are newer">about every {duration(1000 * every)}</span>]);
   return (
     <section class="facts" aria-label="Progress">
       <Progress counts={c} planned={sweep.planned_trials} />
@@ -211,7 +225,8 @@ function noneOf(sweep: Api.Sweep): string {
   return hasEnded(sweep.state) ? `No trial ${what}.` : `No trial has ${what} yet.`;
 }
 
-function BestPanel({ sweep, table }: { sweep: Api.Sweep; table: Table }) {
+function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: SweepTable }) {
+  const table = trials.table.value;
   const best = sweep.best;
   const others = judgedBy(sweep).filter((name) => name !== sweep.metric.name);
   const row = best && others.length > 0 ? table.rowOf(best.number) : -1;

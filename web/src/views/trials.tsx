@@ -30,8 +30,17 @@ interface Shown extends Column<Row> {
   optional?: boolean;
 }
 
-/** The characters that the values of a parameter need; floats are shown with four digits. */
+/** By parameter, because one may have a thousand values. */
+const widths = new WeakMap<Api.Parameter, number>();
+
 function valueWidth(space: Api.Parameter): number {
+  const known = widths.get(space) ?? widthOfValues(space);
+  widths.set(space, known);
+  return known;
+}
+
+/** The characters that the values of a parameter need; floats are shown with four digits. */
+function widthOfValues(space: Api.Parameter): number {
   const longest = (values: readonly unknown[]) => Math.min(16, Math.max(...values.map((v) => param(v as Api.Value).length)));
   switch (space.type) {
     case "int": return longest([space.min, space.max]);
