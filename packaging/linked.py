@@ -50,9 +50,10 @@ def opened_at_run_time():
     return {name: known[name] for name in OPENED if name in known}
 
 
-def packages_of(paths):
+def packages_of(paths, strangers=False):
     """The Debian packages that files of this machine came with: {path: package}. One look for all of them, because each
-    reads the lists of all packages. /lib and /usr/lib are one folder, and dpkg knows either."""
+    reads the lists of all packages. /lib and /usr/lib are one folder, and dpkg knows either. strangers: a file may have come
+    without a package, as NVIDIA's installer brings CUDA, and is left out; else it ends the program."""
     spelled = {}
     for path in paths:
         real = os.path.realpath(path)
@@ -63,6 +64,6 @@ def packages_of(paths):
         names, _, file = line.partition(": ")
         if file in spelled:
             found[spelled[file]] = names.split(",")[0]
-    for path in set(paths) - set(found):
+    for path in () if strangers else set(paths) - set(found):
         raise SystemExit(f"no Debian package has {path}")
     return found

@@ -37,6 +37,12 @@ def debian_package(name):
                    supplier="Organization: Debian", sourceInfo=f"built from the Debian source package {source}")
 
 
+def stranger(path):
+    """A library that came without a Debian package: its name and version are those of its file."""
+    name, _, version = os.path.basename(os.path.realpath(path)).partition(".so.")
+    return package("generic", name, version or "NOASSERTION", purl=f"pkg:generic/{name}@{version}" if version else None)
+
+
 def npm_packages():
     """What the dashboard contains: the packages that are needed at run time, from the lock file."""
     lock = json.load(open(os.path.join(HERE, "..", "web", "package-lock.json")))
@@ -47,16 +53,18 @@ def npm_packages():
 
 
 def needs_of(deb, folder):
-    """(relationship, Debian package) of everything that the programs of the package link or may open."""
+    """(relationship, SPDX package) of everything that the programs of the package link or may open."""
     run("dpkg-deb", "--extract", deb, folder)
     linked, may_train = set(), False
     for path in elf_files(folder):
         linked |= set(libraries_of(path).values())
         may_train = may_train or os.path.basename(path) in ("assay-train", "assay-serve", "assay")
     opened = set(opened_at_run_time().values()) if may_train else set()
-    came_with = packages_of(linked | opened)
-    linked, opened = {came_with[p] for p in linked}, {came_with[p] for p in opened}
-    return [("DYNAMIC_LINK", name) for name in sorted(linked)] + [("OPTIONAL_DEPENDENCY_OF", name) for name in sorted(opened - linked)]
+    came_with = packages_of(linked | opened, strangers=True)
+    own = [("DYNAMIC_LINK", stranger(path)) for path in sorted(linked - set(came_with))]
+    linked, opened = ({came_with[p] for p in paths if p in came_with} for paths in (linked, opened))
+    return own + [("DYNAMIC_LINK", debian_package(name)) for name in sorted(linked)] + \
+        [("OPTIONAL_DEPENDENCY_OF", debian_package(name)) for name in sorted(opened - linked)]
 
 
 def document(version, out):
@@ -79,7 +87,7 @@ def document(version, out):
         relate("SPDXRef-DOCUMENT", "DESCRIBES", own)
         with tempfile.TemporaryDirectory() as folder:
             for kind, needed in needs_of(deb, folder):
-                other = add(debian_package(needed))
+                other = add(needed)
                 relate(*((own, kind, other) if kind == "DYNAMIC_LINK" else (other, kind, own)))
             if os.path.isdir(os.path.join(folder, "usr/share/assay/web")):
                 for p in npm_packages():

@@ -57,6 +57,25 @@ def check_form(tree):
     assert {r["relatedSpdxElement"] for r in tree["relationships"] if r["relationshipType"] == "DESCRIBES"} == {"SPDXRef-assay-assay-runner"}
 
 
+def check_strangers(folder):
+    """A library that no Debian package brought, such as CUDA by NVIDIA's installer, is a part, too."""
+    sys.path.insert(0, os.path.join(SOURCE, "packaging"))
+    from linked import packages_of
+    from sbom import stranger
+    path = os.path.join(folder, "libstranger.so.13")
+    open(path + ".1.2", "w").close()
+    os.symlink(path + ".1.2", path)
+    assert packages_of([path], strangers=True) == {}
+    try:
+        packages_of([path])
+    except SystemExit as e:
+        assert path in str(e), e
+    else:
+        raise AssertionError("no package has it, and nobody says so")
+    part = stranger(path)
+    assert (part["name"], part["versionInfo"]) == ("libstranger", "13.1.2") and re.fullmatch(PACKAGE["SPDXID"], part["SPDXID"]), part
+
+
 def main():
     for program in ("dpkg-deb", "dpkg-query", "ldd"):
         if not shutil.which(program):
@@ -72,6 +91,7 @@ def main():
         linked = {r["relatedSpdxElement"] for r in tree["relationships"] if r["relationshipType"] == "DYNAMIC_LINK"}
         assert "SPDXRef-deb-libcurl4" in linked and not any("libpq" in name or "openblas" in name for name in linked), linked
         assert parts(folder) == text, "the same packages, other bytes"
+        check_strangers(folder)
     print(f"{len(tree['packages'])} parts")
 
 
