@@ -49,7 +49,7 @@ as_status regret_loop_start(struct store *db, struct regret_loop **ret, struct a
     struct regret_loop *r = as_calloc(1, sizeof *r);
     if (!r)
         return as_fail_nomem(err);
-    r->checks = regret_checks_create(db);
+    r->checks = regret_checks_create(db, true);
     const struct periodic_task task = {.name = "the bounds of what is left to gain",
                                        .every_ms = EVERY_MS,
                                        .round = check_once,

@@ -26,11 +26,10 @@
 #define HISTORIES_MAX 8
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
-/* Bounds that may be late take a fifth of a processor at most, so that the first thousand trials of
- * a fast sweep do not pay for them. */
-#define REST 4 /* times as long as the bound took */
-#define REST_MS_MAX 500
-#define ROUND_MS 500 /* then sweeps that have a limit are looked at again */
+/* Bounds that may be late take a fifth of a processor at most, so that the first thousands of trials
+ * of a fast sweep do not pay for them. */
+#define REST 4                 /* times as long as the bound took */
+#define DEBT_NS (1 * NS_PER_S) /* of rest, up to which further ones are computed */
 
 struct kept_history {
     int64_t key;
@@ -42,13 +41,17 @@ struct regret_checks {
     struct store *db;
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
+    bool rests;
+    int64_t rest_until_ns;
 };
 
-struct regret_checks *regret_checks_create(struct store *db)
+struct regret_checks *regret_checks_create(struct store *db, bool rests)
 {
     struct regret_checks *c = as_calloc(1, sizeof *c);
-    if (c)
-        c->db = db;
+    if (!c)
+        return NULL;
+    c->db = db;
+    c->rests = rests;
     return c;
 }
 
@@ -205,20 +208,34 @@ static bool may_be_late(const struct regret_next *next)
     return !next->may_end && next->due > REGRET_BOUND_EACH;
 }
 
-/* The next bound of one sweep. *ret_late: those before it may have been left out. */
-static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key, bool *ret_late,
+/* After a bound that may be late. */
+static void rest(struct regret_checks *c, int64_t took_ns)
+{
+    int64_t now = clock_mono_ns();
+    c->rest_until_ns = (c->rest_until_ns > now ? c->rest_until_ns : now) + REST * took_ns;
+}
+
+static bool must_rest(const struct regret_checks *c)
+{
+    return c->rests && c->rest_until_ns - clock_mono_ns() > DEBT_NS;
+}
+
+/* The next bound of one sweep. */
+static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key,
                              struct regret_report *ret, struct as_err *err)
 {
     struct regret_check x = {0};
     struct regret_report one = {0};
     struct regret_next next = {0};
-    *ret_late = false;
     as_status st = read_next(c->db, key, &next, err);
-    if (st != AS_OK || next.due == 0)
+    bool late = may_be_late(&next);
+    if (st != AS_OK || next.due == 0 || (late && must_rest(c)))
         return st;
-    *ret_late = may_be_late(&next);
     int64_t latest = (int64_t)regret_bound_latest((size_t)next.completed);
-    st = compute_apart(c, key, *ret_late && latest > next.due ? latest : next.due, &x, err);
+    int64_t begin_ns = clock_mono_ns();
+    st = compute_apart(c, key, late && latest > next.due ? latest : next.due, &x, err);
+    if (late)
+        rest(c, clock_mono_ns() - begin_ns);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
@@ -229,13 +246,6 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t k
     ret->kept += one.kept;
     ret->sweeps_ended += one.sweeps_ended;
     return AS_OK;
-}
-
-/* Leave the machine to others after a computation that took so long. */
-static void rest(int64_t took_ns)
-{
-    int64_t ms = REST * took_ns / NS_PER_MS;
-    clock_sleep_ms(ms < REST_MS_MAX ? ms : REST_MS_MAX);
 }
 
 as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_bool *stopping,
@@ -249,17 +259,11 @@ as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_
     while (tx_run_again(&look))
         look.status = store_regret_due(look.tx, &a, ended, &keys, &n, err);
     as_status st = look.status;
-    int64_t begin_ns = clock_mono_ns();
-    bool is_late = false;
     for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
         struct as_err why = {0};
-        int64_t now = clock_mono_ns();
-        if ((stopping && atomic_load(stopping)) ||
-            (is_late && now - begin_ns > ROUND_MS * NS_PER_MS))
+        if (stopping && atomic_load(stopping))
             break;
-        as_status one = check_sweep(c, &a, keys[i], &is_late, ret, &why);
-        if (is_late)
-            rest(clock_mono_ns() - now);
+        as_status one = check_sweep(c, &a, keys[i], ret, &why);
         if (one == AS_OK || one == AS_E_NOT_FOUND || (st != AS_OK && one != AS_E_UNAVAILABLE))
             continue; /* AS_E_NOT_FOUND: it was deleted */
         st = as_fail_at(err, one, why.pointer, "%s", why.msg);

@@ -25,8 +25,9 @@
  * time. */
 struct regret_checks;
 
-/* `db` is borrowed for its life. NULL when memory is out. */
-struct regret_checks *regret_checks_create(struct store *db);
+/* `db` is borrowed for its life. rests: bounds that may be left out take a fifth of a processor at
+ * most. NULL when memory is out. */
+struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)
 
@@ -36,8 +37,8 @@ struct regret_report {
 };
 
 /* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread:
- * first of those that have the limit. Each takes from milliseconds to seconds, and the round rests
- * after those that may be left out. If any was kept, more may be due.
+ * first of those that have the limit, then of those that are most behind. Each takes from
+ * milliseconds to seconds. If any was kept, more may be due.
  *   ended     also of sweeps that have ended, which takes a look at all sweeps
  *   stopping  it takes no further sweep when this becomes true; may be NULL
  *   ret       also of a round that failed

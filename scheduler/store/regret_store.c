@@ -29,7 +29,7 @@ COLUMNS_READER(latest, struct regret_latest, LATEST_FIELDS)
 /* Few sweeps live, and they have an index; all sweeps are read now and then. */
 #define DUE(live)                                                                                  \
     "select key from sweep where n_completed >= regret_due " live " order by " MAY_END " desc, "   \
-    "n_completed, key limit 100"
+    "n_completed::float8 / regret_due desc, key limit 100"
 
 static const struct stmt stmts[] = {
     [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},

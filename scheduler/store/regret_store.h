@@ -8,8 +8,8 @@
 #include "scheduler/store/tx.h"
 
 /* Sweeps of which the next bound is due: so many trials have completed. At most 100, first those
- * that have a limit of their bound, then those with the fewest completed trials. ended: also those
- * that have ended; else they are not looked for. */
+ * that have a limit of their bound, then those that are most behind by their trials. ended: also
+ * those that have ended; else they are not looked for. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret,
                                          size_t *ret_n, struct as_err *err);
 

@@ -40,7 +40,7 @@ static void run_trials(const char *sweep, int n)
 /* Rounds until nothing is due. */
 static struct regret_report check_all(struct store *db, bool ended)
 {
-    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(db);
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(db, false);
     struct regret_report sum = {0}, one;
     ck_assert_ptr_nonnull(c);
     do {
@@ -113,7 +113,7 @@ END_TEST
 /* Computed after each trial, by one server that keeps its history, or at the end by another one. */
 START_TEST(bounds_do_not_depend_on_when_they_are_computed)
 {
-    AS_AUTO(regret_checks_freep) struct regret_checks *warm = regret_checks_create(s.db);
+    AS_AUTO(regret_checks_freep) struct regret_checks *warm = regret_checks_create(s.db, false);
     struct regret_report one;
     make_learner(&s, "a", "'max_trials': 50", "");
     make_learner(&s, "b", "'max_trials': 50", "");
@@ -365,7 +365,7 @@ END_TEST
 /* A grid is bounded as any other search. A round ends early when it is told to. */
 START_TEST(any_search_is_bounded)
 {
-    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db);
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
     atomic_bool stopping = true;
     struct regret_report r;
     make_grid(&s, "g", 40, "'max_concurrent_trials': 40");
