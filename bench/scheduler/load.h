@@ -54,7 +54,7 @@ struct load {
     /* Of the latest claim. Its id has the epoch of the runner before it: a repeated id is a claim
      * that was made before, whose trials may have ended. */
     int64_t serial;
-    int64_t cycles, points;    /* that count */
+    int64_t cycles, points; /* that count */
     /* The cycles that count ended behind first_ns, the first end after the warm-up, and until the
      * first end after the load's time: answers that end many cycles at once do not round the
      * rate. */

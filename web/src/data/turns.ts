@@ -90,9 +90,13 @@ export class Turns {
     this.#waiting.delete(owner);
     this.#busy = true;
     this.#drawnBefore = drawn;
-    this.#cost = await work();
-    this.#busy = false;
-    this.#ended = performance.now();
+    try {
+      this.#cost = await work();
+    } finally { // the others go on
+      this.#busy = false;
+      this.#ended = performance.now();
+      this.#plan();
+    }
     this.#costs.set(owner, this.#cost);
     const round = [...this.#costs.values()].reduce((sum, ms) => sum + ms + restOf(ms), 0);
     this.every.value = round < NOTICED_MS ? 0 : Math.round(round / 1000);
