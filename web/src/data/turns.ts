@@ -92,10 +92,11 @@ export class Turns {
     this.#drawnBefore = drawn;
     try {
       this.#cost = await work();
-    } finally { // the others go on
+    } catch { // the owner shows it; the others go on
+      this.#cost = 0;
+    } finally {
       this.#busy = false;
       this.#ended = performance.now();
-      this.#plan();
     }
     this.#costs.set(owner, this.#cost);
     const round = [...this.#costs.values()].reduce((sum, ms) => sum + ms + restOf(ms), 0);
