@@ -30,6 +30,21 @@ static bool is_pending(const json_t *ensemble)
     return as_streq(json_string_value(json_object_get(ensemble, "state")), "pending");
 }
 
+/* Wait for an ensemble: get `rest` of the sweep again until it is made. member: where it stands in
+ * the answer; NULL: it is the answer. The last one takes the place of *answer. */
+static as_status wait_made(const struct session *s, const struct trial_ref *ref, const char *rest,
+                           const char *member, json_t **answer, struct as_err *err)
+{
+    as_status st = AS_OK;
+    while (st == AS_OK && is_pending(member ? json_object_get(*answer, member) : *answer)) {
+        if (!interrupt_sleep_ms(POLL_MS))
+            return as_fail(err, AS_E_CONFLICT, "interrupted");
+        json_decref(as_steal(*answer));
+        st = request_get_within(s->client, ref, rest, RETRY_MS, answer, err);
+    }
+    return st;
+}
+
 /* Ask for an ensemble of the sweep, and of `also` if there is one, and wait for it. */
 static as_status ask(const struct session *s, const struct trial_ref *ref, const char *also,
                      const char *method, size_t size, json_t **ret, struct as_err *err)
@@ -44,16 +59,10 @@ static as_status ask(const struct session *s, const struct trial_ref *ref, const
         return st;
     (void)snprintf(rest, sizeof rest, "ensembles/%lld",
                    (long long)json_integer_value(json_object_get(asked, "number")));
-    while (is_pending(json_object_get(asked, "ensemble"))) {
-        if (!interrupt_sleep_ms(POLL_MS))
-            return as_fail(err, AS_E_CONFLICT, "interrupted");
-        json_decref(as_steal(asked));
-        st = request_get_within(s->client, ref, rest, RETRY_MS, &asked, err);
-        if (st < 0)
-            return st;
-    }
-    *ret = json_incref(json_object_get(asked, "ensemble"));
-    return AS_OK;
+    st = wait_made(s, ref, rest, "ensemble", &asked, err);
+    if (st == AS_OK)
+        *ret = json_incref(json_object_get(asked, "ensemble"));
+    return st;
 }
 
 /* The sweep's own ensemble, which is made when it has ended. */
@@ -61,17 +70,10 @@ static as_status own_ensemble(const struct session *s, const struct trial_ref *r
                               json_t **ret, struct as_err *err)
 {
     as_status st = request_get_within(s->client, ref, "ensemble", RETRY_MS, ret, err);
-    while (st == AS_OK && is_pending(*ret)) {
-        if (!ended)
-            return as_fail(err, AS_E_NOT_FOUND,
-                           "%s has no ensemble yet; it is made when the sweep has ended",
-                           ref->sweep);
-        if (!interrupt_sleep_ms(POLL_MS))
-            return as_fail(err, AS_E_CONFLICT, "interrupted");
-        json_decref(as_steal(*ret));
-        st = request_get_within(s->client, ref, "ensemble", RETRY_MS, ret, err);
-    }
-    return st;
+    if (st == AS_OK && is_pending(*ret) && !ended)
+        return as_fail(err, AS_E_NOT_FOUND,
+                       "%s has no ensemble yet; it is made when the sweep has ended", ref->sweep);
+    return st == AS_OK ? wait_made(s, ref, "ensemble", NULL, ret, err) : st;
 }
 
 /* An ensemble says which trials are good together; the mean of the best ones, which are good alone.
