@@ -42,7 +42,7 @@ struct regret_checks {
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
     bool rests;
-    int64_t rest_until_ns;
+    int64_t rest_until_ns; /* the end of all rest that is owed, by clock_mono_ns() */
 };
 
 struct regret_checks *regret_checks_create(struct store *db, bool rests)

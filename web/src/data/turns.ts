@@ -90,14 +90,9 @@ export class Turns {
     this.#waiting.delete(owner);
     this.#busy = true;
     this.#drawnBefore = drawn;
-    try {
-      this.#cost = await work();
-    } catch { // the owner shows it; the others go on
-      this.#cost = 0;
-    } finally {
-      this.#busy = false;
-      this.#ended = performance.now();
-    }
+    this.#cost = await work().catch(() => 0); // the owner shows what failed; the others go on
+    this.#busy = false;
+    this.#ended = performance.now();
     this.#costs.set(owner, this.#cost);
     const round = [...this.#costs.values()].reduce((sum, ms) => sum + ms + restOf(ms), 0);
     this.every.value = round < NOTICED_MS ? 0 : Math.round(round / 1000);
