@@ -320,11 +320,14 @@ bool file_is_folder(const char *path)
 
 #define MKDIRS_TRIES 1000
 
-/* All of them from the top. *ret_gone: one that was there, or was made, has gone meanwhile. */
+/* The last one alone where its parent is there, which is most often so; else all of them from the
+ * top. *ret_gone: one that was there, or was made, has gone meanwhile. */
 static as_status make_folders(char *p, mode_t mode, bool *ret_gone, struct as_err *err)
 {
     *ret_gone = false;
-    for (char *s = p + 1;; s++) {
+    if (mkdir(p, mode) == 0)
+        return AS_OK;
+    for (char *s = errno == EEXIST ? p + strlen(p) : p + 1;; s++) {
         bool is_last = !*s;
         if (!is_last && *s != '/')
             continue;

@@ -1,8 +1,11 @@
 /* Starts processes of trials and makes sure that nothing of them stays.
  *
- * Start: between fork and exec only async-signal-safe calls are allowed, because other threads may
- * hold locks. The child reports a failed chdir or exec through a pipe that exec closes, so the
- * caller learns of it as an error and not as exit code 127.
+ * Start: by vfork(), because fork() copies the tables of the runner's memory, and then each page that
+ * either of the two writes, for a process that throws all of it away (decision 7016). Until exec the
+ * process has the runner's memory and the stack of the thread that makes it, which waits. So it makes
+ * async-signal-safe calls only, and writes nothing but its stack and errno. No signal reaches it
+ * before its handlers are gone. It reports a failed chdir or exec through a pipe that exec closes, so
+ * the caller learns of it as an error and not as exit code 127.
  *
  * End: a trial may start processes that leave its process group (setsid). They inherit its
  * environment, and ASSAY_REPORT in it names the attempt's folder, which no other process has.
@@ -13,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +28,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "trial-runner/process/program_path.h"
 
 #define ENVIRON_MAX (1 << 20)
 #define CGROUP_WAIT_MS 2000 /* for killed processes of a control group */
@@ -77,41 +82,65 @@ static _Noreturn void fail_in_child(int fd, enum exec_step at)
     _exit(127);
 }
 
+/* What a process gets, which the one who makes it has prepared. */
+struct start {
+    const struct child_spec *spec;
+    struct program_path program;
+    pid_t parent;
+    int out_fd, err_fd, entry; /* ends of pipes; entry: of its control group, or -1 */
+};
+
 static void default_signals(void)
 {
+    const struct sigaction fallback = {.sa_handler = SIG_DFL};
     sigset_t none;
     for (int sig = 1; sig < NSIG; sig++)
-        signal(sig, SIG_DFL); /* fails for a few, which have no other action anyway */
+        sigaction(sig, &fallback, NULL); /* fails for a few, which have no other action anyway */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Between fork and exec: async-signal-safe calls only. */
-static _Noreturn void become_program(const struct child_spec *s, pid_t parent, int out_fd,
-                                     int err_fd, int entry)
+/* After vfork(): see the top of this file. */
+static _Noreturn void become_program(const struct start *start)
 {
-    struct rlimit no_core = {0, 0};
-    int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY);
+    const struct child_spec *s = start->spec;
+    const struct rlimit no_core = {0, 0};
+    int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY), err_fd = start->err_fd;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* the parent died before the line above */
+    if (getppid() != start->parent) /* the parent died before the line above */
         _exit(127);
     setrlimit(RLIMIT_CORE, &no_core);
     if (s->cores)
         (void)sched_setaffinity(0, sizeof *s->cores, s->cores); /* a cpuset may have shrunk: run */
     default_signals();
-    if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0)
+    if (dup2(in_fd, 0) < 0 || dup2(start->out_fd, 1) < 0 || dup2(start->out_fd, 2) < 0)
         fail_in_child(err_fd, AT_EXEC);
     if (s->directory && chdir(s->directory) < 0)
         fail_in_child(err_fd, AT_CHDIR);
-    if (s->confinement && !confinement_enter(s->confinement, entry, s->is_engine))
+    if (s->confinement && !confinement_enter(s->confinement, start->entry, s->is_engine))
         fail_in_child(err_fd, AT_CONFINEMENT);
     if (err_fd != 3 && dup3(err_fd, 3, O_CLOEXEC) < 0)
         fail_in_child(err_fd, AT_EXEC);
     close_range(4, ~0U, 0);
-    environ = s->env.v; /* execvpe() would look into the runner's PATH, not into the trial's */
-    execvp(s->argv[0], s->argv);
+    program_path_exec(&start->program);
     fail_in_child(3, AT_EXEC);
+}
+
+/* Make the process, with all signals blocked until its handlers are gone. Returns its id, or -1 with
+ * errno. */
+static pid_t make_process(const struct start *start)
+{
+    sigset_t all, mask;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+    if (pid == 0)
+        become_program(start); /* NOLINT(clang-analyzer-unix.Vfork) */
+    int failure = errno;
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    errno = failure;
+    return pid;
 }
 
 static as_status exec_failed(const struct child_spec *s, const struct exec_error *e,
@@ -165,17 +194,23 @@ static as_status make_cgroup(struct child_spec *s, int *ret_entry, struct as_err
     return AS_OK;
 }
 
-/* Fork, and return when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control
- * group, or -1. */
+/* Returns when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control group, or
+ * -1. */
 static as_status start_program(const struct child_spec *s, int out_w, int err_r, int *err_w,
                                int entry, pid_t *ret_pid, struct as_err *err)
 {
-    pid_t parent = getpid(), pid = fork();
-    if (pid < 0)
-        return as_fail(err, AS_E_IO, "fork: %s", strerror(errno));
-    if (pid == 0)
-        become_program(s, parent, out_w, *err_w, entry);
+    struct start start = {
+        .spec = s, .parent = getpid(), .out_fd = out_w, .err_fd = *err_w, .entry = entry};
+    const char *path = child_env_get(&s->env, "PATH");
+    as_status st = program_path_init(&start.program, s->argv, s->env.v, path, err);
+    if (st < 0)
+        return st;
+    pid_t pid = make_process(&start);
+    int failure = errno;
+    program_path_done(&start.program);
     close(take_fd(err_w));
+    if (pid < 0)
+        return as_fail(err, AS_E_IO, "vfork: %s", strerror(failure));
     struct exec_error e;
     ssize_t n;
     do {

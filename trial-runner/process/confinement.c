@@ -147,10 +147,12 @@ static bool drop_privileges(void)
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return false;
-    /* only root may, and only root has any */
-    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
-            return false;
+    unsigned long cap = 0;
+    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+        cap++;
+    if (errno != EINVAL &&
+        errno != EPERM) /* after the last; only root may, and only root has any */
+        return false;
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     return syscall(SYS_capset, &head, none) == 0;
 }
