@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -161,13 +162,27 @@ static int compare_claimers(const void *pa, const void *pb)
     return strcmp(a->claimer->runner, b->claimer->runner);
 }
 
+/* What batch_look() asks: sent one after another, answered in one round trip. Each statement sees
+ * what was committed when it begins, so what runners hold is read with their rows locked. */
+struct look {
+    struct claimer_place *order; /* of the locks */
+    struct result locked, held, turns, news;
+};
+
+static void look_done(struct look *l)
+{
+    result_done(&l->locked);
+    result_done(&l->held);
+    result_done(&l->turns);
+    result_done(&l->news);
+}
+
 /* Lock the rows of the runners, in the order of their names. */
 static as_status lock_runners(struct tx *t, struct arena *a, const struct batch_claimer *claimers,
-                              size_t n, struct batch_runner *ret, struct as_err *err)
+                              size_t n, struct look *ret, struct as_err *err)
 {
     struct claimer_place *order = arena_alloc(a, n + 1, sizeof *order);
     ARRAYS_AUTO x = {0};
-    RESULT_AUTO r = {0};
     if (!order)
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
@@ -176,12 +191,10 @@ static as_status lock_runners(struct tx *t, struct arena *a, const struct batch_
     arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         array_str(&x.c[0], order[i].claimer->runner);
+    ret->order = order;
     as_status st = arrays_close(&x, err);
-    if (st == AS_OK)
-        st = tx_query(t, &stmts[CLAIMS_LOCK], ARGS(arg_array(&x, 0)), &r, err);
-    for (int i = 0; i < r.rows && st == AS_OK; i++)
-        ret[order[result_i64(&r, i, 0)].place].is_there = true;
-    return st;
+    return st == AS_OK ? tx_send(t, &stmts[CLAIMS_LOCK], ARGS(arg_array(&x, 0)), &ret->locked, err)
+                       : st;
 }
 
 /* The text of the attempts that end, NULL if there are none; in the arena. */
@@ -246,11 +259,10 @@ static as_status read_runner(struct reader *rd, struct arena *a, struct batch_ru
     return st == AS_OK ? reader_check(rd, err) : st;
 }
 
-static as_status read_held(struct tx *t, struct arena *a, const struct batch_claimer *claimers,
-                           size_t n, struct batch_runner *ret, struct as_err *err)
+static as_status ask_held(struct tx *t, struct arena *a, const struct batch_claimer *claimers,
+                          size_t n, struct result *ret, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
-    RESULT_AUTO r = {0};
     as_status st = AS_OK;
     arrays_open(&x);
     for (size_t i = 0; i < n && st == AS_OK; i++) {
@@ -262,51 +274,56 @@ static as_status read_held(struct tx *t, struct arena *a, const struct batch_cla
     }
     if (st == AS_OK)
         st = arrays_close(&x, err);
-    if (st == AS_OK)
-        st = tx_query(t, &stmts[CLAIMS_HELD],
-                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), &r, err);
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+    return st == AS_OK
+               ? tx_send(t, &stmts[CLAIMS_HELD],
+                         ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), ret, err)
+               : st;
+}
+
+static as_status read_runners(const struct look *l, struct arena *a, struct batch_runner *ret,
+                              struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (int i = 0; i < l->locked.rows; i++)
+        ret[l->order[result_i64(&l->locked, i, 0)].place].is_there = true;
+    for (int i = 0; i < l->held.rows && st == AS_OK; i++) {
         struct reader rd;
-        reader_init(&rd, &r, i, a);
+        reader_init(&rd, &l->held, i, a);
         st = read_runner(&rd, a, &ret[read_i64(&rd)], err);
     }
     return st;
 }
 
-static as_status read_turns(struct tx *t, struct arena *a, struct batch_turns *ret,
+static as_status read_turns(const struct look *l, struct arena *a, struct batch_turns *ret,
                             struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[CLAIMS_TURNS], ARGS(arg_i64(BATCH_TURNS_MAX)), &r, err);
-    if (st != AS_OK)
-        return st;
-    ret->n = (size_t)r.rows;
-    ret->max_turns = r.rows > 0 ? result_i64(&r, 0, COLUMNS_COUNT(TURN_FIELDS)) : 0;
-    return read_turn_rows(&r, r.rows, a, &ret->rows, err);
-}
-
-static as_status read_news(struct tx *t, struct batch_turns *ret, struct as_err *err)
-{
-    RESULT_AUTO r = {0};
+    const struct result *r = &l->turns;
     struct reader rd;
-    as_status st = tx_query(t, &stmts[CLAIMS_NEWS], NULL, &r, err);
-    if (st != AS_OK)
-        return st;
-    reader_init(&rd, &r, 0, NULL);
+    reader_init(&rd, &l->news, 0, NULL);
     ret->has_waits = read_bool(&rd);
     ret->has_gangs = read_bool(&rd);
-    return reader_check(&rd, err);
+    ret->n = (size_t)r->rows;
+    ret->max_turns = r->rows > 0 ? result_i64(r, 0, COLUMNS_COUNT(TURN_FIELDS)) : 0;
+    as_status st = reader_check(&rd, err);
+    return st == AS_OK ? read_turn_rows(r, r->rows, a, &ret->rows, err) : st;
 }
 
 as_status batch_look(struct tx *t, struct arena *a, const struct batch_claimer *claimers, size_t n,
                      struct batch_runner *ret, struct batch_turns *ret_turns, struct as_err *err)
 {
-    as_status st = lock_runners(t, a, claimers, n, ret, err);
+    AS_AUTO(look_done) struct look l = {0};
+    as_status st = lock_runners(t, a, claimers, n, &l, err);
     if (st == AS_OK)
-        st = read_held(t, a, claimers, n, ret, err);
+        st = ask_held(t, a, claimers, n, &l.held, err);
     if (st == AS_OK)
-        st = read_turns(t, a, ret_turns, err);
-    return st == AS_OK ? read_news(t, ret_turns, err) : st;
+        st = tx_send(t, &stmts[CLAIMS_TURNS], ARGS(arg_i64(BATCH_TURNS_MAX)), &l.turns, err);
+    if (st == AS_OK)
+        st = tx_send(t, &stmts[CLAIMS_NEWS], NULL, &l.news, err);
+    if (st == AS_OK)
+        st = tx_wait(t, err);
+    if (st == AS_OK)
+        st = read_runners(&l, a, ret, err);
+    return st == AS_OK ? read_turns(&l, a, ret_turns, err) : st;
 }
 
 /* ---- take ---- */
@@ -405,7 +422,12 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         keys[i] = sources[i].key;
-    as_status st = store_sweep_lock_many(t, a, keys, n, is_patient, rows, err);
+    RESULT_AUTO locked = {0};
+    as_status st = sweep_lock_send(t, keys, n, is_patient, &locked, err);
+    if (st == AS_OK)
+        st = tx_wait(t, err);
+    if (st == AS_OK)
+        st = sweep_lock_read(&locked, a, n, rows, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
     if (st == AS_OK)

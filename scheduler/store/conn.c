@@ -123,23 +123,34 @@ static as_status check_result(struct conn *c, const PGresult *res, const char *w
 
 /* Deferred statements.
  *
- * A batch has many statements of which it needs no rows. They are sent without a wait, in libpq's
- * pipeline mode, and answered in one round trip with the next statement that is waited for.
- * PostgreSQL works on them meanwhile. When one fails, it skips what follows, COMMIT too. */
+ * A batch has many statements of which it needs no rows, or needs them only with those of a later
+ * one. They are sent without a wait, in libpq's pipeline mode, and answered in one round trip with
+ * the next statement that is waited for. PostgreSQL works on them meanwhile. When one fails, it
+ * skips what follows, COMMIT too. */
 
-/* Read the answers to all that was deferred. ret_last (NULL allowed): the result of the last one.
- * The first failure counts. */
-static as_status conn_collect(struct conn *c, PGresult **ret_last, struct as_err *err)
+/* What PostgreSQL answered, taken into *ret. */
+static void take_result(PGresult *res, struct result *ret)
+{
+    int64_t affected = 0;
+    if (*PQcmdTuples(res) && as_parse_i64(PQcmdTuples(res), &affected, NULL) != AS_OK)
+        affected = 0;
+    *ret = (struct result){.pg = res, .rows = PQntuples(res), .affected = (int)affected};
+}
+
+/* Read the answers to all that was deferred. The first failure counts. */
+static as_status conn_collect(struct conn *c, struct as_err *err)
 {
     as_status st = AS_OK;
-    PGresult *last = NULL;
     if (!PQpipelineSync(c->pg))
         st = conn_failed(c, NULL, "pipeline", err);
     for (int i = 0; i < c->n_deferred && !c->broken; i++) {
-        PQclear(last);
-        last = PQgetResult(c->pg);
+        const struct deferred *d = &c->deferred[i];
+        PGresult *res = PQgetResult(c->pg);
         if (st == AS_OK)
-            st = check_result(c, last, c->deferred[i], err);
+            st = check_result(c, res, d->name, err);
+        if (st == AS_OK && d->want)
+            take_result(as_steal(res), d->want);
+        PQclear(res);
         for (PGresult *more; !c->broken && (more = PQgetResult(c->pg));)
             PQclear(more);
     }
@@ -150,15 +161,12 @@ static as_status conn_collect(struct conn *c, PGresult **ret_last, struct as_err
             st = conn_failed(c, NULL, "pipeline", err);
         PQclear(sync);
     }
-    if (st == AS_OK && ret_last)
-        *ret_last = as_steal(last);
-    PQclear(last);
     return st;
 }
 
 static as_status conn_settle(struct conn *c, struct as_err *err)
 {
-    return c->n_deferred > 0 ? conn_collect(c, NULL, err) : AS_OK;
+    return c->n_deferred > 0 ? conn_collect(c, err) : AS_OK;
 }
 
 /* Is there room for two more? Begin deferring. */
@@ -171,11 +179,12 @@ static as_status defer_begin(struct conn *c, struct as_err *err)
 }
 
 /* `what` was handed to libpq if `ok`: PostgreSQL may begin. */
-static as_status deferred(struct conn *c, int ok, const char *what, struct as_err *err)
+static as_status deferred(struct conn *c, int ok, const char *what, struct result *want,
+                          struct as_err *err)
 {
     if (!ok || PQflush(c->pg) < 0)
         return conn_failed(c, NULL, what, err);
-    c->deferred[c->n_deferred++] = what;
+    c->deferred[c->n_deferred++] = (struct deferred){what, want};
     return AS_OK;
 }
 
@@ -185,7 +194,7 @@ as_status conn_defer(struct conn *c, const char *command, struct as_err *err)
     if (st != AS_OK)
         return st;
     int ok = PQsendQueryParams(c->pg, command, 0, NULL, NULL, NULL, NULL, 0);
-    return deferred(c, ok, command, err);
+    return deferred(c, ok, command, NULL, err);
 }
 
 as_status conn_exec(struct conn *c, const char *sql, struct as_err *err)
@@ -204,12 +213,14 @@ as_status conn_end(struct conn *c, const char *command, struct as_err *err)
     if (c->n_deferred == 0)
         return conn_exec(c, command, err);
     as_status st = conn_defer(c, command, err);
-    return st == AS_OK ? conn_collect(c, NULL, err) : st;
+    return st == AS_OK ? conn_collect(c, err) : st;
 }
 
 void conn_rollback(struct conn *c)
 {
     struct as_err ignored;
+    for (int i = 0; i < c->n_deferred; i++)
+        c->deferred[i].want = NULL; /* whoever wanted it has returned */
     as_status st = conn_settle(c, &ignored);
     if (!c->broken)
         st = conn_exec(c, "rollback", &ignored);
@@ -234,7 +245,7 @@ static as_status conn_prepare(struct conn *c, const struct stmt *s, struct as_er
 }
 
 static as_status defer_statement(struct conn *c, const struct stmt *s, const struct args *a,
-                                 int binary, struct as_err *err)
+                                 int binary, struct result *want, struct as_err *err)
 {
     struct wire_args w;
     as_status st = defer_begin(c, err);
@@ -242,43 +253,33 @@ static as_status defer_statement(struct conn *c, const struct stmt *s, const str
         return st;
     wire_format(a, &w);
     int ok = PQsendQueryPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
-    return deferred(c, ok, s->name, err);
-}
-
-/* Run a statement that is prepared, after what was deferred. The caller owns *ret. */
-static as_status conn_run(struct conn *c, const struct stmt *s, const struct args *a, int binary,
-                          PGresult **ret, struct as_err *err)
-{
-    struct wire_args w;
-    if (c->n_deferred > 0) {
-        as_status st = defer_statement(c, s, a, binary, err);
-        return st == AS_OK ? conn_collect(c, ret, err) : st;
-    }
-    wire_format(a, &w);
-    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
-    as_status st = check_result(c, res, s->name, err);
-    if (st == AS_OK)
-        *ret = as_steal(res);
-    PQclear(res);
-    return st;
+    return deferred(c, ok, s->name, want, err);
 }
 
 static const struct args no_args;
 
+/* Run a statement, after what was deferred. */
 static as_status run_statement(struct tx *t, const struct stmt *s, const struct args *a, int binary,
                                struct result *ret, struct as_err *err)
 {
-    PGresult *res = NULL;
-    int64_t affected = 0;
-    as_status st = conn_prepare(t->conn, s, err);
-    if (st == AS_OK)
-        st = conn_run(t->conn, s, a ? a : &no_args, binary, &res, err);
+    struct wire_args w;
+    struct conn *c = t->conn;
+    as_status st = conn_prepare(c, s, err);
     if (st != AS_OK)
         return st;
-    if (*PQcmdTuples(res) && as_parse_i64(PQcmdTuples(res), &affected, NULL) != AS_OK)
-        affected = 0;
-    *ret = (struct result){.pg = res, .rows = PQntuples(res), .affected = (int)affected};
-    return AS_OK;
+    if (!a)
+        a = &no_args;
+    if (c->n_deferred > 0) {
+        st = defer_statement(c, s, a, binary, ret, err);
+        return st == AS_OK ? conn_collect(c, err) : st;
+    }
+    wire_format(a, &w);
+    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
+    st = check_result(c, res, s->name, err);
+    if (st == AS_OK)
+        take_result(as_steal(res), ret);
+    PQclear(res);
+    return st;
 }
 
 as_status tx_query(struct tx *t, const struct stmt *s, const struct args *a, struct result *ret,
@@ -293,16 +294,27 @@ as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args 
     return run_statement(t, s, a, 1, ret, err);
 }
 
+as_status tx_send(struct tx *t, const struct stmt *s, const struct args *a, struct result *ret,
+                  struct as_err *err)
+{
+    if (t->kind != TX_BATCH)
+        return run_statement(t, s, a, 0, ret, err);
+    as_status st = conn_prepare(t->conn, s, err);
+    return st == AS_OK ? defer_statement(t->conn, s, a ? a : &no_args, 0, ret, err) : st;
+}
+
+as_status tx_wait(struct tx *t, struct as_err *err)
+{
+    return conn_settle(t->conn, err);
+}
+
 as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a, int *ret_affected,
                   struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st;
-    if (t->kind == TX_BATCH && !ret_affected) {
-        st = conn_prepare(t->conn, s, err);
-        return st == AS_OK ? defer_statement(t->conn, s, a ? a : &no_args, 0, err) : st;
-    }
-    st = run_statement(t, s, a, 0, &r, err);
+    if (!ret_affected && t->kind == TX_BATCH)
+        return tx_send(t, s, a, NULL, err);
+    as_status st = run_statement(t, s, a, 0, &r, err);
     if (st == AS_OK && ret_affected)
         *ret_affected = r.affected;
     return st;

@@ -36,6 +36,14 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 
+struct result {
+    PGresult *pg;
+    int rows;
+    int affected; /* rows that INSERT, UPDATE or DELETE touched */
+};
+void result_done(struct result *r);
+#define RESULT_AUTO AS_AUTO(result_done) struct result
+
 struct conn;
 struct rung_board;
 struct tx {
@@ -69,13 +77,16 @@ enum { LANE_SHARED, LANE_BATCH, LANES };
 struct conn {
     PGconn *pg;
     int lane;
-    bool broken;                             /* must be closed, not reused */
-    bool retry;                              /* the transaction failed but may be run again */
-    bool disk_full;                          /* a statement of the transaction failed for that */
-    bool committing;                         /* COMMIT was sent: whether it took effect may be
+    bool broken;      /* must be closed, not reused */
+    bool retry;       /* the transaction failed but may be run again */
+    bool disk_full;   /* a statement of the transaction failed for that */
+    bool committing;  /* COMMIT was sent: whether it took effect may be
                                              unknown */
-    struct tx tx;                            /* the open transaction of this connection */
-    const char *deferred[CONN_DEFERRED_MAX]; /* what was sent and not answered yet, by name */
+    struct tx tx;     /* the open transaction of this connection */
+    struct deferred { /* what was sent and not answered yet */
+        const char *name;
+        struct result *want; /* gets its result; NULL: nobody wants it */
+    } deferred[CONN_DEFERRED_MAX];
     int n_deferred;
     const struct stmt *ready[CONN_STMTS]; /* statements that are prepared here, by address */
 };
@@ -144,14 +155,6 @@ struct arg arg_array(const struct arrays *x, size_t i);
     " and " SQL_JOINED_NEXT(x ".number", l ".number") " and " SQL_JOINED_NEXT(x ".attempt",        \
                                                                               l ".attempt")
 
-struct result {
-    PGresult *pg;
-    int rows;
-    int affected; /* rows that INSERT, UPDATE or DELETE touched */
-};
-void result_done(struct result *r);
-#define RESULT_AUTO AS_AUTO(result_done) struct result
-
 /* Run a statement. Errors: AS_E_UNAVAILABLE (away or busy; try again), AS_E_CONFLICT (a unique
  * constraint), AS_E_NOT_FOUND (a foreign key), AS_E_INVAL (data that PostgreSQL cannot hold),
  * AS_E_INTERNAL. */
@@ -160,6 +163,12 @@ AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struc
 /* The same with bytea columns in binary. */
 AS_MUST_CHECK as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                                         struct result *ret, struct as_err *err);
+/* The same without a wait in a TX_BATCH: *ret, which must be empty, is filled by tx_wait() or by the
+ * next statement that waits, and is not touched any more when the transaction has failed. Several
+ * that are sent cost one round trip. What was sent must be waited for before AS_OK is returned. */
+AS_MUST_CHECK as_status tx_send(struct tx *t, const struct stmt *s, const struct args *a,
+                                struct result *ret, struct as_err *err);
+AS_MUST_CHECK as_status tx_wait(struct tx *t, struct as_err *err);
 /* The same if no rows are wanted; *ret_affected may be NULL. In a TX_BATCH it does not wait then: a
  * failure is that of a later statement, or of the commit. */
 AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a,

@@ -11,6 +11,7 @@
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/page_fill_priv.h"
+#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
@@ -424,21 +425,25 @@ static as_status keys_format(struct arrays *x, const struct trial_key *keys, siz
     return arrays_close(x, err);
 }
 
-as_status store_trial_lock_each(struct tx *t, struct arena *a, const struct trial_key *keys,
-                                size_t n, bool is_patient, struct trial_head *ret, bool *ret_locked,
-                                struct as_err *err)
+as_status trial_lock_send(struct tx *t, const struct trial_key *keys, size_t n, bool is_patient,
+                          struct result *ret, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
-    RESULT_AUTO r = {0};
     as_status st = keys_format(&x, keys, n, err);
-    if (st == AS_OK)
-        st = tx_query(t, &stmts[is_patient ? TRIAL_LOCK_EACH : TRIAL_LOCK_FREE],
-                      ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++)
+    return st == AS_OK ? tx_send(t, &stmts[is_patient ? TRIAL_LOCK_EACH : TRIAL_LOCK_FREE],
+                                 ARGS(arg_array(&x, 0), arg_array(&x, 1)), ret, err)
+                       : st;
+}
+
+as_status trial_lock_read(const struct result *r, struct arena *a, size_t n, struct trial_head *ret,
+                          bool *ret_locked, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n; i++)
         ret_locked[i] = false;
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+    for (int i = 0; i < r->rows && st == AS_OK; i++) {
         struct reader rd;
-        reader_init(&rd, &r, i, a);
+        reader_init(&rd, r, i, a);
         int64_t place = read_i64(&rd);
         read_head(&rd, &ret[place]);
         ret_locked[place] = true;

@@ -48,13 +48,6 @@ struct trial_key {
     int64_t sweep_key, number;
 };
 
-/* Lock the rows of many trials, in the order of `keys` (ascending, each once). ret_locked: false:
- * there is no such trial, or, unless is_patient, another transaction holds its row. */
-AS_MUST_CHECK as_status store_trial_lock_each(struct tx *t, struct arena *a,
-                                              const struct trial_key *keys, size_t n,
-                                              bool is_patient, struct trial_head *ret,
-                                              bool *ret_locked, struct as_err *err);
-
 /* Read many trials, each into the arena of its place. AS_E_NOT_FOUND: one is not there. */
 AS_MUST_CHECK as_status store_trial_get_many(struct tx *t, const struct trial_key *keys, size_t n,
                                              struct arena *const *arenas, struct trial_row *ret,

@@ -203,6 +203,59 @@ START_TEST(deferred_statements_run_in_order)
 }
 END_TEST
 
+/* What is sent is answered in order with the next wait, whichever that is. */
+START_TEST(what_is_sent_is_answered_together)
+{
+    static const tx_kind kinds[] = {TX_BATCH, TX_WRITE}; /* the latter waits for each */
+    for (size_t k = 0; k < AS_ARRAY_LEN(kinds); k++) {
+        struct tx_run run = tx_run_start(s.db, kinds[k], &err);
+        while (tx_run_again(&run)) {
+            RESULT_AUTO before = {0}, after = {0}, one = {0}, two = {0};
+            ck_ok(set_reason(run.tx, "b", &err), err);
+            ck_ok(tx_send(run.tx, &reasons_stmt, NULL, &before, &err), err);
+            ck_ok(set_reason(run.tx, "a", &err), err);
+            ck_ok(tx_send(run.tx, &reasons_stmt, NULL, &after, &err), err);
+            ck_assert_int_eq(before.pg != NULL, kinds[k] != TX_BATCH);
+            ck_ok(tx_wait(run.tx, &err), err);
+            ck_assert_int_eq(result_i64(&before, 0, 0), 0);
+            ck_assert_int_eq(result_i64(&after, 0, 0), 1);
+            ck_ok(tx_wait(run.tx, &err), err); /* for nothing */
+            ck_ok(tx_send(run.tx, &one_stmt, NULL, &one, &err), err);
+            run.status = tx_query(run.tx, &one_stmt, NULL, &two, &err);
+            ck_assert_int_eq(one.rows, 1);
+        }
+        ck_ok(run.status, err);
+    }
+}
+END_TEST
+
+static as_status send_and_fail(struct tx *t, struct result *r)
+{
+    ck_ok(tx_send(t, &one_stmt, NULL, r, &err), err);
+    ck_ok(tx_send(t, &one_stmt, NULL, r + 1, &err), err);
+    return as_fail(&err, AS_E_CONFLICT, "changed my mind");
+}
+
+/* Who waits for an answer may have returned when the transaction ends. */
+START_TEST(a_failure_answers_nobody)
+{
+    struct result r[2] = {{.rows = -7}, {.rows = -7}};
+    struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
+    while (tx_run_again(&run))
+        run.status = send_and_fail(run.tx, r);
+    ck_fails(run.status, AS_E_CONFLICT, err, "my mind");
+    ck_assert(!r[0].pg && r[0].rows == -7 && !r[1].pg && r[1].rows == -7);
+    run = tx_run_start(s.db, TX_BATCH, &err);
+    while (tx_run_again(&run)) {
+        ck_ok(tx_exec(run.tx, &wrong_stmt, NULL, NULL, &err), err);
+        ck_ok(tx_send(run.tx, &one_stmt, NULL, r, &err), err);
+        run.status = tx_wait(run.tx, &err);
+    }
+    ck_fails(run.status, AS_E_INVAL, err, "test_wrong");
+    ck_assert_ptr_null(r[0].pg);
+}
+END_TEST
+
 /* Nobody knows whether COMMIT came through, so the body does not run again. */
 START_TEST(a_batch_that_is_lost_is_unavailable)
 {
@@ -441,6 +494,8 @@ Suite *test_suite(void)
     tcase_add_test(c, lost_connection_runs_again);
     tcase_add_test(c, a_deferred_failure_rolls_back);
     tcase_add_test(c, deferred_statements_run_in_order);
+    tcase_add_test(c, what_is_sent_is_answered_together);
+    tcase_add_test(c, a_failure_answers_nobody);
     tcase_add_test(c, a_batch_that_is_lost_is_unavailable);
     tcase_add_test(c, commit_without_answer_is_unavailable);
     tcase_add_test(c, no_database_no_run);
