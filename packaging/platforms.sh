@@ -102,9 +102,10 @@ platform_debian13() {
     install_missing "$NEED_DEBIAN13"
     debian_tree "$tree" trixie "$(packages_of_build)libc6-dev,libstdc++-14-dev,python3,ccache" --variant=minbase
     mkdir -p "$dir"
-    systemd-nspawn --quiet --as-pid2 --register=no --keep-unit --private-network --resolv-conf=off --directory "$tree" \
+    systemd-nspawn --quiet --as-pid2 --register=no --keep-unit --console=pipe --private-network --resolv-conf=off --directory "$tree" \
         --bind-ro "$PWD:/assay" --bind "$(realpath "$dir"):/build" --chdir /assay --setenv LC_ALL=C.UTF-8 \
-        --setenv ASSAY_BUILD_DIR=/build/assay --setenv CCACHE_DIR=/build/ccache ./dev platform here "$@" </dev/null
+        --setenv ASSAY_BUILD_DIR=/build/assay --setenv CCACHE_DIR=/build/ccache --setenv CCACHE_DEPEND=1 \
+        ./dev platform here "$@" </dev/null
 }
 
 # platform_arm64 [ROOM…]: the tests of all its rooms, or of these.
