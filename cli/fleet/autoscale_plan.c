@@ -104,9 +104,9 @@ static int64_t times(int64_t all, int64_t need, int64_t most)
     return all > 0 && need > 0 && all / need < most ? all / need : most;
 }
 
-/* How many slots of the kind one runner has; 0: it does not fit. Where the fleet does not say how many
- * cores and how much memory a job has, the runners that were seen do: else jobs would be asked for
- * again and again that are never large enough. */
+/* How many slots of the kind one runner has; 0: it does not fit. Where the fleet does not say how
+ * many cores and how much memory a job has, the runners that were seen do: else jobs would be asked
+ * for again and again that are never large enough. */
 static int64_t slots_per_runner(const struct fleet_spec *s, const struct autoscale_memory *m,
                                 const struct autoscale_kind *k)
 {

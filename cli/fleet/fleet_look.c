@@ -54,7 +54,8 @@ static void add_live(const json_t *runner, struct autoscale_unit *u, int64_t *us
 
 /* What a unit's runners say: first the live ones, then those that are gone. began: when the first
  * live one of each unit registered, views of the runners; ISO times compare as texts. One that was
- * seen before that is of an earlier run of the job: Slurm starts a job again after a node failed. */
+ * last seen before that is of an earlier run of the job: Slurm starts a job again after a node
+ * failed. */
 static void add_runners(const struct fleet_spec *s, const json_t *runners, struct fleet_look *l,
                         const char **began)
 {
