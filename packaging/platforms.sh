@@ -4,7 +4,8 @@
 #   clang     the whole tree by clang, warnings as errors
 #   arm64     compiled for arm64 against the packages of Debian in a folder, run by qemu-user; no package of arm64 is
 #             installed on this machine, because libpq-dev is for one architecture at a time
-#   debian13  the whole tree by the compiler and with the libraries of Debian 13, in a folder of its own, without a network
+#   debian13  the whole tree by the compiler and with the libraries of Debian 13, in a folder of its own, without a network;
+#             Meson finds ccache in there, whose cache stays beside the build
 #   here      what debian13 runs in there
 #
 # What is fetched comes from where apt of this machine gets its packages.
@@ -99,11 +100,12 @@ platform_debian13() {
     [ "$(id -u)" -eq 0 ] || die "platform debian13 needs root, for processes in a folder of their own"
     tree=$(realpath -m "${ASSAY_DEBIAN13_TREE:-$dir-tree}")
     install_missing "$NEED_DEBIAN13"
-    debian_tree "$tree" trixie "$(packages_of_build)libc6-dev,libstdc++-14-dev,python3" --variant=minbase
+    debian_tree "$tree" trixie "$(packages_of_build)libc6-dev,libstdc++-14-dev,python3,ccache" --variant=minbase
     mkdir -p "$dir"
-    systemd-nspawn --quiet --as-pid2 --register=no --keep-unit --private-network --resolv-conf=off --directory "$tree" \
+    systemd-nspawn --quiet --as-pid2 --register=no --keep-unit --console=pipe --private-network --resolv-conf=off --directory "$tree" \
         --bind-ro "$PWD:/assay" --bind "$(realpath "$dir"):/build" --chdir /assay --setenv LC_ALL=C.UTF-8 \
-        --setenv ASSAY_BUILD_DIR=/build/assay ./dev platform here "$@" </dev/null
+        --setenv ASSAY_BUILD_DIR=/build/assay --setenv CCACHE_DIR=/build/ccache --setenv CCACHE_DEPEND=1 \
+        ./dev platform here "$@" </dev/null
 }
 
 # platform_arm64 [ROOM…]: the tests of all its rooms, or of these.

@@ -1,6 +1,10 @@
 /* One look: forget the jobs that are gone, count the deaths; how many jobs does the demand want
  * beyond those that are on their way; may it ask now; if nothing waits, which are idle.
  *
+ * A job of several ranks need not have all of them at once: Kubernetes places the pods of a Job one
+ * by one, and ranks register one after the other everywhere. While one of them is missing, the
+ * demand has its slot, which is expected from this job and from no second one.
+ *
  * A job that ended and never had a runner died at its start: a wrong path, an image that does not
  * exist, a token that was revoked. To ask again at once would fill the queue with jobs that die, so
  * the pause doubles until one has a runner. */
@@ -100,18 +104,18 @@ static int64_t times(int64_t all, int64_t need, int64_t most)
     return all > 0 && need > 0 && all / need < most ? all / need : most;
 }
 
-/* How many slots of the kind one job has; 0: it does not fit. Where the fleet does not say how many
- * cores and how much memory a job has, the runners that were seen do: else jobs would be asked for
- * again and again that are never large enough. */
-static int64_t slots_per_job(const struct fleet_spec *s, const struct autoscale_memory *m,
-                             const struct autoscale_kind *k)
+/* How many slots of the kind one runner has; 0: it does not fit. Where the fleet does not say how
+ * many cores and how much memory a job has, the runners that were seen do: else jobs would be asked
+ * for again and again that are never large enough. */
+static int64_t slots_per_runner(const struct fleet_spec *s, const struct autoscale_memory *m,
+                                const struct autoscale_kind *k)
 {
     int64_t each = s->slots;
     if (k->gpus > 0)
         each = s->gpus / k->gpus < each ? s->gpus / k->gpus : each;
     each = times(s->cpus > 0 ? s->cpus : m->cpus, k->cpus, each);
     each = times(s->memory_bytes > 0 ? s->memory_bytes : m->memory_bytes, k->memory_bytes, each);
-    return (k->is_exclusive && each > 1 ? 1 : each) * s->ranks;
+    return k->is_exclusive && each > 1 ? 1 : each;
 }
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -119,21 +123,17 @@ static int64_t divide_up(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
-/* How many jobs the slots of a kind want; those of a gang whose ranks are more than `room` jobs
- * have are wanted not at all, for a part of them would only wait. *lacks: that was so. */
-static int64_t jobs_for(const struct fleet_spec *s, const struct autoscale_memory *m,
-                        const struct autoscale_kind *k, int64_t room, bool *lacks)
+/* How many jobs of `each` slots these want, which need `ranks` together; those of a gang whose
+ * ranks are more than `room` jobs have are wanted not at all, for a part of them would only wait.
+ * *lacks: that was so. */
+static int64_t jobs_for(int64_t all, int64_t ranks, int64_t each, int64_t room, bool *lacks)
 {
-    int64_t each = slots_per_job(s, m, k);
-    if (each < 1)
-        return 0;
-    int64_t jobs = divide_up(k->slots, each);
-    if (k->ranks == 1 || jobs <= room)
+    int64_t jobs = divide_up(all, each);
+    if (ranks == 1 || jobs <= room)
         return jobs;
-    /* Whole gangs alone: slots / ranks of them wait, the first one perhaps with less. */
-    int64_t first = k->slots % k->ranks > 0 ? k->slots % k->ranks : k->ranks, fit = 0;
-    for (int64_t slots = first; slots <= k->slots && divide_up(slots, each) <= room;
-         slots += k->ranks)
+    /* Whole gangs alone: all / ranks of them wait, the first one perhaps with less. */
+    int64_t first = all % ranks > 0 ? all % ranks : ranks, fit = 0;
+    for (int64_t slots = first; slots <= all && divide_up(slots, each) <= room; slots += ranks)
         fit = divide_up(slots, each);
     *lacks |= fit == 0;
     return fit;
@@ -142,6 +142,7 @@ static int64_t jobs_for(const struct fleet_spec *s, const struct autoscale_memor
 struct wish {
     int64_t slots, jobs; /* of the kinds that fit in a job; jobs beyond those on their way */
     int64_t on_the_way;  /* jobs without a runner yet */
+    int64_t coming;      /* runners of jobs that have some */
     bool lacks_room;     /* for a whole gang */
 };
 
@@ -151,13 +152,21 @@ static void make_wish(const struct fleet_spec *s, const struct autoscale_bounds 
 {
     int64_t wanted = 0, alive = (int64_t)look->n_units;
     *w = (struct wish){0};
-    for (size_t i = 0; i < look->n_units; i++)
+    for (size_t i = 0; i < look->n_units; i++) {
         w->on_the_way += look->units[i].runners == 0 && look->units[i].unit->state != UNIT_ENDING;
+        w->coming += look->units[i].coming;
+    }
+    int64_t coming = w->coming;
     for (size_t i = 0; i < look->n_kinds; i++) {
-        int64_t room = b->max - alive + w->on_the_way - wanted;
-        if (slots_per_job(s, m, &look->kinds[i]) > 0)
-            w->slots += look->kinds[i].slots;
-        wanted += jobs_for(s, m, &look->kinds[i], room > 0 ? room : 0, &w->lacks_room);
+        const struct autoscale_kind *k = &look->kinds[i];
+        int64_t room = b->max - alive + w->on_the_way - wanted, slots = k->slots;
+        int64_t each = slots_per_runner(s, m, k);
+        if (each < 1)
+            continue;
+        w->slots += slots;
+        for (; coming > 0 && slots > 0; coming--)
+            slots -= each < slots ? each : slots;
+        wanted += jobs_for(slots, k->ranks, each * s->ranks, room > 0 ? room : 0, &w->lacks_room);
     }
     w->jobs = wanted > w->on_the_way ? wanted - w->on_the_way : 0;
     if (alive + w->jobs < b->min)
@@ -193,6 +202,16 @@ static void plan_start(const struct autoscale_bounds *b, const struct autoscale_
     else
         str_printf(&ret->why, "start %lld", (long long)n);
     ret->start = n > 0 && left_ms == 0 ? n : 0;
+}
+
+static void say_coming(const struct autoscale_look *look, const struct wish *w,
+                       struct autoscale_action *ret)
+{
+    str_printf(&ret->why, "%lld slots wait for %lld jobs that have no runner yet",
+               (long long)w->slots, (long long)w->on_the_way);
+    if (w->coming > 0)
+        str_printf(&ret->why, " and %lld ranks of jobs that have some", (long long)w->coming);
+    str_printf(&ret->why, "; %zu jobs", look->n_units);
 }
 
 /* It does nothing, and nobody waits for it. */
@@ -252,8 +271,7 @@ as_status autoscale_plan(const struct fleet_spec *spec, const struct autoscale_b
     if (w.jobs > 0 || w.lacks_room)
         plan_start(bounds, look, m, &w, dead, ret);
     else if (w.slots > 0)
-        str_printf(&ret->why, "%lld slots wait for %lld jobs that have no runner yet; %zu jobs",
-                   (long long)w.slots, (long long)w.on_the_way, look->n_units);
+        say_coming(look, &w, ret);
     else if ((st = plan_stop(bounds, look, m, ret, err)) < 0)
         return st;
     return str_check(&ret->why, err);

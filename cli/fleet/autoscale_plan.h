@@ -27,6 +27,7 @@ struct autoscale_kind {
 struct autoscale_unit {
     const struct fleet_unit *unit;
     int64_t runners;            /* live ones */
+    int64_t coming;             /* those that it has yet to start, when it has some already */
     bool is_idle;               /* has runners, and none of their slots is used */
     int64_t cpus, memory_bytes; /* that the largest of them has; 0: not known */
 };
@@ -72,7 +73,8 @@ void autoscale_action_done(struct autoscale_action *a);
  * when that failed, it calls autoscale_asked(). ret must be zeroed. AS_E_NOMEM.
  *
  * Jobs are asked for when slots wait that would fit in them and are not expected from jobs that
- * have no runner yet, up to `max`; the ranks of a trial are asked for together, or not at all. Jobs
+ * have no runner yet, or not all of their ranks, up to `max`; the ranks of a trial are asked for
+ * together, or not at all. Jobs
  * are ended when nothing that fits waits, they or their runners do nothing, and more than `min` are
  * left. When jobs ended without a runner, the time between two attempts doubles. */
 AS_MUST_CHECK as_status autoscale_plan(const struct fleet_spec *spec,

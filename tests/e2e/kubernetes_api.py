@@ -232,6 +232,7 @@ class Cluster:
         self.folder, self.entrypoint = folder, entrypoint
         self.objects, self.pods, self.lock = {}, {}, threading.RLock()
         self.quota, self.is_away, self.requests = None, False, []
+        self.room = None  # pods that it places; those beyond wait for place_all()
 
     def __enter__(self):
         cluster = self
@@ -318,8 +319,16 @@ class Cluster:
             raise Refused(403, "Forbidden", f'jobs "{name}" is forbidden: exceeded quota: count/jobs.batch={self.quota}')
         self.objects[key] = thing
         if resource == "jobs":
-            self.pods[key] = [Pod(self, thing, i) for i in range(thing["spec"].get("parallelism", 1))]
+            placed = sum(len(p) for p in self.pods.values())
+            most = thing["spec"].get("parallelism", 1)
+            self.pods[key] = [Pod(self, thing, i) for i in range(most if self.room is None else min(most, self.room - placed))]
         return thing
+
+    def place_all(self):
+        with self.lock:
+            self.room = None
+            for key, pods in self.pods.items():
+                pods += [Pod(self, self.objects[key], i) for i in range(len(pods), self.objects[key]["spec"].get("parallelism", 1))]
 
     def selected(self, thing, query):
         labels = thing["metadata"].get("labels", {})
@@ -330,8 +339,9 @@ class Cluster:
     def show(self, key, thing):
         pods = self.pods.get(key, [])
         codes = [p.process.poll() for p in pods]
-        status = {"ready": codes.count(None), "active": codes.count(None)}
-        if pods and None not in codes:
+        waits = thing["spec"].get("parallelism", 1) - len(pods) if key[0] == "jobs" else 0
+        status = {"ready": codes.count(None), "active": codes.count(None) + waits}
+        if pods and not waits and None not in codes:
             status["conditions"] = [{"type": "Failed" if any(codes) else "Complete", "status": "True"}]
         return {**thing, "status": status}
 

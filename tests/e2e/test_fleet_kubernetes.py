@@ -173,6 +173,25 @@ def ranks_are_asked_for_together(c):
     print("the ranks of a trial in one job", flush=True)
 
 
+def a_job_placed_in_part_is_the_only_one(c):
+    """One of its two pods runs, and the other one waits for room: its rank is what the demand has, and no second job is made for it."""
+    jobs = lambda: [key for key in c.cluster.objects if key[0] == "jobs"]
+    c.launch("--runners", "0", "--ranks", "2")
+    gang = c.assay.call("POST", "/v1/sweeps", document("part", 1, resources={"ranks": 2}))["id"]
+    c.cluster.room = 1
+    c.cli("autoscale", "ml", "--max", "4", "--once")
+    c.assay.wait(lambda: len(c.live()) == 1, "the first rank")
+    c.assay.wait(lambda: c.assay.call("GET", "/v1/demand")["slots"] == 1, "a demand of one rank")
+    said = c.cli("autoscale", "ml", "--max", "4", "--once").stdout
+    assert len(jobs()) == 1 and "1 slots wait for 0 jobs that have no runner yet and 1 ranks of jobs that have some" in said, (jobs(), said)
+    c.cluster.place_all()
+    c.assay.wait_ended(gang)
+    assert c.assay.sweep(gang)["counts"]["completed"] == 1
+    c.cli("launch", "kubernetes", "--name", "ml", "--stop")
+    assert not c.cluster.pods
+    print("a job placed in part has no second one", flush=True)
+
+
 def what_is_refused(c):
     for args, part in ((("--namespace", "Kube"), "--namespace"), (("--image", "a b"), "--image"), (("--queue", "a/b"), "--queue"),
                        (("--context", "-v=9"), "--context")):
@@ -193,7 +212,7 @@ def main():
         with Assay(runners=0) as assay, Cluster(os.path.join(folder, "pods"), RUNNER) as cluster:
             c = Company(assay, cluster, folder)
             for part in (objects_fit_the_schemas, what_is_refused, runners_and_a_sweep, from_zero_and_back, ranks_are_asked_for_together,
-                         the_real_kubectl):
+                         a_job_placed_in_part_is_the_only_one, the_real_kubectl):
                 part(c)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

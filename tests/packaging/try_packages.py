@@ -2,12 +2,17 @@
 """try_packages.py DIR [PREVIOUS]: try the packages in DIR as on a machine: a fresh Debian with its own systemd (systemd-nspawn,
 without a network), where they are installed, started as units, upgraded from PREVIOUS while a sweep runs, removed and purged.
 
-Without PREVIOUS the same packages with a lower version are the earlier ones: it shows what an upgrade does to what runs,
-and not that another version's database is carried over. Needs root, mmdebstrap and systemd-container; some minutes.
+Before the upgrade it makes a data set, a sweep of the trainer and a model that is kept; after it, all of them are as they
+were, and the data set trains again. Without PREVIOUS the same packages with a lower version are the earlier ones: it shows what an
+upgrade does to what runs, and not that another version's database is carried over. Needs root, mmdebstrap and systemd-container; some minutes.
 
 ASSAY_TRY_BASE: a tar of the fresh Debian, which is made there the first time."""
 import contextlib
+import csv
 import glob
+import io
+import json
+import math
 import os
 import re
 import shutil
@@ -28,6 +33,15 @@ limits: {max_trials: TRIALS}
 ensemble: false
 trial: {command: [sh, -c, 'sleep 2; echo "{\\"loss\\": ${x}}" >> "$ASSAY_REPORT"']}
 """
+TRAINED = """name: NAME
+metric: {name: val_error, goal: minimize}
+parameters: {lr: {type: float, min: 1e-3, max: 0.1, scale: log}}
+search: {method: random, seed: 1}
+limits: {max_trials: 5}
+ensemble: {method: greedy, size: 3}
+trial: {train: {dataset: digits, model: {kind: mlp, layers: [16]}, optimizer: {kind: adamw, lr: "${lr}"}, epochs: 3, validation: {fraction: 0.3}}}
+"""
+DIGITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "digits.csv")
 
 
 def say(text):
@@ -194,12 +208,16 @@ def start(m):
     await_true(lambda: "live" in m.shell("assay runners"), "the runner to register")
 
 
-def make_sweep(m, name, trials):
+def make_sweep(m, name, text, more=""):
     path = os.path.join(m.tree, "root", name + ".yaml")
     with open(path, "w") as f:
-        f.write(SWEEP.replace("NAME", name).replace("TRIALS", str(trials)))
-    m.shell(f"assay run /root/{name}.yaml")
+        f.write(text.replace("NAME", name))
+    m.shell(f"assay run /root/{name}.yaml {more}")
     os.unlink(path)
+
+
+def make_commands(m, name, trials):
+    make_sweep(m, name, SWEEP.replace("TRIALS", str(trials)))
 
 
 def completed(m, name):
@@ -208,12 +226,44 @@ def completed(m, name):
 
 
 def a_sweep_runs(m):
-    make_sweep(m, "first", 3)
+    make_commands(m, "first", 3)
     await_true(lambda: completed(m, "first") == 3, "the first sweep")
     text = m.shell("assay trial first/0")
     for wall in ("no new privileges", "no capabilities", "private tmp", "cgroup"):
         assert wall in text, text
     say("a sweep ran; walls of its trials: " + re.search(r"walls\s+(.*)", text).group(1))
+
+
+def a_model_is_kept(m):
+    """A data set, a sweep of the trainer over it, and the ensemble that it recommends."""
+    shutil.copy(DIGITS, os.path.join(m.tree, "root"))
+    m.shell("assay data add digits /root/digits.csv --target class")
+    make_sweep(m, "trained", TRAINED, "--watch")
+    m.shell("assay models add trained digits")
+
+
+def what_is_kept(m):
+    """All that the server knows of them, as the commands say it. The model is fetched, and predicts."""
+    m.shell("rm -f /root/digits.safetensors; assay models get digits /root/digits.safetensors")
+    known = {what: json.loads(m.shell(f"assay {what} --json")) for what in ("data show digits", "models show digits", "best trained")}
+    for name in ("first", "trained"):
+        known["trials of " + name] = list(csv.DictReader(io.StringIO(m.shell(f"assay export {name} --csv"))))
+    known["model"] = m.shell("sha256sum /root/digits.safetensors")
+    known["predictions"] = [[float(x) for x in row] for row in list(csv.reader(io.StringIO(m.shell(
+        "assay predict /root/digits.safetensors --data /root/digits.csv --proba"))))[1:]]
+    assert len(known["trials of trained"]) == 5 and len(known["predictions"]) == len(open(DIGITS).readlines()) - 1, known
+    return known
+
+
+def differences(before, after, at=""):
+    """Where what was known is another thing now. A later version may know more; numbers may differ in the last bits of float32."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [d for k in before for d in (differences(before[k], after[k], f"{at}/{k}") if k in after else [f"{at}/{k} is gone"])]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [d for i, (b, a) in enumerate(zip(before, after)) for d in differences(b, a, f"{at}/{i}")]
+    if isinstance(before, float) and isinstance(after, float) and math.isclose(before, after, rel_tol=1e-5, abs_tol=1e-6):
+        return []
+    return [] if before == after else [f"{at}: {before}, now {after}"]
 
 
 def the_watchdog_bites(m):
@@ -238,10 +288,15 @@ def the_watchdog_bites(m):
 def upgrade(m, debs):
     before = {unit: m.pid(unit) for unit in ("assayd", "assay-runner")}
     m.shell("echo '# a line of the administrator' >> /etc/assay/assay-runner.env")
-    make_sweep(m, "second", 30)
+    kept = what_is_kept(m)
+    make_commands(m, "second", 30)
     await_true(lambda: completed(m, "second") >= 2, "trials before the upgrade")
     m.install(debs)
     after = completed(m, "second")
+    m.await_active("assayd")
+    found = differences(kept, what_is_kept(m))
+    assert not found, found[:20]
+    say(f"a data set, {len(kept['trials of trained'])} trained trials and a kept model with {len(kept['predictions'])} predictions are as they were")
     await_true(lambda: completed(m, "second") == 30, "the sweep to end after the upgrade")
     for unit, pid in before.items():
         m.await_active(unit)
@@ -251,7 +306,8 @@ def upgrade(m, debs):
     # each trial once, and none lost an attempt as a failure: what ran was handed back
     for n in range(30):
         assert "failed" not in m.shell(f"assay trial second/{n}"), n
-    assert completed(m, "first") == 3, "results of before"
+    make_sweep(m, "again", TRAINED, "--watch")
+    assert completed(m, "again") == 5, "the data set does not train any more"
     say(f"upgraded; {after} of 30 trials had completed when it was done, and all 30 did")
 
 
@@ -285,6 +341,7 @@ def main(folder_of_debs, previous=None):
             say("installed: " + ", ".join(os.path.basename(d) for d in earlier))
             start(m)
             a_sweep_runs(m)
+            a_model_is_kept(m)
             the_watchdog_bites(m)
             upgrade(m, debs)
             the_plugin(m, debs)

@@ -146,6 +146,37 @@ START_TEST(a_gang_is_asked_for_whole)
 }
 END_TEST
 
+/* A job of four ranks, three of which run: the one that waits is on its way. */
+START_TEST(a_job_placed_in_part_brings_the_rest)
+{
+    spec.ranks = kind.ranks = 4;
+    ck_assert_int_eq(look(0, "", 4)->start, 1);
+    n_units = 0;
+    add_job("0", 'b');
+    units[0].runners = 3;
+    units[0].coming = 1;
+    kind.slots = 1;
+    struct autoscale_look l = {
+        .now_ms = now_ms += 2000, .kinds = &kind, .n_kinds = 1, .units = units, .n_units = 1};
+    autoscale_action_done(&action);
+    ck_ok(autoscale_plan(&spec, &bounds, &l, &memory, &action, &err), err);
+    ck_assert_int_eq(action.start, 0);
+    ck_assert_str_eq(str_cstr(&action.why), "1 slots wait for 0 jobs that have no runner yet and "
+                                            "1 ranks of jobs that have some; 1 jobs");
+    kind.slots = 5; /* and another whole gang */
+    l.now_ms = now_ms += 2000;
+    autoscale_action_done(&action);
+    ck_ok(autoscale_plan(&spec, &bounds, &l, &memory, &action, &err), err);
+    ck_assert_int_eq(action.start, 1);
+    bounds.max = 1;
+    kind.slots = 1; /* no word of a --max that leaves no room */
+    l.now_ms = now_ms += 2000;
+    autoscale_action_done(&action);
+    ck_ok(autoscale_plan(&spec, &bounds, &l, &memory, &action, &err), err);
+    ck_assert(strstr(str_cstr(&action.why), "1 ranks of jobs"));
+}
+END_TEST
+
 START_TEST(a_cool_down_between_two_times)
 {
     ck_assert_int_eq(look(0, "", 1)->start, 1);
@@ -260,6 +291,40 @@ START_TEST(jobs_and_runners_are_matched)
 }
 END_TEST
 
+#define RANK(NAME, STATE, JOB, REGISTERED, SEEN)                                                   \
+    "{\"name\":\"" NAME "\",\"state\":\"" STATE "\",\"fleet\":\"lab\",\"job\":\"slurm/" JOB        \
+    "\",\"registered_at\":\"2026-11-29T06:" REGISTERED "Z\",\"seen_at\":\"2026-11-29T06:" SEEN     \
+    "Z\"}"
+
+/* Ranks that have never registered will; those that left, or were lost, will not, unless they are
+ * of an earlier run of the job. */
+START_TEST(ranks_that_are_yet_to_come)
+{
+    AS_AUTO(fleet_units_done) struct fleet_units list = {0};
+    AS_AUTO(fleet_look_done) struct fleet_look l = {0};
+    JSON_AUTO runners = json_loads(
+        "[" RANK("a", "live", "1_0", "10:01.000", "20:00.000") "," /* 1 of 3 */
+        RANK("b", "left", "1_1", "10:02.000", "15:00.000") ","     /* 1 of 3 left, 1 is there */
+        RANK("c", "live", "1_1", "10:01.000", "20:00.000") ","     /* */
+        RANK("d", "lost", "1_2", "01:00.000", "02:00.000") ","     /* an earlier run */
+        RANK("e", "live", "1_2", "10:01.000", "20:00.000") ","     /* */
+        RANK("f", "live", "1_3", "10:01.000", "20:00.000") ","     /* ends */
+        RANK("g", "left", "1_4", "10:01.000", "20:00.000") "]",    /* none is left */
+        0, NULL);
+    const int64_t expected[] = {2, 1, 2, 0, 0, 0};
+    spec.ranks = 3;
+    ck_ok(fleet_units_add(&list, "1_0", UNIT_RUNNING, "", &err), err);
+    ck_ok(fleet_units_add(&list, "1_1", UNIT_RUNNING, "", &err), err);
+    ck_ok(fleet_units_add(&list, "1_2", UNIT_RUNNING, "", &err), err);
+    ck_ok(fleet_units_add(&list, "1_3", UNIT_ENDING, "", &err), err);
+    ck_ok(fleet_units_add(&list, "1_4", UNIT_RUNNING, "", &err), err);
+    ck_ok(fleet_units_add(&list, "1_5", UNIT_PENDING, "", &err), err);
+    ck_ok(fleet_look_make(&spec, &list, runners, NULL, &l, &err), err);
+    for (size_t i = 0; i < l.n; i++)
+        ck_assert_int_eq(l.units[i].coming, expected[i]);
+}
+END_TEST
+
 START_TEST(pods_belong_to_their_job)
 {
     struct fleet_spec k = {.engine = FLEET_KUBERNETES, .name = "lab", .namespace = "ml"};
@@ -281,6 +346,7 @@ Suite *test_suite(void)
     tcase_add_test(t, slots_cores_and_gpus_of_a_job);
     tcase_add_test(t, what_never_fits_is_asked_for_once);
     tcase_add_test(t, a_gang_is_asked_for_whole);
+    tcase_add_test(t, a_job_placed_in_part_brings_the_rest);
     tcase_add_test(t, a_cool_down_between_two_times);
     tcase_add_test(t, idle_jobs_are_ended);
     tcase_add_test(t, work_makes_a_job_young_again);
@@ -288,6 +354,7 @@ Suite *test_suite(void)
     tcase_add_test(t, jobs_that_die_at_once_are_asked_for_less_often);
     tcase_add_test(t, refusals_are_asked_less_often);
     tcase_add_test(t, jobs_and_runners_are_matched);
+    tcase_add_test(t, ranks_that_are_yet_to_come);
     tcase_add_test(t, pods_belong_to_their_job);
     suite_add_tcase(s, t);
     return s;
