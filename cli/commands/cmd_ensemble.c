@@ -10,18 +10,17 @@
 
 #include "base/json.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/ensemble_ask.h"
 #include "cli/commands/follow_up.h"
 #include "cli/commands/layer_run.h"
 #include "cli/commands/layer_sweep.h"
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
-#include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/ensemble_view.h"
 #include "cli/view/say.h"
 
-#define POLL_MS 200
 #define MAX_SWEEPS 20
 
 struct wish {
@@ -127,36 +126,16 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
     return AS_OK;
 }
 
-static bool is_pending(const json_t *asked)
-{
-    const json_t *e = json_object_get(asked, "ensemble");
-    return as_streq(json_string_value(json_object_get(e, "state")), "pending");
-}
-
 static as_status ask_ensemble(const struct session *s, const struct trial_ref *ref,
                               const struct wish *w, int n, char **argv, struct as_err *err)
 {
     JSON_AUTO body = NULL;
     JSON_AUTO asked = NULL;
-    AS_AUTO(str_done) struct str path = {0};
-    char rest[64];
     as_status st = make_body(w, n, argv, &body, err);
+    if (st == AS_OK)
+        st = ensemble_ask(s, ref, body, ENSEMBLE_NO_END, &asked, err);
     if (st < 0)
         return st;
-    request_path(&path, ref, "ensembles");
-    if ((st = str_check(&path, err)) < 0)
-        return st;
-    st = client_call(s->client, "POST", path.s, NULL, body, NULL, &asked, NULL, err);
-    if (st < 0)
-        return st;
-    (void)snprintf(rest, sizeof rest, "ensembles/%lld",
-                   (long long)json_integer_value(json_object_get(asked, "number")));
-    while (is_pending(asked) && interrupt_sleep_ms(POLL_MS)) {
-        json_decref(asked);
-        asked = NULL;
-        if ((st = request_get(s->client, ref, rest, NULL, &asked, err)) < 0)
-            return st;
-    }
     const json_t *e = json_object_get(asked, "ensemble");
     return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
 }

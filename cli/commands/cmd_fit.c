@@ -88,7 +88,6 @@ static void say_plan(const struct fit *f)
 
 static as_status plan(struct fit *f, struct as_err *err)
 {
-    f->facts = fit_facts_of(&f->look, f->wishes.groups);
     f->wishes.cores = usable_cores();
     if (!f->print && getloadavg(&f->wishes.load, 1) != 1)
         f->wishes.load = 0;

@@ -53,7 +53,8 @@ struct fit {
 int64_t fit_elapsed_ms(const struct fit *f);
 int64_t fit_kept_back_ms(const struct fit *f); /* for what comes after the search */
 
-/* fit_table.c: look at the table, say what there is to say of it, and decide about its columns. */
+/* fit_table.c: look at the table, say what there is to say of it, and decide about its columns:
+ * f->look, f->columns, f->facts. */
 AS_MUST_CHECK as_status fit_table_look(struct fit *f, struct as_err *err);
 /* Register it. A name that other content has is given a number: f->dataset. */
 AS_MUST_CHECK as_status fit_table_add(struct fit *f, struct as_err *err);
