@@ -29,6 +29,7 @@ struct wish {
     int64_t size;       /* 0: not given */
     int64_t layers;     /* 0: not given */
     const char *metric;
+    const char *max_size; /* NULL: not given */
     bool non_negative, calibrate, list;
 };
 
@@ -111,6 +112,13 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
         bad |= json_object_set_new(body, "by", json_string(w->by));
     if (w->metric)
         bad |= json_object_set_new(body, "metric", json_string(w->metric));
+    if (w->max_size) {
+        int64_t bytes = 0;
+        if (as_parse_size(w->max_size, &bytes, err) < 0 || bytes < 1)
+            return as_fail(err, AS_E_USAGE,
+                           "--max-size: found '%.40s', expected a size such as 5MB", w->max_size);
+        bad |= json_object_set_new(body, "max_bytes", json_integer((json_int_t)bytes));
+    }
     for (int i = 2; i <= n; i++) {
         struct trial_ref ref;
         as_status st = request_parse_sweep(argv[i], &ref, err);
@@ -227,19 +235,19 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
-    bool asks =
-        n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate || w->metric;
+    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate ||
+                w->metric || w->max_size;
     if (w->list && (asks || w->layers))
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
     if (w->layers) {
-        if (n > 1 || w->by || w->non_negative || !as_streq(w->method, "stacking"))
+        if (n > 1 || w->by || w->non_negative || w->max_size || !as_streq(w->method, "stacking"))
             return exit_with_usage("ensemble", "--layers is of --method stacking, with one SWEEP, "
                                                "--size, --metric and --calibrate");
         return st == AS_OK ? run_layers(s, &ref, w) : session_end(s, st, &err);
     }
     if (follow_up_find(w->method)) {
-        if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric)
+        if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric || w->max_size)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
         return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
@@ -273,6 +281,9 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
          "bucketing: a trial for each value of this column of the data set"},
         {"metric", 0, OPT_STRING, &w.metric, "METRIC", NULL,
          "choose by this metric of predictions (auc, log_loss, rmse, …), not by the sweep's"},
+        {"max-size", 0, OPT_STRING, &w.max_size, "SIZE", NULL,
+         "of the members' models together; trials that do not fit beside those chosen are passed "
+         "over (any)"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},
         SESSION_OPTS(&s),
     };

@@ -48,7 +48,7 @@ struct way {
     const char *method;
     int64_t size;
     bool calibrate;
-    bool small;  /* only where something is too large */
+    bool small;  /* only where something is too large, and of what fits */
     bool shared; /* only where another sweep takes part: of one it is there already */
 };
 
@@ -65,6 +65,8 @@ static as_status ask(const struct choosing *c, const struct way *way, json_t **r
         bad |= json_array_append_new(sweeps, json_string(c->of->also[i])) != 0;
     if (c->of->n_also > 0)
         bad |= json_object_set(body, "sweeps", sweeps) != 0;
+    if (way->small)
+        bad |= json_object_set_new(body, "max_bytes", json_integer((json_int_t)c->size_bytes)) != 0;
     if (bad)
         return as_fail_nomem(err);
     as_status st = ensemble_ask(c->s, c->sweep, body, c->until_ns, &answer, err);
@@ -135,15 +137,15 @@ static bool is_wanted(const struct choosing *c, const struct way *way)
 }
 
 /* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
- * calibration makes probabilities better and thresholds count more right classes, the small ones
- * may fit where the large ones do not. */
+ * calibration makes probabilities better and thresholds count more right classes. Where something
+ * was too large, the last ones are chosen among members that fit together. */
 static as_status offer_others(struct choosing *c, struct as_err *err)
 {
     static const struct way others[] = {
         {"greedy", 16, false, false, true},    {"greedy", 16, true, false, false},
         {"stacking", 16, false, false, false}, {"bucketing", 1, true, false, false},
-        {"stacking", 16, true, false, false},  {"greedy", 6, false, true, false},
-        {"stacking", 4, false, true, false},   {"greedy", 2, false, true, false}};
+        {"stacking", 16, true, false, false},  {"greedy", 16, false, true, false},
+        {"stacking", 16, false, true, false},  {"greedy", 16, true, true, false}};
     for (size_t i = 0; i < AS_ARRAY_LEN(others); i++) {
         JSON_AUTO e = NULL;
         int64_t number = 0;
@@ -175,7 +177,8 @@ static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen,
     const char *method = json_string_value(json_object_get(chosen->ensemble, "method"));
     struct way way = {.method = chosen->single ? "bucketing" : method,
                       .size = json_integer_value(json_object_get(chosen->ensemble, "size")),
-                      .calibrate = true};
+                      .calibrate = true,
+                      .small = chosen->bytes <= c->size_bytes && c->has_larger};
     if (!chosen->ensemble || !is_of_ranks(c->metric) || is_calibrated(chosen))
         return AS_OK;
     c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
