@@ -17,7 +17,8 @@
 
 #define FIT_RETRY_MS 30000
 #define FIT_NAME_MAX 40
-#define FIT_WARM 3 /* earlier fits that a search begins with, at most */
+#define FIT_WARM 3  /* earlier fits that a search begins with, at most */
+#define FIT_FRONT 9 /* trials in front: of earlier fits, and good on public tables */
 
 struct fit {
     struct session session;
@@ -48,6 +49,9 @@ struct fit {
     char warm[FIT_WARM][FIT_NAME_MAX + 48]; /* sweeps of earlier fits on similar tables … */
     json_t *warm_trials;  /* … the best configuration of each; owned. NULL: not looked for */
     struct str warm_from; /* … and what they are, for people */
+    json_t *defaults;     /* configurations that were good on public tables; owned … */
+    struct str first;     /* … and those of them that run, a line for each */
+    json_t *first_trials; /* that are queued before the search begins; owned */
 };
 
 int64_t fit_elapsed_ms(const struct fit *f);
@@ -67,8 +71,10 @@ AS_MUST_CHECK as_status fit_server_find(struct fit *f, struct as_err *err);
 AS_MUST_CHECK as_status fit_warm_find(struct fit *f, struct as_err *err);
 /* The same for --print: where no server answers, there are none. */
 void fit_warm_look(struct fit *f);
+/* f->defaults: what was good on public tables; none with f->no_warm. */
+AS_MUST_CHECK as_status fit_warm_defaults(struct fit *f, struct as_err *err);
 
-/* fit_search.c: f->document, of the plan, and f->tree, the same as it is sent. */
+/* fit_search.c: f->document, of the plan, and f->tree, the same as it is sent; f->first_trials. */
 AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);
 /* Create the sweep, with the time that is left, and start it: f->sweep. */
 AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);

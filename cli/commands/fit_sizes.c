@@ -1,3 +1,5 @@
+/* Sizes are those of the stored files: an ensemble's file has the files of its members, and little
+ * more. Several ensembles share members, so each trial is asked for once. */
 #include "cli/commands/fit_sizes.h"
 
 #include <stdio.h>

@@ -85,8 +85,8 @@ AS_MUST_CHECK as_status selection_rank_singles(struct selection *s, struct row_l
                                                struct as_err *err);
 /* Do so many picks and one more candidate keep within the input's bytes? */
 bool selection_fits(const struct selection *s, const size_t *picks, size_t n, size_t candidate);
-/* The best candidates that keep within its bytes together, the best first: s->picks, at most as many
- * as the input's size. One that does not fit is passed over. AS_E_INVAL: none fits. */
+/* The best candidates that keep within its bytes together, the best first: s->picks, at most as
+ * many as the input's size. One that does not fit is passed over. AS_E_INVAL: none fits. */
 AS_MUST_CHECK as_status selection_best(struct selection *s, size_t *ret_n, struct as_err *err);
 void selection_clear(struct selection *s, struct row_list l);
 /* Add a candidate's predictions of the rows to s->sum. */
