@@ -146,7 +146,8 @@ def main():
         if a.action == "fit":
             for name in a.only.split(",") if a.only else tables.JUDGED:
                 for seed in range(1, a.seeds + 1):
-                    keep(a, "fit", f"{name}-{seed}", fit_one(assay, a, name, seed))
+                    if not os.path.exists(path_of(a, "fit", f"{name}-{seed}.json")):
+                        keep(a, "fit", f"{name}-{seed}", fit_one(assay, a, name, seed))
             rules.compare([json.load(open(path_of(a, f), encoding="utf-8")) for f in sorted(os.listdir(a.work)) if f.startswith("fit-")])
             return
         learned = load(a, "gather")

@@ -227,7 +227,8 @@ def boosting_of(train, task, params, seed, rounds=None, most=300):
     kind = HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=numpy.nan, encoded_missing_value=numpy.nan)
     encode = ColumnTransformer([("texts", codes, texts), ("numbers", "passthrough", numbers)])
-    more = {"max_iter": rounds, "early_stopping": False} if rounds else {"max_iter": most, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
+    alone = task == "classification" and train[TARGET].value_counts().min() < 2  # its cut takes two rows of each class
+    more = {"max_iter": rounds or most, "early_stopping": False} if rounds or alone else {"max_iter": most, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
     return make_pipeline(encode, kind(categorical_features=list(range(len(texts))), random_state=seed, **params, **more))
 
 
