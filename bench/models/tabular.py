@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Six public tabular sets: one sweep over kinds of models and its ensemble, against scikit-learn's forest and
+"""Public tabular sets: one sweep over kinds of models and its ensemble, against scikit-learn's forest and
 boosting, and against sweeps over one kind.
 
     bench/models/tabular.py BUILD DATA [--trials 60] [--rows 2000] [--folds 5] [--seed 1] [--sets adult,…] [--work FOLDER]
 
-DATA holds adult_train.csv, adult_test.csv, california_housing.csv, letter.csv, digits.csv; the other sets come with
-scikit-learn. A quarter of each set's rows is the test part (of Adult: its own test file), drawn by the seed and
+DATA holds adult_train.csv, adult_test.csv, california_housing.csv, letter.csv, digits.csv; three sets come with
+scikit-learn, and those of default_tables.JUDGED with --clones. A quarter of each set's rows is the test part (of Adult: its own test file), drawn by the seed and
 seen by nothing before the end; of larger sets at most `--rows` rows train and as many test. The space is that of
 examples/automl.yaml. Each candidate sees the same training rows:
 
@@ -24,6 +24,7 @@ no worse than the best single trial. That difference has a 90 % interval, from t
 (numbers: squared errors); "worse" beyond it is worse. Needs XGBoost's library and python3-sklearn, -pandas, -yaml."""
 import argparse
 import copy
+import io
 import math
 import os
 import tempfile
@@ -31,6 +32,7 @@ import time
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before OpenMP is loaded: idle threads must not take cores from others
 
+import default_tables  # noqa: E402
 import driver  # noqa: E402
 import numpy  # noqa: E402
 import pandas  # noqa: E402
@@ -38,6 +40,7 @@ import yaml  # noqa: E402
 
 SETS = ("adult", "california", "digits", "breast_cancer", "diabetes", "wine")
 MORE = ("letter",)  # of 26 classes: scikit-learn's boosting alone takes more than an hour
+CLONED = tuple(default_tables.JUDGED)
 KINDS = ("boosted_trees", "random_forest", "extra_trees", "mlp", "linear")
 TARGET = "target"
 LEAST = 1e-15  # a probability counts as at least that in a log loss, as in scikit-learn
@@ -70,12 +73,21 @@ def read_file(folder, name, target):
     return t[[c for c in t.columns if c != TARGET] + [TARGET]]
 
 
+def read_cloned(a, name):
+    names, rows, task = default_tables.read(a.clones, name)
+    t = pandas.read_csv(io.StringIO("\n".join(",".join(c.replace(",", " ") for c in r) for r in [names, *rows])))
+    t = t.sample(frac=1, random_state=a.seed)
+    return t[len(t) // 4:], t[:len(t) // 4], task
+
+
 def load(name, a):
     """(training rows, test rows, task)"""
     files = {"california": ("california_housing.csv", "median_house_value"), "letter": ("letter.csv", "Letter"),
              "digits": ("digits.csv", "class")}
     task = "regression" if name in ("california", "diabetes") else "classification"
-    if name == "adult":
+    if name in CLONED:
+        train, test, task = read_cloned(a, name)
+    elif name == "adult":
         train, test = read_adult(a.data)
     else:
         t = read_file(a.data, *files[name]) if name in files else read_bundled(name)
@@ -215,7 +227,8 @@ def boosting_of(train, task, params, seed, rounds=None, most=300):
     kind = HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=numpy.nan, encoded_missing_value=numpy.nan)
     encode = ColumnTransformer([("texts", codes, texts), ("numbers", "passthrough", numbers)])
-    more = {"max_iter": rounds, "early_stopping": False} if rounds else {"max_iter": most, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
+    alone = task == "classification" and train[TARGET].value_counts().min() < 2  # its cut takes two rows of each class
+    more = {"max_iter": rounds or most, "early_stopping": False} if rounds or alone else {"max_iter": most, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
     return make_pipeline(encode, kind(categorical_features=list(range(len(texts))), random_state=seed, **params, **more))
 
 
@@ -263,24 +276,25 @@ def run_set(models, name, a):
         scores[who] = truth.score(predicted)
         driver.say(set=name, who=who, score=scores[who], error=truth.error(predicted), **more)
     driver.say(set=name, task=task, training_rows=len(train), test_rows=len(test), columns=len(train.columns) - 1)
-    used, single, both, took = run_sweep(models, f"{name.replace('_', '.')}-kinds", task, KINDS, paths[1], a)
-    note("kinds", used, **took)
-    note("kinds, single", single)
-    note("kinds, ensemble", both)
+    worse = None
+    if a.kinds:
+        used, single, both, took = run_sweep(models, f"{name.replace('_', '.')}-kinds", task, KINDS, paths[1], a)
+        note("kinds", used, **took)
+        note("kinds, single", single)
+        note("kinds, ensemble", both)
+        worse = truth.losses(both) - truth.losses(single)
     if a.fit:
         report, took = models.fit(f"{name.replace('_', '-')}-fitted", paths[0], TARGET, task, "rmse" if task == "regression" else "log_loss",
                                   a.fit, a.trials)
         note("fit", of_model(models.rows_of(report["model"], paths[1])), wall=round(took[0], 1), processor=round(took[1], 1),
              size=report["size"], row_ms=report["row_ms"], cross_fitted=report["value"], wider=report.get("before") is not None)
-    worse = truth.losses(both) - truth.losses(single)
-    half = 1.645 * float(numpy.std(worse)) / math.sqrt(len(worse))
     for who, peer in (("forest", forest), ("extra", extra), ("boosting", boosting)):
         start = time.process_time()
         note(who, peer(train, test, task, a), processor=round(time.process_time() - start, 1))
     for kind in KINDS if a.single else ():
         used, _, _, took = run_sweep(models, f"{name.replace('_', '.')}-{kind.replace('_', '.')}", task, (kind,), paths[1], a)
         note(kind, used, **took)
-    return scores, (float(numpy.mean(worse)), half)
+    return scores, worse
 
 
 # ---- the summary ----
@@ -299,9 +313,12 @@ def summary(found):
         return math.exp(sum(math.log(max(found[n][0][w], 1e-9) / max(min(found[n][0][o] for o in who), 1e-9)) for n in names) / len(names))
     print("| mean rank | " + " | ".join(f"{sum(rank(n, w) for n in names) / len(names):.2f}" for w in who) + " |")
     print("| geometric mean of score / best | " + " | ".join(f"{ratio(w):.3f}" for w in who) + " |")
+    if found[names[0]][1] is None:
+        return
     print("\n| set | ensemble - best single trial, mean loss of a test row | 90 % | |\n| --- | --- | --- | --- |")
     for n in names:
-        mean, half = found[n][1]
+        worse = found[n][1]
+        mean, half = float(numpy.mean(worse)), 1.645 * float(numpy.std(worse)) / math.sqrt(len(worse))
         verdict = "better" if mean < 0 else "equal" if mean == 0 else "within noise" if mean <= half else "worse"
         print(f"| {n} | {mean:+.4g} | ± {half:.2g} | {verdict} |", flush=True)
 
@@ -316,15 +333,23 @@ def main():
     p.add_argument("--trees", type=int, default=300, help="of our forests and extra trees")
     p.add_argument("--folds", type=int, default=5, help="by which sweeps and boosting choose; 0: a held-out quarter")
     p.add_argument("--fit", metavar="TIME", help="also `assay fit` in so much time, such as 2m")
+    p.add_argument("--as-it-is", dest="nice", action="store_false", help="without giving way to other programs")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS + MORE)}")
+    p.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS + MORE + CLONED)}")
+    p.add_argument("--clones", help="a folder of git clones, of which default_tables.py says more; for the sets that come with them")
+    p.add_argument("--no-kinds", dest="kinds", action="store_false", help="without the sweep over all kinds: `assay fit` has one of its own")
     p.add_argument("--no-single", dest="single", action="store_false", help="without the sweeps over one kind")
     p.add_argument("--work", help="keep tables and predictions here")
     a = p.parse_args()
-    unknown = set(a.sets.split(",")) - set(SETS + MORE)
+    unknown = set(a.sets.split(",")) - set(SETS + MORE + CLONED)
     if unknown:
-        p.error(f"--sets: found {', '.join(sorted(unknown))}, expected some of {', '.join(SETS + MORE)}")
-    driver.run_nice()
+        p.error(f"--sets: found {', '.join(sorted(unknown))}, expected some of {', '.join(SETS + MORE + CLONED)}")
+    if set(a.sets.split(",")) & set(CLONED) and not a.clones:
+        p.error("--clones: expected a folder, for " + ", ".join(sorted(set(a.sets.split(",")) & set(CLONED))))
+    if not a.kinds and not a.fit:
+        p.error("--no-kinds: expected --fit beside it")
+    if a.nice:
+        driver.run_nice()
     driver.say(revision=driver.revision(), options=vars(a))
     found = {}
     with driver.installation(a.build) as assay, tempfile.TemporaryDirectory() as temporary:

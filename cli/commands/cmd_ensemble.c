@@ -10,18 +10,17 @@
 
 #include "base/json.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/ensemble_ask.h"
 #include "cli/commands/follow_up.h"
 #include "cli/commands/layer_run.h"
 #include "cli/commands/layer_sweep.h"
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
-#include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/ensemble_view.h"
 #include "cli/view/say.h"
 
-#define POLL_MS 200
 #define MAX_SWEEPS 20
 
 struct wish {
@@ -30,6 +29,7 @@ struct wish {
     int64_t size;       /* 0: not given */
     int64_t layers;     /* 0: not given */
     const char *metric;
+    const char *max_size; /* NULL: not given */
     bool non_negative, calibrate, list;
 };
 
@@ -112,6 +112,13 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
         bad |= json_object_set_new(body, "by", json_string(w->by));
     if (w->metric)
         bad |= json_object_set_new(body, "metric", json_string(w->metric));
+    if (w->max_size) {
+        int64_t bytes = 0;
+        if (as_parse_size(w->max_size, &bytes, err) < 0 || bytes < 1)
+            return as_fail(err, AS_E_USAGE,
+                           "--max-size: found '%.40s', expected a size such as 5MB", w->max_size);
+        bad |= json_object_set_new(body, "max_bytes", json_integer((json_int_t)bytes));
+    }
     for (int i = 2; i <= n; i++) {
         struct trial_ref ref;
         as_status st = request_parse_sweep(argv[i], &ref, err);
@@ -127,36 +134,16 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
     return AS_OK;
 }
 
-static bool is_pending(const json_t *asked)
-{
-    const json_t *e = json_object_get(asked, "ensemble");
-    return as_streq(json_string_value(json_object_get(e, "state")), "pending");
-}
-
 static as_status ask_ensemble(const struct session *s, const struct trial_ref *ref,
                               const struct wish *w, int n, char **argv, struct as_err *err)
 {
     JSON_AUTO body = NULL;
     JSON_AUTO asked = NULL;
-    AS_AUTO(str_done) struct str path = {0};
-    char rest[64];
     as_status st = make_body(w, n, argv, &body, err);
+    if (st == AS_OK)
+        st = ensemble_ask(s, ref, body, ENSEMBLE_NO_END, &asked, err);
     if (st < 0)
         return st;
-    request_path(&path, ref, "ensembles");
-    if ((st = str_check(&path, err)) < 0)
-        return st;
-    st = client_call(s->client, "POST", path.s, NULL, body, NULL, &asked, NULL, err);
-    if (st < 0)
-        return st;
-    (void)snprintf(rest, sizeof rest, "ensembles/%lld",
-                   (long long)json_integer_value(json_object_get(asked, "number")));
-    while (is_pending(asked) && interrupt_sleep_ms(POLL_MS)) {
-        json_decref(asked);
-        asked = NULL;
-        if ((st = request_get(s->client, ref, rest, NULL, &asked, err)) < 0)
-            return st;
-    }
     const json_t *e = json_object_get(asked, "ensemble");
     return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
 }
@@ -248,19 +235,19 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
-    bool asks =
-        n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate || w->metric;
+    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative || w->calibrate ||
+                w->metric || w->max_size;
     if (w->list && (asks || w->layers))
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
     if (w->layers) {
-        if (n > 1 || w->by || w->non_negative || !as_streq(w->method, "stacking"))
+        if (n > 1 || w->by || w->non_negative || w->max_size || !as_streq(w->method, "stacking"))
             return exit_with_usage("ensemble", "--layers is of --method stacking, with one SWEEP, "
                                                "--size, --metric and --calibrate");
         return st == AS_OK ? run_layers(s, &ref, w) : session_end(s, st, &err);
     }
     if (follow_up_find(w->method)) {
-        if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric)
+        if (n > 1 || w->non_negative || w->calibrate || w->by || w->metric || w->max_size)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
         return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
@@ -294,6 +281,9 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
          "bucketing: a trial for each value of this column of the data set"},
         {"metric", 0, OPT_STRING, &w.metric, "METRIC", NULL,
          "choose by this metric of predictions (auc, log_loss, rmse, …), not by the sweep's"},
+        {"max-size", 0, OPT_STRING, &w.max_size, "SIZE", NULL,
+         "of the members' models together; trials that do not fit beside those chosen are passed "
+         "over (any)"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},
         SESSION_OPTS(&s),
     };

@@ -28,9 +28,12 @@ static void fit_done(struct fit *f)
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
     json_decref(f->warm_trials);
+    json_decref(f->defaults);
+    json_decref(f->first_trials);
     json_decref(f->stack);
     json_decref(f->tree);
     str_done(&f->warm_from);
+    str_done(&f->first);
     str_done(&f->command);
     str_done(&f->document);
     str_done(&f->drop);
@@ -88,7 +91,6 @@ static void say_plan(const struct fit *f)
 
 static as_status plan(struct fit *f, struct as_err *err)
 {
-    f->facts = fit_facts_of(&f->look, f->wishes.groups);
     f->wishes.cores = usable_cores();
     if (!f->print && getloadavg(&f->wishes.load, 1) != 1)
         f->wishes.load = 0;
@@ -167,7 +169,9 @@ static int fit(struct fit *f)
     if (st == AS_OK && f->print) {
         (void)snprintf(f->dataset, sizeof f->dataset, "%s", f->model);
         fit_warm_look(f);
-        st = fit_search_write(f, &err);
+        st = fit_warm_defaults(f, &err);
+        if (st == AS_OK)
+            st = fit_search_write(f, &err);
         return session_end(&f->session, st == AS_OK ? session_print_text(&f->document, &err) : st,
                            &err);
     }
@@ -269,7 +273,8 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
         {"print", 0, OPT_FLAG, &f.print, NULL, NULL,
          "print the sweep's document for `assay run`, and do nothing else"},
         {"no-warm", 0, OPT_FLAG, &f.no_warm, NULL, NULL,
-         "begin without what earlier fits on this server found on similar tables"},
+         "begin without what earlier fits on this server found on similar tables, and without what "
+         "was good on public ones"},
         {"name", 0, OPT_STRING, &f.name, "NAME", NULL,
          "of the model and the data set (that of the file)"},
         DATA_TABLE_OPTS(&f.data),

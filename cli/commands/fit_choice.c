@@ -9,14 +9,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/commands/ensemble_ask.h"
+#include "cli/commands/fit_sizes.h"
 #include "cli/fit/fit_metric.h"
-#include "cli/session/interrupt.h"
 
-#define POLL_MS 200
 #define ENSEMBLE_LEAST_MS 5000 /* for the sweep's own, however late it is */
 #define KEEP_TIMEOUT_MS 600000
 #define RETRY_MS 30000
-#define MODEL_NAME "model.safetensors"
 
 void fit_choice_done(struct fit_choice *c)
 {
@@ -30,7 +29,7 @@ struct choosing {
     const struct trial_ref *sweep;
     const struct fit_trained *of;
     int64_t size_bytes, until_ns;
-    json_t *sizes;                  /* of trials by their numbers as text; owned */
+    struct fit_sizes sizes;
     struct fit_choice best, larger; /* within the size, and of all that are larger */
     bool has_best, has_larger, maximize;
     const char *metric; /* of the ensembles; a view of `own` */
@@ -44,165 +43,37 @@ static bool is_ready(const json_t *ensemble)
 
 /* ---- requests ---- */
 
-static as_status get(const struct choosing *c, const char *rest, json_t **ret, struct as_err *err)
-{
-    return request_get_within(c->s->client, c->sweep, rest, RETRY_MS, ret, err);
-}
-
-/* Get an ensemble when it is ready or will never be, or as it is at the end of the wait. `field`:
- * where it is in the answer; NULL: it is the answer. */
-static as_status wait_for(const struct choosing *c, const char *rest, const char *field,
-                          int64_t until_ns, json_t **ret, struct as_err *err)
-{
-    for (;;) {
-        JSON_AUTO answer = NULL;
-        as_status st = get(c, rest, &answer, err);
-        if (st < 0)
-            return st;
-        json_t *e = field ? json_object_get(answer, field) : answer;
-        bool pending = as_streq(json_string_value(json_object_get(e, "state")), "pending");
-        if (!pending || clock_mono_ns() > until_ns) {
-            *ret = json_incref(e);
-            return AS_OK;
-        }
-        if (!interrupt_sleep_ms(POLL_MS))
-            return as_fail(err, AS_E_CONFLICT, "interrupted");
-    }
-}
-
 /* An ensemble to ask for. */
 struct way {
     const char *method;
     int64_t size;
     bool calibrate;
-    bool small;  /* only where something is too large */
+    bool small;  /* only where something is too large, and of what fits */
     bool shared; /* only where another sweep takes part: of one it is there already */
 };
 
+/* *ret: the ensemble, as it is at the end of the wait. */
 static as_status ask(const struct choosing *c, const struct way *way, json_t **ret,
                      int64_t *ret_number, struct as_err *err)
 {
-    AS_AUTO(str_done) struct str path = {0};
-    JSON_AUTO answer = NULL;
     JSON_AUTO body = json_pack("{s:s, s:I, s:b}", "method", way->method, "size",
                                (json_int_t)way->size, "calibrate", (int)way->calibrate);
-    char rest[48];
-    const struct client_opts opts = {.retry_ms = RETRY_MS};
+    JSON_AUTO answer = NULL;
     JSON_AUTO sweeps = json_array();
     bool bad = !body || !sweeps;
     for (size_t i = 0; i < c->of->n_also; i++)
         bad |= json_array_append_new(sweeps, json_string(c->of->also[i])) != 0;
     if (c->of->n_also > 0)
         bad |= json_object_set(body, "sweeps", sweeps) != 0;
-    request_path(&path, c->sweep, "ensembles");
-    as_status st = !bad ? str_check(&path, err) : as_fail_nomem(err);
-    if (st == AS_OK)
-        st = client_call(c->s->client, "POST", path.s, NULL, body, &opts, &answer, NULL, err);
+    if (way->small)
+        bad |= json_object_set_new(body, "max_bytes", json_integer((json_int_t)c->size_bytes)) != 0;
+    if (bad)
+        return as_fail_nomem(err);
+    as_status st = ensemble_ask(c->s, c->sweep, body, c->until_ns, &answer, err);
     if (st < 0)
         return st;
     *ret_number = json_integer_value(json_object_get(answer, "number"));
-    (void)snprintf(rest, sizeof rest, "ensembles/%lld", (long long)*ret_number);
-    return wait_for(c, rest, "ensemble", c->until_ns, ret, err);
-}
-
-/* ---- sizes ---- */
-
-/* The bytes of a trial's model; 0: it left none. */
-static as_status size_of_trial(struct choosing *c, const json_t *trial, int64_t *ret,
-                               struct as_err *err)
-{
-    char key[128], rest[48];
-    JSON_AUTO files = NULL;
-    size_t i;
-    json_t *file;
-    struct trial_ref of = *c->sweep;
-    const char *sweep = json_string_value(json_object_get(trial, "sweep"));
-    json_int_t number = json_integer_value(json_object_get(trial, "number"));
-    if (sweep)
-        (void)snprintf(of.sweep, sizeof of.sweep, "%s", sweep);
-    (void)snprintf(key, sizeof key, "%s/%lld", of.sweep, (long long)number);
-    const json_t *known = json_object_get(c->sizes, key);
-    *ret = json_integer_value(known);
-    if (known)
-        return AS_OK;
-    (void)snprintf(rest, sizeof rest, "trials/%lld/artifacts", (long long)number);
-    as_status st = request_get_within(c->s->client, &of, rest, RETRY_MS, &files, err);
-    if (st < 0)
-        return st;
-    json_array_foreach(json_object_get(files, "items"), i, file)
-    {
-        if (as_streq(json_string_value(json_object_get(file, "path")), MODEL_NAME))
-            *ret = json_integer_value(json_object_get(file, "size"));
-    }
-    return json_object_set_new(c->sizes, key, json_integer(*ret)) == 0 ? AS_OK : as_fail_nomem(err);
-}
-
-static bool is_of_layer(const struct choosing *c, const json_t *member)
-{
-    return c->of->layer &&
-           as_streq(json_string_value(json_object_get(member, "sweep")), c->of->layer);
-}
-
-static bool is_member(const json_t *ensemble, const struct trial_ref *trial)
-{
-    size_t i;
-    json_t *member;
-    json_array_foreach(json_object_get(ensemble, "members"), i, member)
-    {
-        if (json_integer_value(json_object_get(member, "number")) == trial->number &&
-            as_streq(json_string_value(json_object_get(member, "sweep")), trial->sweep))
-            return true;
-    }
-    return false;
-}
-
-/* Each trial of a further layer has in its file what it sees; their ensemble has it once. How many
- * bytes the ensemble has less than its members' files. */
-static as_status shared_by_layer(struct choosing *c, const json_t *ensemble, int64_t *ret,
-                                 struct as_err *err)
-{
-    size_t i;
-    json_t *item;
-    int64_t n = 0, all = 0, alone = 0;
-    json_array_foreach(json_object_get(ensemble, "members"), i, item) n += is_of_layer(c, item);
-    *ret = 0;
-    json_array_foreach((json_t *)c->of->stack, i, item)
-    {
-        struct trial_ref seen;
-        int64_t bytes = 0;
-        as_status st = request_parse_ref(json_string_value(item), false, &seen, err);
-        if (st < 0 || n == 0)
-            return st;
-        JSON_AUTO trial =
-            json_pack("{s:s, s:I}", "sweep", seen.sweep, "number", (json_int_t)seen.number);
-        st = trial ? size_of_trial(c, trial, &bytes, err) : as_fail_nomem(err);
-        if (st < 0)
-            return st;
-        all += bytes;
-        alone += is_member(ensemble, &seen) ? 0 : bytes;
-    }
-    *ret = n * all - alone;
-    return AS_OK;
-}
-
-static as_status size_of_members(struct choosing *c, const json_t *ensemble, int64_t *ret,
-                                 struct as_err *err)
-{
-    size_t i;
-    json_t *member;
-    int64_t shared = 0;
-    as_status measured = shared_by_layer(c, ensemble, &shared, err);
-    if (measured < 0)
-        return measured;
-    *ret = -shared;
-    json_array_foreach(json_object_get(ensemble, "members"), i, member)
-    {
-        int64_t one = 0;
-        as_status st = size_of_trial(c, member, &one, err);
-        if (st < 0)
-            return st;
-        *ret += one;
-    }
+    *ret = json_incref(json_object_get(answer, "ensemble"));
     return AS_OK;
 }
 
@@ -242,9 +113,9 @@ static as_status offer_ensemble(struct choosing *c, json_t *ensemble, int64_t as
     whole.value = json_number_value(json_object_get(ensemble, "value"));
     one.value = json_number_value(json_object_get(single, "value"));
     c->maximize = as_streq(json_string_value(json_object_get(ensemble, "goal")), "maximize");
-    as_status st = size_of_members(c, ensemble, &whole.bytes, err);
+    as_status st = fit_size_of_ensemble(&c->sizes, ensemble, &whole.bytes, err);
     if (st == AS_OK)
-        st = size_of_trial(c, single, &one.bytes, err);
+        st = fit_size_of_trial(&c->sizes, single, &one.bytes, err);
     if (st < 0)
         return st;
     offer(c, &whole);
@@ -266,15 +137,15 @@ static bool is_wanted(const struct choosing *c, const struct way *way)
 }
 
 /* Ensembles of other methods and sizes, as long as there is time: the stacked one may be better, a
- * calibration makes probabilities better and thresholds count more right classes, the small ones
- * may fit where the large ones do not. */
+ * calibration makes probabilities better and thresholds count more right classes. Where something
+ * was too large, the last ones are chosen among members that fit together. */
 static as_status offer_others(struct choosing *c, struct as_err *err)
 {
     static const struct way others[] = {
         {"greedy", 16, false, false, true},    {"greedy", 16, true, false, false},
         {"stacking", 16, false, false, false}, {"bucketing", 1, true, false, false},
-        {"stacking", 16, true, false, false},  {"greedy", 6, false, true, false},
-        {"stacking", 4, false, true, false},   {"greedy", 2, false, true, false}};
+        {"stacking", 16, true, false, false},  {"greedy", 16, false, true, false},
+        {"stacking", 16, false, true, false},  {"greedy", 16, true, true, false}};
     for (size_t i = 0; i < AS_ARRAY_LEN(others); i++) {
         JSON_AUTO e = NULL;
         int64_t number = 0;
@@ -306,14 +177,15 @@ static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen,
     const char *method = json_string_value(json_object_get(chosen->ensemble, "method"));
     struct way way = {.method = chosen->single ? "bucketing" : method,
                       .size = json_integer_value(json_object_get(chosen->ensemble, "size")),
-                      .calibrate = true};
+                      .calibrate = true,
+                      .small = chosen->bytes <= c->size_bytes && c->has_larger};
     if (!chosen->ensemble || !is_of_ranks(c->metric) || is_calibrated(chosen))
         return AS_OK;
     c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
     as_status st = ask(c, &way, &e, &number, err);
     if (st < 0 || !is_ready(e))
         return st;
-    st = size_of_members(c, e, &bytes, err);
+    st = fit_size_of_ensemble(&c->sizes, e, &bytes, err);
     if (st < 0 || (bytes > c->size_bytes && bytes > chosen->bytes))
         return st;
     json_decref(chosen->ensemble);
@@ -329,13 +201,13 @@ static as_status offer_best_trial(struct choosing *c, struct as_err *err)
 {
     JSON_AUTO sweep = NULL;
     struct fit_choice one = {.single = true, .value = NAN};
-    as_status st = get(c, NULL, &sweep, err);
+    as_status st = request_get_within(c->s->client, c->sweep, NULL, RETRY_MS, &sweep, err);
     if (st < 0)
         return st;
     const json_t *best = json_object_get(sweep, "best");
     if (!json_is_object(best))
         return as_fail(err, AS_E_NOT_FOUND, "no training has ended");
-    st = size_of_trial(c, best, &one.bytes, err);
+    st = fit_size_of_trial(&c->sizes, best, &one.bytes, err);
     if (st == AS_OK)
         offer(c, &one);
     return st;
@@ -345,7 +217,7 @@ static as_status look_at_all(struct choosing *c, struct as_err *err)
 {
     int64_t until_ns = clock_mono_ns() + ENSEMBLE_LEAST_MS * NS_PER_MS;
     until_ns = until_ns > c->until_ns ? until_ns : c->until_ns;
-    as_status st = wait_for(c, "ensemble", NULL, until_ns, &c->own, err);
+    as_status st = ensemble_wait_own(c->s, c->sweep, until_ns, &c->own, err);
     if (st < 0)
         return st;
     if (!is_ready(c->own))
@@ -357,7 +229,7 @@ static as_status look_at_all(struct choosing *c, struct as_err *err)
 
 static void choosing_done(struct choosing *c)
 {
-    json_decref(c->sizes);
+    fit_sizes_done(&c->sizes);
     json_decref(c->own);
     fit_choice_done(&c->best);
     fit_choice_done(&c->larger);
@@ -372,8 +244,8 @@ as_status fit_choice_make(const struct session *s, const struct fit_trained *of,
                          .sweep = of->sweep,
                          .size_bytes = size_bytes,
                          .until_ns = until_ns,
-                         .sizes = json_object()};
-    as_status st = c.sizes ? look_at_all(&c, err) : as_fail_nomem(err);
+                         .sizes = {.s = s, .of = of}};
+    as_status st = look_at_all(&c, err);
     if (st < 0)
         return st;
     struct fit_choice *chosen = c.has_best ? &c.best : &c.larger;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "cli/session/request.h"
+#include "cli/commands/fit_trained.h"
 #include "cli/session/session.h"
 
 /* A model that may be kept, as the server measured it. */
@@ -26,15 +26,6 @@ struct fit_choice {
 };
 
 void fit_choice_done(struct fit_choice *c);
-
-/* What a model is chosen from; borrowed. */
-struct fit_trained {
-    const struct trial_ref *sweep;
-    const char *also[2]; /* other sweeps on the same rows, whose trials take part in ensembles */
-    size_t n_also;
-    const char *layer;   /* the one of `also` that is a further layer; NULL: none */
-    const json_t *stack; /* the trials that it sees: SWEEP/NUMBER */
-};
 
 /* Choose the best by the sweep's metric of: the sweep's own ensemble, a stacked one, smaller
  * ones, the best trial; those larger than `size_bytes` are taken only if all are.

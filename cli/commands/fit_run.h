@@ -17,7 +17,8 @@
 
 #define FIT_RETRY_MS 30000
 #define FIT_NAME_MAX 40
-#define FIT_WARM 3 /* earlier fits that a search begins with, at most */
+#define FIT_WARM 3  /* earlier fits that a search begins with, at most */
+#define FIT_FRONT 9 /* trials in front: of earlier fits, and good on public tables */
 
 struct fit {
     struct session session;
@@ -48,12 +49,16 @@ struct fit {
     char warm[FIT_WARM][FIT_NAME_MAX + 48]; /* sweeps of earlier fits on similar tables … */
     json_t *warm_trials;  /* … the best configuration of each; owned. NULL: not looked for */
     struct str warm_from; /* … and what they are, for people */
+    json_t *defaults;     /* configurations that were good on public tables; owned … */
+    struct str first;     /* … and those of them that run, a line for each */
+    json_t *first_trials; /* that are queued before the search begins; owned */
 };
 
 int64_t fit_elapsed_ms(const struct fit *f);
 int64_t fit_kept_back_ms(const struct fit *f); /* for what comes after the search */
 
-/* fit_table.c: look at the table, say what there is to say of it, and decide about its columns. */
+/* fit_table.c: look at the table, say what there is to say of it, and decide about its columns:
+ * f->look, f->columns, f->facts. */
 AS_MUST_CHECK as_status fit_table_look(struct fit *f, struct as_err *err);
 /* Register it. A name that other content has is given a number: f->dataset. */
 AS_MUST_CHECK as_status fit_table_add(struct fit *f, struct as_err *err);
@@ -66,8 +71,10 @@ AS_MUST_CHECK as_status fit_server_find(struct fit *f, struct as_err *err);
 AS_MUST_CHECK as_status fit_warm_find(struct fit *f, struct as_err *err);
 /* The same for --print: where no server answers, there are none. */
 void fit_warm_look(struct fit *f);
+/* f->defaults: what was good on public tables; none with f->no_warm. */
+AS_MUST_CHECK as_status fit_warm_defaults(struct fit *f, struct as_err *err);
 
-/* fit_search.c: f->document, of the plan, and f->tree, the same as it is sent. */
+/* fit_search.c: f->document, of the plan, and f->tree, the same as it is sent; f->first_trials. */
 AS_MUST_CHECK as_status fit_search_write(struct fit *f, struct as_err *err);
 /* Create the sweep, with the time that is left, and start it: f->sweep. */
 AS_MUST_CHECK as_status fit_search_start(struct fit *f, struct as_err *err);

@@ -13,6 +13,31 @@
 #define ENOUGH_TRIALS 6 /* the best of fewer says little about ranges */
 #define LEAST_WIDER_MS 5000
 
+/* f->first_trials: those of earlier fits first. */
+static as_status make_first_trials(struct fit *f, struct as_err *err)
+{
+    JSON_AUTO trials = fit_first_trials(&f->plan, &f->facts);
+    const json_t *spaces = json_object_get(f->tree, "parameters");
+    const struct fit_found found = {
+        .warm = f->warm_trials, .defaults = f->defaults, .most = FIT_FRONT};
+    str_clear(&f->first);
+    if (!trials || fit_first_trials_found(&f->plan, spaces, &found, trials, &f->first) != 0)
+        return as_fail_nomem(err);
+    fit_first_trials_limit(&f->plan, trials);
+    json_decref(f->first_trials);
+    f->first_trials = as_steal(trials);
+    return str_check(&f->first, err);
+}
+
+/* The first trials have no place in a document: a comment says where they are from. */
+static void write_first(struct fit *f)
+{
+    if (f->first.len)
+        str_puts(&f->document, "# First trials, which were good on public tables:\n");
+    for (const char *line = str_cstr(&f->first), *end; (end = strchr(line, '\n')); line = end + 1)
+        str_printf(&f->document, "#   %.*s\n", (int)(end - line), line);
+}
+
 as_status fit_search_write(struct fit *f, struct as_err *err)
 {
     char name[FIT_NAME_MAX + 16];
@@ -28,7 +53,13 @@ as_status fit_search_write(struct fit *f, struct as_err *err)
     json_decref(f->tree);
     f->tree = NULL;
     as_status st = str_check(&f->document, err);
-    return st < 0 ? st : yaml_parse(str_cstr(&f->document), f->document.len, &f->tree, err);
+    if (st == AS_OK)
+        st = yaml_parse(str_cstr(&f->document), f->document.len, &f->tree, err);
+    if (st < 0 || f->narrow.sweep[0])
+        return st;
+    st = make_first_trials(f, err);
+    write_first(f);
+    return st < 0 ? st : str_check(&f->document, err);
 }
 
 static as_status create_paused(struct fit *f, struct as_err *err)
@@ -46,33 +77,18 @@ static as_status create_paused(struct fit *f, struct as_err *err)
               : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without an id");
 }
 
-/* Those of earlier fits first. */
-static as_status first_trials(const struct fit *f, json_t **ret, struct as_err *err)
-{
-    JSON_AUTO trials = fit_first_trials(&f->plan, &f->facts);
-    const json_t *spaces = json_object_get(f->tree, "parameters");
-    if (!trials || fit_first_trials_warm(&f->plan, spaces, f->warm_trials, trials) != 0)
-        return as_fail_nomem(err);
-    fit_first_trials_limit(&f->plan, trials);
-    *ret = as_steal(trials);
-    return AS_OK;
-}
-
 static as_status add_first_trials(struct fit *f, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
-    JSON_AUTO trials = NULL;
     JSON_AUTO answer = NULL;
     char key[CLIENT_KEY_SIZE];
     client_key_new(key);
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = FIT_RETRY_MS};
     request_path(&path, &f->sweep, "trials");
-    as_status st = first_trials(f, &trials, err);
-    if (st == AS_OK)
-        st = str_check(&path, err);
+    as_status st = str_check(&path, err);
     return st < 0 ? st
-                  : client_call(f->session.client, "POST", path.s, NULL, trials, &opts, &answer,
-                                NULL, err);
+                  : client_call(f->session.client, "POST", path.s, NULL, f->first_trials, &opts,
+                                &answer, NULL, err);
 }
 
 /* Of the search of the first layer. */
@@ -96,6 +112,15 @@ static as_status let_it_run(const struct fit *f, struct as_err *err)
     return request_patch(f->session.client, &f->sweep, body, &answer, err);
 }
 
+static void say_first(const struct fit *f)
+{
+    size_t n = 0;
+    for (const char *at = str_cstr(&f->first); (at = strchr(at, '\n')); at++)
+        n++;
+    if (n > 0)
+        say("%zu of the first trials were good on public tables (--no-warm leaves them out)", n);
+}
+
 as_status fit_search_start(struct fit *f, struct as_err *err)
 {
     divide_time(f);
@@ -108,6 +133,8 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
     f->plan.search_ms = left;
     as_status st = fit_warm_find(f, err);
     if (st == AS_OK)
+        st = fit_warm_defaults(f, err);
+    if (st == AS_OK)
         st = fit_search_write(f, err);
     if (st == AS_OK)
         st = create_paused(f, err);
@@ -115,6 +142,8 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
         st = add_first_trials(f, err);
     if (st == AS_OK)
         st = let_it_run(f, err);
+    if (st == AS_OK)
+        say_first(f);
     if (st == AS_OK)
         say("Sweep %s: by %s, %s; dashboard: %s/#/sweeps/%s", f->sweep.sweep, f->plan.metric,
             f->plan.folds ? "in folds" : "on held-out rows", f->session.url, f->sweep.sweep);

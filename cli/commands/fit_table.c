@@ -28,13 +28,13 @@ static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_
 
 static void say_skewness(const struct fit *f)
 {
-    double left = 0;
-    target_transform t = skewness_transform(&f->look.skewness, &left);
+    target_transform t = f->facts.transform;
     if (t != TARGET_AS_IS)
         say("`%s` is skewed (skewness %.2g, of %s %.2g): models of both are tried, and predict "
             "`%s` itself",
             f->look.target, skewness_of(&f->look.skewness.own),
-            t == TARGET_LOG ? "its logarithm" : "log(1 + it)", left, f->look.target);
+            t == TARGET_LOG ? "its logarithm" : "log(1 + it)", f->facts.skewness_left,
+            f->look.target);
 }
 
 as_status fit_table_look(struct fit *f, struct as_err *err)
@@ -61,6 +61,7 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         return st;
     f->data.drop_unlabelled = f->look.drop_unlabelled =
         f->data.drop_unlabelled || f->look.n_unlabelled > 0;
+    f->facts = fit_facts_of(&f->look, f->wishes.groups);
     st = keep_remarks(f, remarks, n, err);
     if (st != AS_OK || f->print)
         return st;

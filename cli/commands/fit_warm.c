@@ -1,10 +1,12 @@
 /* The warm start of `assay fit`: sweeps of earlier fits on this server whose tables have similar
  * figures (fit_similar.h). Their best configurations run first, and the search learns from all
- * their trials (`search.prior`) as far as the results agree. */
+ * their trials (`search.prior`) as far as the results agree. Behind them run configurations
+ * that were good on public tables (fit_defaults.h). */
 #include <string.h>
 
 #include "base/json.h"
 #include "cli/commands/fit_run.h"
+#include "cli/fit/fit_defaults.h"
 #include "cli/fit/fit_similar.h"
 #include "cli/view/say.h"
 
@@ -50,6 +52,12 @@ as_status fit_warm_find(struct fit *f, struct as_err *err)
         say("Warm start: the search begins with the best configurations of %s",
             str_cstr(&f->warm_from));
     return st;
+}
+
+as_status fit_warm_defaults(struct fit *f, struct as_err *err)
+{
+    f->defaults = f->no_warm ? json_array() : fit_defaults();
+    return f->defaults ? AS_OK : as_fail_nomem(err);
 }
 
 void fit_warm_look(struct fit *f)

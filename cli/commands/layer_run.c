@@ -6,10 +6,9 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/commands/ensemble_ask.h"
 #include "cli/commands/layer_sweep.h"
-#include "cli/session/interrupt.h"
 
-#define POLL_MS 200
 #define RETRY_MS 30000
 #define TOGETHER 16 /* members of an ensemble of two sweeps */
 
@@ -25,41 +24,15 @@ static as_status post(const struct session *s, const struct trial_ref *ref, cons
     return st < 0 ? st : client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
-static bool is_pending(const json_t *ensemble)
-{
-    return as_streq(json_string_value(json_object_get(ensemble, "state")), "pending");
-}
-
-/* Wait for an ensemble: get `rest` of the sweep again until it is made. member: where it stands in
- * the answer; NULL: it is the answer. The last one takes the place of *answer. */
-static as_status wait_made(const struct session *s, const struct trial_ref *ref, const char *rest,
-                           const char *member, json_t **answer, struct as_err *err)
-{
-    as_status st = AS_OK;
-    while (st == AS_OK && is_pending(member ? json_object_get(*answer, member) : *answer)) {
-        if (!interrupt_sleep_ms(POLL_MS))
-            return as_fail(err, AS_E_CONFLICT, "interrupted");
-        json_decref(as_steal(*answer));
-        st = request_get_within(s->client, ref, rest, RETRY_MS, answer, err);
-    }
-    return st;
-}
-
-/* Ask for an ensemble of the sweep, and of `also` if there is one, and wait for it. */
+/* An ensemble of the sweep, and of `also` if there is one. */
 static as_status ask(const struct session *s, const struct trial_ref *ref, const char *also,
                      const char *method, size_t size, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s, s:I}", "method", method, "size", (json_int_t)size);
     JSON_AUTO asked = NULL;
-    char rest[48];
     if (also && json_object_set_new(body, "sweeps", json_pack("[s]", also)) != 0)
         return as_fail_nomem(err);
-    as_status st = post(s, ref, "ensembles", body, &asked, err);
-    if (st < 0)
-        return st;
-    (void)snprintf(rest, sizeof rest, "ensembles/%lld",
-                   (long long)json_integer_value(json_object_get(asked, "number")));
-    st = wait_made(s, ref, rest, "ensemble", &asked, err);
+    as_status st = ensemble_ask(s, ref, body, ENSEMBLE_NO_END, &asked, err);
     if (st == AS_OK)
         *ret = json_incref(json_object_get(asked, "ensemble"));
     return st;
@@ -69,11 +42,12 @@ static as_status ask(const struct session *s, const struct trial_ref *ref, const
 static as_status own_ensemble(const struct session *s, const struct trial_ref *ref, bool ended,
                               json_t **ret, struct as_err *err)
 {
-    as_status st = request_get_within(s->client, ref, "ensemble", RETRY_MS, ret, err);
-    if (st == AS_OK && is_pending(*ret) && !ended)
+    int64_t until_ns = ended ? ENSEMBLE_NO_END : 0;
+    as_status st = ensemble_wait_own(s, ref, until_ns, ret, err);
+    if (st == AS_OK && ensemble_is_pending(*ret))
         return as_fail(err, AS_E_NOT_FOUND,
                        "%s has no ensemble yet; it is made when the sweep has ended", ref->sweep);
-    return st == AS_OK ? wait_made(s, ref, "ensemble", NULL, ret, err) : st;
+    return st;
 }
 
 /* An ensemble says which trials are good together; the mean of the best ones, which are good alone.

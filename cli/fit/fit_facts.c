@@ -104,8 +104,7 @@ struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)
                           .targets = look->n_targets,
                           .classes = look->n_classes,
                           .rarest = look->rarest};
-    double left;
-    f.transform = skewness_transform(&look->skewness, &left);
+    f.transform = skewness_transform(&look->skewness, &f.skewness_left);
     for (size_t i = 0; i < look->n_columns; i++) {
         const struct look_column *c = &look->columns[i];
         use how = use_of(c);

@@ -18,7 +18,8 @@ struct fit_facts {
     size_t classes;             /* 0: a regression */
     size_t rarest;              /* rows of the rarest class */
     size_t categories, texts;   /* columns of these */
-    target_transform transform; /* of the target, that is worth trying (data/skewness.h) */
+    target_transform transform; /* of the target, that is worth trying (data/skewness.h) … */
+    double skewness_left;       /* … and how skewed the target is then */
 };
 
 /* Which columns are left out, and which are read in another way than data sets are by themselves.

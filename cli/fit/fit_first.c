@@ -108,8 +108,8 @@ json_t *fit_first_trials(const struct fit_plan *p, const struct fit_facts *f)
 
 /* ---- what other sweeps have found ---- */
 
-/* The value as the parameter can have it, or NULL. */
-static json_t *value_within(const json_t *space, const json_t *value)
+/* The value as the parameter can have it, or NULL. `move`: into the range. */
+static json_t *value_within(const json_t *space, const json_t *value, bool move)
 {
     const char *type = json_string_value(json_object_get(space, "type"));
     const json_t *min = json_object_get(space, "min"), *max = json_object_get(space, "max");
@@ -120,7 +120,9 @@ static json_t *value_within(const json_t *space, const json_t *value)
     if (!min || !max || !json_is_number(value))
         return NULL;
     const struct fit_range range = {.min = json_number_value(min), .max = json_number_value(max)};
-    double v = fit_range_clamp(&range, json_number_value(value));
+    double own = json_number_value(value), v = fit_range_clamp(&range, own);
+    if (!move && v != own)
+        return NULL;
     return as_streq(type, "int") ? json_integer((json_int_t)llround(v)) : json_real(v);
 }
 
@@ -145,22 +147,25 @@ static json_t *trial_of(const json_t *trials, const json_t *kind)
     return NULL;
 }
 
-/* The first trial of the same kind with the values of a configuration, or NULL. */
+/* The first trial of the same kind with the values of a configuration, or NULL. `move`: what the
+ * space excludes is moved into it, or left out; else there is no such trial. */
 static json_t *trial_with(const struct fit_plan *p, const json_t *trials, const json_t *spaces,
-                          const json_t *params)
+                          const json_t *params, bool move)
 {
     const json_t *kind = json_object_get(params, "kind");
-    json_t *trial = trial_of(trials, kind), *old;
+    json_t *trial = trial_of(trials, kind), *value;
     const char *name;
     JSON_AUTO made = trial ? json_deep_copy(trial) : NULL;
     json_t *to = json_object_get(made, "params");
     double least = least_weight_of(p, json_string_value(kind));
-    json_object_foreach(json_object_get(trial, "params"), name, old)
+    json_object_foreach(to ? (json_t *)params : NULL, name, value)
     {
-        const json_t *value = json_object_get(params, name);
-        JSON_AUTO own = value ? value_within(json_object_get(spaces, name), value) : NULL;
+        const json_t *space = json_object_get(to, name) ? json_object_get(spaces, name) : NULL;
+        JSON_AUTO own = value_within(space, value, move);
         if (as_streq(name, "leaf_weight") && json_number_value(own) < least)
-            continue;
+            json_decref(as_steal(own));
+        if (!own && !move)
+            return NULL;
         if (own && json_object_set(to, name, own) != 0)
             return NULL;
     }
@@ -175,20 +180,54 @@ static bool has_equal(const json_t *trials, const json_t *trial)
     return false;
 }
 
-int fit_first_trials_warm(const struct fit_plan *p, const json_t *spaces, const json_t *warm,
-                          json_t *trials)
+/* No trial runs twice. */
+static void drop_equal(json_t *trials, const json_t *others)
 {
-    JSON_AUTO found = json_array();
-    size_t i;
-    json_t *params, *one;
-    int bad = !found;
-    json_array_foreach((json_t *)warm, i, params)
+    for (size_t i = json_array_size(trials); i-- > 0;)
+        if (has_equal(others, json_array_get(trials, i)))
+            (void)json_array_remove(trials, i);
+}
+
+/* "NAME=VALUE …" */
+static void say_params(const json_t *params, struct str *b)
+{
+    const char *name, *between = "";
+    json_t *value;
+    json_object_foreach((json_t *)params, name, value)
     {
-        JSON_AUTO trial = trial_with(p, trials, spaces, params);
-        if (trial && !has_equal(found, trial))
-            bad |= json_array_append(found, trial);
+        str_printf(b, "%s%s=", between, name);
+        between = " ";
+        if (json_is_string(value))
+            str_puts(b, json_string_value(value));
+        else
+            str_printf(b, "%.4g", json_number_value(value));
     }
-    json_array_foreach(found, i, one) bad |= json_array_insert(trials, i, one);
+    str_putc(b, '\n');
+}
+
+int fit_first_trials_found(const struct fit_plan *p, const json_t *spaces,
+                           const struct fit_found *found, json_t *trials, struct str *says)
+{
+    JSON_AUTO list = json_array();
+    size_t i;
+    json_t *one;
+    int bad = !list;
+    json_array_foreach((json_t *)found->warm, i, one)
+    {
+        JSON_AUTO trial = trial_with(p, trials, spaces, one, true);
+        if (trial && !has_equal(list, trial))
+            bad |= json_array_append(list, trial);
+    }
+    json_array_foreach((json_t *)found->defaults, i, one)
+    {
+        JSON_AUTO trial = trial_with(p, trials, spaces, one, false);
+        if (!trial || has_equal(list, trial) || json_array_size(list) >= found->most)
+            continue;
+        bad |= json_array_append(list, trial);
+        say_params(one, says);
+    }
+    drop_equal(trials, list);
+    json_array_foreach(list, i, one) bad |= json_array_insert(trials, i, one);
     return bad ? -1 : 0;
 }
 

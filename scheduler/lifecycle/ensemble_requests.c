@@ -19,13 +19,15 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/ensemble_options.h"
 
-#define BY_MAX 1024 /* characters of a column's name */
+#define BY_MAX 1024                       /* characters of a column's name */
+#define MAX_BYTES_MOST (INT64_C(1) << 53) /* whole numbers of JSON */
 
 /* A request: parsed from a body, or from the stored text. */
 struct request {
     struct ensemble_options options;
     const char *by;                          /* bucketing: a column; NULL: none is named */
     const char *metric;                      /* to choose by; NULL: that of the sweeps */
+    int64_t max_bytes;                       /* of the members' models together; 0: any */
     const char *sweeps[ENSEMBLE_SWEEPS_MAX]; /* views of the document, or of the caller's id */
     size_t n;
 };
@@ -86,6 +88,17 @@ static as_status parse_metric(struct json_fields *f, struct request *q, struct a
                       q->metric);
 }
 
+/* Each bucket needs a model: which of them to leave out is no question of bytes. */
+static as_status parse_max_bytes(struct json_fields *f, struct request *q, struct as_err *err)
+{
+    as_status st =
+        json_fields_i64(f, "max_bytes", JSON_OPTIONAL, 1, MAX_BYTES_MOST, &q->max_bytes, err);
+    if (st != AS_OK || !q->max_bytes || !q->by)
+        return st;
+    return as_fail_at(err, AS_E_INVAL, "/max_bytes",
+                      "/max_bytes: found beside `by`, which has a model for each bucket");
+}
+
 /* `sweep` NULL: all sweeps are in the document. */
 static as_status parse_request(const json_t *body, const char *sweep, struct request *ret,
                                struct as_err *err)
@@ -100,6 +113,8 @@ static as_status parse_request(const json_t *body, const char *sweep, struct req
         st = parse_by(&f, ret, err);
     if (st == AS_OK)
         st = parse_metric(&f, ret, err);
+    if (st == AS_OK)
+        st = parse_max_bytes(&f, ret, err);
     if (st == AS_OK)
         st = json_fields_array(&f, "sweeps", JSON_OPTIONAL, &list, err);
     if (st == AS_OK)
@@ -118,6 +133,8 @@ static char *format_request(const struct request *q)
         bad = json_object_set_new(j, "by", json_string(q->by)) != 0;
     if (!bad && q->metric)
         bad = json_object_set_new(j, "metric", json_string(q->metric)) != 0;
+    if (!bad && q->max_bytes)
+        bad = json_object_set_new(j, "max_bytes", json_integer((json_int_t)q->max_bytes)) != 0;
     for (size_t i = 0; !bad && i < q->n; i++)
         bad = json_array_append_new(list, json_string(q->sweeps[i])) != 0;
     return bad ? NULL : json_format(j);
@@ -317,6 +334,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
                                      .seed = (uint64_t)s[0].seed,
                                      .options = w->q.options,
                                      .by = w->q.by,
+                                     .max_bytes = w->q.max_bytes,
                                      .several = w->q.n > 1,
                                      .candidates = w->candidates,
                                      .n = w->n};

@@ -16,7 +16,8 @@
 #define ENSEMBLES_OF_SWEEP_MAX 1000
 
 /* Ask for an ensemble.
- *   body  {method?, size?, non_negative?, calibrate?, by?, metric?, sweeps?: [further sweeps]};
+ *   body  {method?, size?, non_negative?, calibrate?, by?, metric?, max_bytes?,
+ *         sweeps?: [further sweeps]};
  *         borrowed
  *   ret   pending, until a round of ensemble_requests_tick() has computed it
  * The same request again returns the same ensemble, unless one of the sweeps ran on in between;

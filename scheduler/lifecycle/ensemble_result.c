@@ -233,11 +233,24 @@ static as_status choose_metric(struct work *w, struct as_err *err)
     return ensemble_metric_choose(&in, &w->metric, err);
 }
 
+/* Of the candidates that were taken. */
+static as_status model_bytes(const struct work *w, int64_t **ret, struct as_err *err)
+{
+    int64_t *bytes = as_calloc(w->data.n_taken, sizeof *bytes);
+    if (!bytes)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < w->data.n_taken; i++)
+        bytes[i] = candidate_of(w, i)->model_size;
+    *ret = bytes;
+    return AS_OK;
+}
+
 /* AS_E_INVAL, AS_E_TOO_LARGE, …: there is none, and the message says why. */
 static as_status compute(struct store *db, struct work *w, char **ret, struct as_err *err)
 {
     const struct ensemble_job *job = w->job;
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    AS_AUTO(as_freep) int64_t *bytes = NULL;
     if (job->n < 2)
         return as_fail(err, AS_E_INVAL,
                        "fewer than two completed trials left predictions.npy and targets.npy");
@@ -251,6 +264,8 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
     st = choose_metric(w, err);
     if (st == AS_OK && job->options.method == ENSEMBLE_BUCKETING)
         st = ensemble_data_read_buckets(db, job->n, job->by, false, &w->data, err);
+    if (st == AS_OK && job->max_bytes > 0)
+        st = model_bytes(w, &bytes, err);
     if (st != AS_OK)
         return st;
     const struct ensemble_input in = {.candidates = w->data.n_taken,
@@ -263,6 +278,8 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                                       .calibrate = job->options.calibrate,
                                       .buckets = w->data.buckets,
                                       .n_buckets = w->data.n_buckets,
+                                      .bytes = bytes,
+                                      .max_bytes = job->max_bytes,
                                       .seed = job->seed};
     st = ensemble_select(&in, &e, err);
     if (st == AS_OK)

@@ -23,8 +23,9 @@ struct ensemble_job {
     bool maximize;
     uint64_t seed; /* of the first sweep */
     struct ensemble_options options;
-    const char *by; /* bucketing: the column; NULL: that which trials left */
-    bool several;   /* the candidates are of several sweeps, so members name theirs */
+    const char *by;    /* bucketing: the column; NULL: that which trials left */
+    int64_t max_bytes; /* of the members' models together; 0: any */
+    bool several;      /* the candidates are of several sweeps, so members name theirs */
     const struct ensemble_candidate *candidates; /* best first */
     size_t n;
 };

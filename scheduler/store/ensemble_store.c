@@ -40,7 +40,8 @@ enum {
     NEXT(text, test_predictions, "test_predictions")                                               \
     NEXT(text, test_targets, "test_targets")                                                       \
     NEXT(text, test_weights, "test_weights")                                                       \
-    NEXT(text, test_buckets, "test_buckets")
+    NEXT(text, test_buckets, "test_buckets")                                                       \
+    NEXT(i64, model_size, "model_size")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
 COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
 #define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)
@@ -90,7 +91,8 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define HELD_FILES                                                                                 \
     ARTIFACT("join", "p", "predictions.npy")                                                       \
     ARTIFACT("join", "g", "targets.npy")                                                           \
-    ARTIFACT("left join", "w", "weights.npy") ARTIFACT("left join", "b", "buckets.json")
+    ARTIFACT("left join", "w", "weights.npy")                                                      \
+    ARTIFACT("left join", "b", "buckets.json") ARTIFACT("left join", "m", "model.safetensors")
 #define TEST_FILES                                                                                 \
     ARTIFACT("left join", "tp", "test_predictions.npy")                                            \
     ARTIFACT("left join", "tg", "test_targets.npy")                                                \
@@ -102,7 +104,8 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
     "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, coalesce(b.sha256, '') "  \
     "as buckets, tp.sha256 as test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, "   \
-    "'') as test_weights, coalesce(tb.sha256, '') as test_buckets "                                \
+    "'') as test_weights, coalesce(tb.sha256, '') as test_buckets, coalesce(m.size, 0) as "        \
+    "model_size "                                                                                  \
     "from sweep s join trial t on t.sweep_key = s.key " HELD_FILES TEST_FILES                      \
     "where s.id = any($1::text[]) and t.result is not null) "
 

@@ -29,6 +29,7 @@ struct ensemble_candidate {
     int64_t predictions_size, targets_size;      /* bytes */
     const char *test_predictions, *test_targets; /* digests; NULL: it left none */
     const char *test_weights, *test_buckets;     /* as `weights` and `buckets` */
+    int64_t model_size;                          /* bytes of its model; 0: it left none */
 };
 
 /* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets
@@ -70,8 +71,9 @@ AS_MUST_CHECK as_status store_ensemble_sources(struct tx *t, struct arena *a,
 /* One that was asked for. */
 struct ensemble_asked {
     int64_t key, number;
-    const char *sweep;   /* the id of the sweep that it belongs to */
-    const char *request; /* JSON: method, size, non_negative?, calibrate?, by?, metric?, sweeps */
+    const char *sweep; /* the id of the sweep that it belongs to */
+    const char *
+        request; /* JSON: method, size, non_negative?, calibrate?, by?, metric?, max_bytes?, sweeps */
     const char *ends;  /* "KEY:END KEY:END": of each sweep its key and the number of its last end */
     const char *state; /* pending, ready, none */
     const char *result; /* JSON; NULL while it is pending */

@@ -60,6 +60,8 @@ as_status ensemble_input_check(const struct ensemble_input *in, struct as_err *e
     if (in->buckets && (in->n_buckets == 0 || in->n_buckets > ENSEMBLE_MAX_BUCKETS))
         return as_fail(err, AS_E_TOO_LARGE, "rows in %zu buckets, expected 1 to %d", in->n_buckets,
                        ENSEMBLE_MAX_BUCKETS);
+    if (in->buckets && in->bytes)
+        return as_fail(err, AS_E_INVAL, "models of buckets have no limit of bytes");
     if (in->calibrate && (!in->truth.classes || outputs < 2))
         return as_fail(err, AS_E_INVAL,
                        "only probabilities of two or more classes can be calibrated");

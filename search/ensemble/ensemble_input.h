@@ -46,6 +46,10 @@ struct ensemble_input {
                         * 1..ENSEMBLE_MAX_SIZE */
     bool non_negative; /* stacking: no coefficient below 0 */
     bool calibrate;    /* classes: what the combination gives is calibrated (calibration.c) */
+    /* [candidates]: what each model takes; and what the members may take together, each once. NULL:
+     * any. Not beside buckets */
+    const int64_t *bytes;
+    int64_t max_bytes;
     /* bucketing: which bucket each row is in, [rows], each below n_buckets; NULL: all in one */
     const uint32_t *buckets;
     size_t n_buckets;

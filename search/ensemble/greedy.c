@@ -6,6 +6,9 @@
  * candidates. Steps may repeat a candidate: the counts are the weights. The best prefix wins,
  * because the metric may get worse again after it.
  *
+ * Where the members' bytes are limited, a candidate that would not fit beside the picks is passed
+ * over.
+ *
  * The sum of the members' predictions is kept, so a step costs one pass over the candidates and not
  * one over the members. For classes, a step needs only the outputs of the targets, because it is
  * guided by the log loss. docs/decisions/4013 has the measurements behind these
@@ -42,12 +45,13 @@ static as_status take(struct greedy *g, size_t candidate, size_t n, struct as_er
 /* The sorted start. Afterwards g->n_best of them, whose mean is best, are in the sum. */
 static as_status start_sorted(struct greedy *g, struct as_err *err)
 {
+    size_t most = 0;
+    as_status st = selection_best(g->s, &most, err);
     selection_clear(g->s, g->l);
-    for (size_t n = 0; n < START_SIZE && n < g->s->in->size && n < g->s->n_usable; n++) {
-        as_status st = take(g, g->s->order[n], n, err);
-        if (st != AS_OK)
-            return st;
-    }
+    for (size_t n = 0; st == AS_OK && n < START_SIZE && n < most; n++)
+        st = take(g, g->s->picks[n], n, err);
+    if (st != AS_OK)
+        return st;
     selection_clear(g->s, g->l);
     for (size_t k = 0; k < g->n_best; k++)
         selection_add(g->s, g->l, g->s->picks[k]);
@@ -60,10 +64,11 @@ as_status greedy_fit(struct selection *s, struct row_list l, struct combination 
     struct greedy g = {.s = s, .l = l};
     as_status st = start_sorted(&g, err);
     for (size_t n = g.n_best; st == AS_OK && n < s->in->size; n++) {
-        size_t next = s->order[0];
+        size_t next = s->picks[0];
         double least = INFINITY;
         for (size_t j = 0; j < s->in->candidates; j++) {
-            double guide = s->usable[j] ? selection_guide(s, l, j, (double)(n + 1)) : INFINITY;
+            bool may = s->usable[j] && selection_fits(s, s->picks, n, j);
+            double guide = may ? selection_guide(s, l, j, (double)(n + 1)) : INFINITY;
             if (guide < least) {
                 least = guide;
                 next = j;

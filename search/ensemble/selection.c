@@ -53,6 +53,34 @@ void selection_done(struct selection *s)
     free(s->sum);
 }
 
+bool selection_fits(const struct selection *s, const size_t *picks, size_t n, size_t candidate)
+{
+    const int64_t *bytes = s->in->bytes;
+    int64_t left = s->in->max_bytes;
+    if (!bytes)
+        return true;
+    for (size_t k = 0; k < n; k++) {
+        bool again = picks[k] == candidate;
+        for (size_t j = 0; j < k; j++)
+            again = again || picks[j] == picks[k];
+        left -= again ? 0 : bytes[picks[k]];
+    }
+    return bytes[candidate] <= left;
+}
+
+as_status selection_best(struct selection *s, size_t *ret_n, struct as_err *err)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < s->n_usable && n < s->in->size; k++)
+        if (selection_fits(s, s->picks, n, s->order[k]))
+            s->picks[n++] = s->order[k];
+    if (n == 0)
+        return as_fail(err, AS_E_INVAL, "each model has more than %lld bytes",
+                       (long long)s->in->max_bytes);
+    *ret_n = n;
+    return AS_OK;
+}
+
 void selection_clear(struct selection *s, struct row_list l)
 {
     memset(s->sum, 0, l.n * s->in->truth.outputs * sizeof *s->sum);

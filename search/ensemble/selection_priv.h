@@ -73,7 +73,7 @@ struct selection {
     struct rank *alone; /* [candidates], on the rows of selection_rank_singles() */
     size_t *order;      /* [n_usable]: the usable candidates, best first */
     double *sum;        /* [rows, outputs]: of the members so far */
-    size_t *picks;      /* [size]: of greedy */
+    size_t *picks;      /* [size] */
 };
 /* AS_E_INVAL: no candidate is usable. AS_E_NOMEM. */
 AS_MUST_CHECK as_status selection_init(struct selection *s, const struct ensemble_input *in,
@@ -83,6 +83,11 @@ void selection_done(struct selection *s);
 /* Rank each candidate alone: s->alone, s->order. */
 AS_MUST_CHECK as_status selection_rank_singles(struct selection *s, struct row_list l,
                                                struct as_err *err);
+/* Do so many picks and one more candidate keep within the input's bytes? */
+bool selection_fits(const struct selection *s, const size_t *picks, size_t n, size_t candidate);
+/* The best candidates that keep within its bytes together, the best first: s->picks, at most as
+ * many as the input's size. One that does not fit is passed over. AS_E_INVAL: none fits. */
+AS_MUST_CHECK as_status selection_best(struct selection *s, size_t *ret_n, struct as_err *err);
 void selection_clear(struct selection *s, struct row_list l);
 /* Add a candidate's predictions of the rows to s->sum. */
 void selection_add(struct selection *s, struct row_list l, size_t candidate);

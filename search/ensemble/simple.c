@@ -4,12 +4,13 @@
 as_status average_fit(struct selection *s, struct row_list l, struct combination *ret,
                       struct as_err *err)
 {
+    size_t n = 0;
     (void)l;
-    (void)err;
-    for (size_t k = 0; k < s->n_usable && k < s->in->size; k++)
-        ret->counts[s->order[k]] = 1;
+    as_status st = selection_best(s, &n, err);
+    for (size_t k = 0; k < n; k++)
+        ret->counts[s->picks[k]] = 1;
     combination_average(ret, s->in);
-    return AS_OK;
+    return st;
 }
 
 /* The rows of the list in a bucket. */
@@ -55,7 +56,11 @@ as_status bucketing_fit(struct selection *s, struct row_list l, struct combinati
 {
     if (s->in->buckets)
         return fit_buckets(s, l, ret, err);
-    ret->counts[s->order[0]] = 1;
+    size_t n = 0;
+    as_status st = selection_best(s, &n, err);
+    if (st != AS_OK)
+        return st;
+    ret->counts[s->picks[0]] = 1;
     combination_average(ret, s->in);
     return AS_OK;
 }

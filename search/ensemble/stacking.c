@@ -80,13 +80,14 @@ static void set_bounds(struct stack *k, bool non_negative)
     }
 }
 
-static as_status stack_init(struct stack *k, const struct selection *s, size_t n,
+/* For n rows of the first M picks. */
+static as_status stack_init(struct stack *k, const struct selection *s, size_t n, size_t M,
                             struct as_err *err)
 {
     const struct ensemble_input *in = s->in;
     bool classes = in->truth.classes != NULL;
     k->n = n;
-    k->M = s->n_usable < in->size ? s->n_usable : in->size;
+    k->M = M;
     k->C = in->truth.outputs;
     k->without = -1;
     k->x = as_calloc(n * k->M, k->C * sizeof *k->x);
@@ -113,7 +114,7 @@ static void copy_row(struct stack *k, const struct selection *s, size_t row, siz
     k->weight[i] = score_weight(t, row);
     for (size_t m = 0; m < k->M; m++)
         for (size_t c = 0; c < k->C; c++) {
-            double v = (double)s->in->predictions[s->order[m]][row * k->C + c];
+            double v = (double)s->in->predictions[s->picks[m]][row * k->C + c];
             k->x[(i * k->M + m) * k->C + c] = t->classes ? combine_log(v) : v;
         }
     if (t->classes)
@@ -396,10 +397,14 @@ as_status stacking_fit(struct selection *s, struct row_list l, struct combinatio
     const struct ensemble_input *in = s->in;
     bool classes = in->truth.classes != NULL;
     AS_AUTO(stack_done) struct stack k = {0};
-    size_t row = in->truth.outputs * (s->n_usable < in->size ? s->n_usable : in->size);
+    size_t M = 0;
+    as_status st = selection_best(s, &M, err);
+    if (st != AS_OK)
+        return st;
+    size_t row = in->truth.outputs * M;
     size_t most = row < STACK_VALUES ? STACK_VALUES / row : 1;
     size_t stride = 1 + (l.n - 1) / most;
-    as_status st = stack_init(&k, s, l.n < most ? l.n : most, err);
+    st = stack_init(&k, s, l.n < most ? l.n : most, M, err);
     if (st != AS_OK)
         return st;
     k.n = copy_rows(&k, s, l, stride);
@@ -416,8 +421,8 @@ as_status stacking_fit(struct selection *s, struct row_list l, struct combinatio
         solve(&k, classes, p < chosen);
     }
     for (size_t m = 0; m < k.M; m++) {
-        ret->weights[s->order[m]] = k.theta[m];
-        ret->counts[s->order[m]] = k.theta[m] != 0;
+        ret->weights[s->picks[m]] = k.theta[m];
+        ret->counts[s->picks[m]] = k.theta[m] != 0;
     }
     memcpy(ret->biases, k.theta + k.M, k.C * sizeof *ret->biases);
     ret->penalty = k.penalty;

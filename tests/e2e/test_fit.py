@@ -88,6 +88,9 @@ def write_skewed(path, rows):
             f.write(f"{a},{b},{math.exp(a + b / 13):.3f}\n")
 
 
+FIRST = "# First trials, which were good on public tables:"
+
+
 def fit(assay, work, *args, check=True):
     done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env=assay.env, cwd=work, timeout=2 * PATIENCE_S)
     assert not check or done.returncode == 0, (args, done.stdout, done.stderr)
@@ -184,6 +187,14 @@ def check_layers(assay, work):
     assert "layer2" not in printed, printed  # it learned something else
 
 
+def check_defaults(assay, work):
+    """No server runs and none has seen anything: the document says with what the search begins, and --no-warm leaves it out."""
+    printed = fit(assay, work, "numbers.csv", "--target", "y", "--print").stdout
+    assert re.search(rf"^{FIRST}\n(#   kind=\S+ .*\n)+", printed, re.M), printed
+    cold = fit(assay, work, "numbers.csv", "--target", "y", "--no-warm", "--print").stdout
+    assert FIRST not in cold and cold.splitlines()[1:] == [x for x in printed.splitlines()[1:] if x != FIRST and not x.startswith("#   ")], cold
+
+
 def check_warm(assay, work):
     """A second fit begins with what the first one found on a similar table, unless it is told not to."""
     fit(assay, work, "numbers.csv", "--target", "y", "--name", "first", "--trials", "3", "--time", "5m", "--no-warm")
@@ -191,14 +202,15 @@ def check_warm(assay, work):
     assay.call("POST", "/v1/sweeps/first-fit/trials", {"params": params, "metrics": {"val_rmse": 0.001}})  # so this is the best
     printed = fit(assay, work, "again.csv", "--target", "y", "--print").stdout
     assert "prior: [first-fit" in printed and "# Warm start (search.prior): first-fit (200 rows, 2 columns)" in printed, printed
-    done = fit(assay, work, "again.csv", "--target", "y", "--trials", "1", "--time", "5m")
+    done = fit(assay, work, "again.csv", "--target", "y", "--trials", "2", "--time", "5m")
     assert "Warm start: the search begins with the best configurations of first-fit (200 rows, 2 columns)" in done.stderr, done.stderr
     sweep = assay.sweep("again-fit")
     assert sweep["document"]["search"]["prior"][0]["sweep"] == "first-fit", sweep["document"]["search"]
     began = next(t["params"] for t in assay.trials("again-fit") if t["number"] == 0)
     assert (began["kind"], began["rate"], began["leaves"]) == ("boosted_trees", 0.123, 9), began
+    assert "of the first trials were good on public tables" in done.stderr and FIRST in printed, done.stderr  # behind what was seen
     cold = fit(assay, work, "again.csv", "--target", "y", "--no-warm", "--print").stdout
-    assert "prior" not in cold, cold
+    assert "prior" not in cold and FIRST not in cold, cold
     other = fit(assay, work, "My Table.csv", "--target", "churn", "--print").stdout  # classes, not numbers
     assert "first-fit" not in other, other
 
@@ -270,6 +282,7 @@ def main():
     write_skewed(os.path.join(work, "skewed.csv"), 200)
     try:
         check_refused(assay, work)
+        check_defaults(assay, work)
         pid, report = check_start(assay, work)
         assay.up = Started(pid)
         note = json.load(open(os.path.join(assay.data, "assay", "up", f"{pid}.json")))

@@ -6,7 +6,9 @@
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
+#include "cli/fit/fit_defaults.h"
 #include "cli/fit/fit_first.h"
+#include "cli/fit/fit_learned.h"
 #include "cli/fit/fit_plan.h"
 #include "cli/fit/fit_similar.h"
 #include "cli/fit/fit_sweep.h"
@@ -487,9 +489,12 @@ START_TEST(configurations_of_other_sweeps)
     fit_sweep_write(&p, &small, "x-fit", "x", "assay fit", &b);
     ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
     const json_t *spaces = json_object_get(tree, "parameters");
-    ck_assert_int_eq(fit_first_trials_warm(&p, spaces, warm, trials), 0);
-    ck_assert_uint_eq(json_array_size(trials),
-                      n + 3); /* one kind is not there, and two are equal */
+    const struct fit_found found = {.warm = warm, .most = 3};
+    AS_AUTO(str_done) struct str says = {0};
+    ck_assert_int_eq(fit_first_trials_found(&p, spaces, &found, trials, &says), 0);
+    ck_assert_uint_eq(says.len, 0);
+    /* one kind is not there, two are equal, and two were the first of their kinds */
+    ck_assert_uint_eq(json_array_size(trials), n + 1);
     check_trials(trials, spaces);
     const json_t *boosted = json_object_get(json_array_get(trials, 0), "params");
     ck_assert_double_eq(json_number_value(json_object_get(boosted, "rate")), 0.11);
@@ -501,6 +506,94 @@ START_TEST(configurations_of_other_sweeps)
     p.max_trials = 2;
     fit_first_trials_limit(&p, trials);
     ck_assert_uint_eq(json_array_size(trials), 2);
+}
+END_TEST
+
+/* ---- what was learned on public tables ---- */
+
+static json_t *parameters_of(const struct fit_plan *p, const struct fit_facts *f)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO tree = NULL;
+    fit_sweep_write(p, f, "x-fit", "x", "assay fit", &b);
+    ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
+    return json_incref(json_object_get(tree, "parameters"));
+}
+
+/* Each of them is a configuration that a large table can have, whatever is predicted, and none is
+ * there twice. */
+START_TEST(shipped_configurations)
+{
+    const struct fit_wishes hours = {.time_ms = 36000000, .size_bytes = 5000000000, .cores = 8};
+    for (size_t classes = 0; classes < 4; classes += 1 + (classes == 0)) {
+        const struct fit_facts f = {.rows = 5000,
+                                    .columns = 30,
+                                    .inputs = 60,
+                                    .targets = 1,
+                                    .classes = classes,
+                                    .rarest = 400};
+        struct fit_plan p = plan_of(&f, &hours);
+        JSON_AUTO spaces = parameters_of(&p, &f);
+        JSON_AUTO trials = fit_first_trials(&p, &f);
+        JSON_AUTO all = fit_defaults();
+        AS_AUTO(str_done) struct str says = {0};
+        const struct fit_found found = {.defaults = all, .most = 100};
+        ck_assert_int_eq(fit_first_trials_found(&p, spaces, &found, trials, &says), 0);
+        const char *at = str_cstr(&says);
+        for (size_t i = 0; i < fit_n_learned; i++) {
+            size_t n = strcspn(at, "\n");
+            ck_assert_msg(n == strlen(fit_learned[i]) && memcmp(at, fit_learned[i], n) == 0,
+                          "%s: found %.*s", fit_learned[i], (int)n, at);
+            at += n + 1;
+        }
+        ck_assert_uint_ge(json_array_size(trials), fit_n_learned);
+        check_trials(trials, spaces);
+    }
+    ck_assert_uint_gt(fit_n_learned, 0);
+}
+END_TEST
+
+/* What the server itself has found comes first, defaults fill up; the space, the kinds and the
+ * limit of a forest's size exclude some. */
+START_TEST(defaults_fill_up)
+{
+    struct fit_plan p = plan_of(&small, &usual);
+    p.least_extra_weight = 7;
+    JSON_AUTO spaces = parameters_of(&p, &small);
+    JSON_AUTO warm = json_pack("[{s:s, s:f}]", "kind", "boosted_trees", "rate", 0.11);
+    JSON_AUTO defaults = json_array();
+    const struct {
+        const char *kind, *name;
+        double value;
+    } tried[] = {{"boosted_trees", "rate", 0.11},
+                 {"boosted_trees", "leaves", 100000},
+                 {"extra_trees", "leaf_weight", 1.0},
+                 {"extra_trees", "leaf_weight", 8.0},
+                 {"no_such_kind", "rate", 0.1},
+                 {"boosted_trees", "other", 1},
+                 {"mlp", "lr", 0.01},
+                 {"mlp", "lr", 0.02}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(tried); i++)
+        ck_assert_int_eq(
+            json_array_append_new(defaults, json_pack("{s:s, s:f}", "kind", tried[i].kind,
+                                                      tried[i].name, tried[i].value)),
+            0);
+    const struct fit_found found = {.warm = warm, .defaults = defaults, .most = 3},
+                           full = {.warm = warm, .defaults = defaults, .most = 1};
+    AS_AUTO(str_done) struct str says = {0};
+    JSON_AUTO trials = fit_first_trials(&p, &small);
+    JSON_AUTO others = json_deep_copy(trials);
+    size_t n = json_array_size(trials);
+    ck_assert_int_eq(fit_first_trials_found(&p, spaces, &found, trials, &says), 0);
+    check_trials(trials, spaces);
+    ck_assert_str_eq(says.s, "kind=extra_trees leaf_weight=8\nkind=mlp lr=0.01\n");
+    ck_assert_uint_eq(json_array_size(trials), n + 3);
+    const json_t *own = json_object_get(json_array_get(trials, 0), "params");
+    ck_assert_double_eq(json_number_value(json_object_get(own, "rate")), 0.11);
+    str_clear(&says);
+    ck_assert_int_eq(fit_first_trials_found(&p, spaces, &full, others, &says), 0);
+    ck_assert_uint_eq(json_array_size(others), n + 1);
+    ck_assert_uint_eq(says.len, 0);
 }
 END_TEST
 
@@ -615,6 +708,8 @@ Suite *test_suite(void)
     tcase_add_test(t, figures_are_tags);
     tcase_add_test(t, distances);
     tcase_add_test(t, similar_sweeps);
+    tcase_add_test(t, shipped_configurations);
+    tcase_add_test(t, defaults_fill_up);
     tcase_add_test(t, configurations_of_other_sweeps);
     tcase_add_test(t, forests_within_the_size);
     tcase_add_test(t, ranges_widen_where_the_best_trial_stands_at_an_end);

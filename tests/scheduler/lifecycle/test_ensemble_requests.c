@@ -150,6 +150,37 @@ START_TEST(several_sweeps)
 }
 END_TEST
 
+/* The second trial of three, whose mistakes complete those of the first, has a large model. */
+START_TEST(within_bytes)
+{
+    static const char *const models[] = {"four", "a large model", "five."};
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (int k = 0; k < 3; k++) {
+        const struct file_row model = put_text(&s, "model.safetensors", models[k]);
+        leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, PREDICTED_ROWS, &model);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    (void)reap(&s);
+    static const char *const bodies[] = {
+        "{'method': 'average', 'size': 3}", "{'method': 'average', 'size': 3, 'max_bytes': 9}",
+        "{'max_bytes': 9}", "{'method': 'stacking', 'max_bytes': 9}",
+        "{'method': 'stacking', 'max_bytes': 4}"};
+    static const size_t members[] = {3, 2, 2, 2, 1};
+    for (int m = 0; m < 5; m++) {
+        JSON_AUTO j = asked("a", bodies[m], m + 1);
+        const json_t *of = json_object_get(j, "members");
+        ck_assert_uint_eq(json_array_size(of), members[m]);
+        for (size_t i = 0; m > 0 && i < members[m]; i++)
+            ck_assert_int_ne(json_integer_value(json_object_get(json_array_get(of, i), "number")),
+                             1);
+    }
+    JSON_AUTO none = asked("a", "{'max_bytes': 3}", 6);
+    ck_assert_str_eq(word(none, "state"), "none");
+    ck_assert_str_eq(word(none, "reason"), "each model has more than 3 bytes");
+}
+END_TEST
+
 START_TEST(refuses)
 {
     struct ensemble_asked e;
@@ -173,6 +204,9 @@ START_TEST(refuses)
              "/by: found with method greedy, expected bucketing");
     ck_fails(ask_for("a", "{'method': 'bucketing', 'by': 7}", &e, &created), AS_E_INVAL, err,
              "/by");
+    ck_fails(ask_for("a", "{'max_bytes': 0}", &e, &created), AS_E_INVAL, err, "/max_bytes");
+    ck_fails(ask_for("a", "{'method': 'bucketing', 'by': 'c', 'max_bytes': 9}", &e, &created),
+             AS_E_INVAL, err, "/max_bytes: found beside `by`");
     ck_fails(ask_for("a", "{'sort': 1}", &e, &created), AS_E_INVAL, err, "/sort");
     ck_fails(ensemble_asked_get(s.db, &s.a, "a", 1, &e, &err), AS_E_NOT_FOUND, err, "ensemble 1");
     struct ensemble_asked_list list;
@@ -237,6 +271,7 @@ Suite *test_suite(void)
     tcase_add_test(c, each_method);
     tcase_add_test(c, the_same_request_is_the_same_ensemble);
     tcase_add_test(c, several_sweeps);
+    tcase_add_test(c, within_bytes);
     tcase_add_test(c, refuses);
     tcase_add_test(c, by_a_column_that_trials_left);
     tcase_add_test(c, one_server_at_a_time);

@@ -417,6 +417,54 @@ START_TEST(refuses)
 }
 END_TEST
 
+static void limit_bytes(struct problem *p, uint64_t seed, int64_t bytes[MAX_M])
+{
+    random_problem(p, seed, seed % 2 ? SCORE_LOG_LOSS : SCORE_RMSE);
+    struct rng r;
+    rng_init(&r, seed, 77);
+    for (size_t j = 0; j < p->in.candidates; j++)
+        bytes[j] = 1 + (int64_t)rng_below(&r, 100);
+    p->in.bytes = bytes;
+    p->in.method = (ensemble_method)(seed % ENSEMBLE_METHODS);
+}
+
+/* The members of each method keep within the limit, each counted once; a limit that all keep
+ * changes nothing; below the smallest there is no ensemble. */
+START_TEST(members_keep_within_bytes)
+{
+    int limited = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct problem p;
+        int64_t bytes[MAX_M], used = 0, least = 100, all = 0;
+        struct as_err err = {0};
+        AS_AUTO(ensemble_freep) struct ensemble *any = NULL;
+        AS_AUTO(ensemble_freep) struct ensemble *wide = NULL;
+        AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+        struct ensemble *none = NULL;
+        limit_bytes(&p, seed, bytes);
+        for (size_t j = 0; j < p.in.candidates; j++) {
+            least = bytes[j] < least ? bytes[j] : least;
+            all += bytes[j];
+        }
+        p.in.max_bytes = all;
+        ck_ok(ensemble_select(&p.in, &wide, &err), err);
+        p.in.max_bytes = least + (all - least) / 3;
+        ck_ok(ensemble_select(&p.in, &e, &err), err);
+        for (size_t j = 0; j < p.in.candidates; j++)
+            used += e->counts[j] ? bytes[j] : 0;
+        ck_assert_int_le(used, p.in.max_bytes);
+        p.in.max_bytes = least - 1;
+        ck_fails(ensemble_select(&p.in, &none, &err), AS_E_INVAL, err, "each model has more than");
+        p.in.bytes = NULL;
+        ck_ok(ensemble_select(&p.in, &any, &err), err);
+        for (size_t j = 0; j < p.in.candidates; j++)
+            ck_assert_double_eq(any->weights[j], wide->weights[j]);
+        limited += memcmp(any->counts, e->counts, p.in.candidates * sizeof *e->counts) != 0;
+    }
+    ck_assert_int_gt(limited, 30);
+}
+END_TEST
+
 START_TEST(runs_out_of_memory_cleanly)
 {
     struct problem p;
@@ -595,6 +643,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_single_row_serves_twice);
     tcase_add_test(t, folds_are_even_and_follow_the_seed);
     tcase_add_test(t, refuses);
+    tcase_add_test(t, members_keep_within_bytes);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
     tcase_add_test(t, buckets_have_their_own);
     tcase_add_test(t, weights_that_are_refused);

@@ -314,6 +314,8 @@ export type EnsembleRequest = {
   by?: string;
   /** The ensemble is chosen and measured by this metric, and recommended if it is better by it than the best trial. When absent: the sweep's. The candidates are the best trials by the sweep's metric */
   metric?: PredictionMetric;
+  /** Of the files of the members' models together, each once. A trial that does not fit beside those that were chosen is passed over. Not beside `by`. When absent: any */
+  max_bytes?: number;
   /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
   sweeps?: string[];
 };
@@ -329,6 +331,7 @@ export type AskedEnsemble = {
     calibrate?: boolean;
     by?: string;
     metric?: PredictionMetric;
+    max_bytes?: number;
     /** All of them */
     sweeps: string[];
   };
