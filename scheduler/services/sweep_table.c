@@ -69,6 +69,8 @@ static const struct fixed {
 static void clear_cells(struct table_column *c, size_t from, size_t to)
 {
     size_t size = columnar_type_size(c->type);
+    if (!c->values)
+        return;
     if (c->type == COLUMNAR_F64)
         for (size_t i = from; i < to; i++)
             ((double *)c->values)[i] = NAN;
@@ -108,8 +110,37 @@ static bool has_numbers_only(const struct space_param *p)
     return true;
 }
 
-as_status sweep_table_create(const struct space *s, struct sweep_table **ret, struct as_err *err)
+/* Most methods predict nothing: these columns have values when the first prediction comes. */
+static as_status add_predicted(struct sweep_table *t, const char *prefix, const char *name,
+                               struct as_err *err)
 {
+    as_status st = add_column(t, prefix, name, COLUMNAR_F64, false, err);
+    if (st != AS_OK)
+        return st;
+    struct table_column *c = &t->columns[t->n_columns - 1];
+    free(c->values);
+    c->values = NULL;
+    t->n_predicted++;
+    return AS_OK;
+}
+
+static as_status add_objectives(struct sweep_table *t, const struct sweep_doc *doc,
+                                struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < doc->n_objectives && st == AS_OK; i++) {
+        const char *name = doc->objectives[i].name;
+        st = add_predicted(t, PREDICTED, name, err);
+        if (st == AS_OK)
+            st = add_predicted(t, DEVIATION, name, err);
+    }
+    return st;
+}
+
+as_status sweep_table_create(const struct sweep_doc *doc, struct sweep_table **ret,
+                             struct as_err *err)
+{
+    const struct space *s = doc->space;
     AS_AUTO(sweep_table_freep) struct sweep_table *t = as_calloc(1, sizeof *t);
     as_status st = t ? AS_OK : as_fail_nomem(err);
     for (size_t i = 0; i < FIXED && st == AS_OK; i++)
@@ -117,6 +148,8 @@ as_status sweep_table_create(const struct space *s, struct sweep_table **ret, st
     for (size_t i = 0; i < s->n && st == AS_OK; i++)
         st = add_column(t, PARAM, s->params[i].name,
                         has_numbers_only(&s->params[i]) ? COLUMNAR_F64 : COLUMNAR_DICT, false, err);
+    if (st == AS_OK)
+        st = add_objectives(t, doc, err);
     if (st != AS_OK)
         return st;
     t->n_params = s->n;
@@ -147,8 +180,8 @@ size_t sweep_table_bytes(const struct sweep_table *t)
 {
     size_t n = sizeof *t + t->cap * sizeof *t->changed;
     for (size_t i = 0; i < t->n_columns; i++)
-        n += sizeof *t->columns + t->cap * columnar_type_size(t->columns[i].type) +
-             t->columns[i].words.bytes;
+        n += sizeof *t->columns + t->columns[i].words.bytes +
+             (t->columns[i].values ? t->cap * columnar_type_size(t->columns[i].type) : 0);
     return n;
 }
 
@@ -170,6 +203,8 @@ static as_status grow(struct sweep_table *t, struct as_err *err)
     as_status st = as_grow(&t->changed, cap, sizeof *t->changed, err);
     for (size_t i = 0; i < t->n_columns && st == AS_OK; i++) {
         struct table_column *c = &t->columns[i];
+        if (!c->values)
+            continue;
         st = as_grow(&c->values, cap + 1, columnar_type_size(c->type), err);
         if (st == AS_OK)
             clear_cells(c, t->cap, cap);
@@ -304,7 +339,7 @@ static as_status add_metric(struct sweep_table *t, struct json_text name, struct
 static as_status put_metrics(struct sweep_table *t, size_t row, struct json_reader *r,
                              struct as_err *err)
 {
-    const size_t from = FIXED + t->n_params;
+    const size_t from = FIXED + t->n_params + t->n_predicted;
     size_t guess = from;
     struct json_text name;
     bool is_first = true;
@@ -322,6 +357,60 @@ static as_status put_metrics(struct sweep_table *t, size_t row, struct json_read
         if (st == AS_OK)
             put_number(t, row, at, r);
     }
+    return st == AS_OK ? json_reader_end(r, err) : st;
+}
+
+static bool is_key(struct json_text key, const char *word)
+{
+    return strlen(word) == key.len && memcmp(word, key.s, key.len) == 0;
+}
+
+/* {"mean", "deviation"} into the two columns that begin there. */
+static as_status put_prediction(struct sweep_table *t, size_t row, size_t column,
+                                struct json_reader *r, struct as_err *err)
+{
+    struct json_text key;
+    bool is_first = true;
+    for (size_t i = column; i < column + 2; i++) {
+        struct table_column *c = &t->columns[i];
+        if (c->values)
+            continue;
+        c->values = as_calloc(t->cap + 1, columnar_type_size(c->type));
+        if (!c->values)
+            return as_fail_nomem(err);
+        clear_cells(c, 0, t->cap);
+    }
+    (void)json_reader_enter(r, '{', "a prediction");
+    while (json_reader_key(r, &is_first, &key)) {
+        if (is_key(key, "mean"))
+            put_number(t, row, column, r);
+        else if (is_key(key, "deviation"))
+            put_number(t, row, column + 1, r);
+        else
+            (void)json_reader_skip(r);
+    }
+    return AS_OK; /* the reader keeps a fault */
+}
+
+/* A prediction, or one of each objective. */
+static as_status put_predicted(struct sweep_table *t, size_t row, struct json_reader *r,
+                               struct as_err *err)
+{
+    size_t at = FIXED + t->n_params;
+    const size_t to = at + t->n_predicted;
+    bool is_first = true;
+    as_status st = AS_OK;
+    if (json_reader_peek(r) == '{')
+        st = put_prediction(t, row, at, r, err);
+    else if (json_reader_peek(r) != '[')
+        (void)json_reader_skip(r);
+    else if (json_reader_enter(r, '[', "predictions"))
+        for (; st == AS_OK && json_reader_more(r, &is_first); at += 2) {
+            if (at < to)
+                st = put_prediction(t, row, at, r, err);
+            else
+                (void)json_reader_skip(r);
+        }
     return st == AS_OK ? json_reader_end(r, err) : st;
 }
 
@@ -381,6 +470,8 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
         st = put_object(t, row, r->params, put_params, err);
     if (st == AS_OK)
         st = put_object(t, row, r->metrics, put_metrics, err);
+    if (st == AS_OK && r->predicted)
+        st = put_object(t, row, r->predicted, put_predicted, err);
     if (st != AS_OK && st != AS_E_NOMEM)
         return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)r->number);
     return st;

@@ -8,12 +8,14 @@
 
 #define PARAM "param:"
 #define METRIC "metric:"
+#define PREDICTED "predicted:"
+#define DEVIATION "deviation:"
 
 struct table_column {
     char *name; /* owned */
     columnar_type type;
     bool is_exact; /* stays as it is when numbers are written as f32 */
-    void *values;  /* owned: `cap` of the table */
+    void *values;  /* owned: `cap` of the table; NULL: no trial has had one, and no file has it */
     struct column_words words;
 };
 
@@ -21,6 +23,8 @@ struct sweep_table {
     struct table_column *columns; /* owned */
     size_t n_columns, cap_columns;
     size_t n_params;
+    size_t n_predicted; /* columns of predictions, which follow those of parameters: the mean and
+                           the deviation of each objective */
     size_t n, cap;
     int64_t *changed; /* owned: of each row */
 };

@@ -64,7 +64,7 @@ static as_status put_column(struct writing *w, const struct table_column *c, str
     return st;
 }
 
-/* A metric that no trial has reported. */
+/* A metric that no trial has reported, or a prediction that none has. */
 static as_status put_empty(struct writing *w, const char *name, struct as_err *err)
 {
     double *values = arena_alloc(w->a, w->n_rows + 1, sizeof *values);
@@ -106,7 +106,8 @@ static as_status check_name(const struct sweep_table *t, const char *name, struc
     return as_fail(err, AS_E_INVAL,
                    "columns: there is no column '%.80s', expected number, state, origin, attempt, "
                    "restarts, value, step, infeasible, rung, decision, created_at, started_at, "
-                   "ended_at, runner, client, group, reason, tags, param:NAME or metric:NAME",
+                   "ended_at, runner, client, group, reason, tags, parent, fork_step, param:NAME, "
+                   "metric:NAME, or predicted:NAME or deviation:NAME of an objective",
                    name);
 }
 
@@ -137,7 +138,8 @@ static as_status put_all(struct writing *w, struct as_err *err)
 {
     as_status st = AS_OK;
     for (size_t i = 0; i < w->t->n_columns && st == AS_OK; i++)
-        st = put_column(w, &w->t->columns[i], err);
+        if (w->t->columns[i].values)
+            st = put_column(w, &w->t->columns[i], err);
     return st;
 }
 
@@ -151,7 +153,7 @@ static as_status put_named(struct writing *w, struct as_err *err)
         const struct table_column *c = column_named(w->t, name);
         if (is_written(w, name))
             continue;
-        st = c ? put_column(w, c, err) : put_empty(w, name, err);
+        st = c && c->values ? put_column(w, c, err) : put_empty(w, name, err);
     }
     return st;
 }
