@@ -85,8 +85,8 @@ export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) 
 
 /** Beaten trials of many, as squares of three pixels. */
 function drawSquares(s: Surface, g: Geometry, { x, y, kind }: Plane): void {
-  const fill = colour("--point-faint");
-  for (let i = 0; i < x.length; i++) if (kind[i] === BEATEN) s.box(g.x(x[i]!) - 1.5, g.y(y[i]!) - 1.5, 3, 3, fill, 1);
+  const [px, py] = [x, y].map((v) => v.filter((_, i) => kind[i] === BEATEN));
+  s.squares(px!.map((v) => g.x(v)), py!.map((v) => g.y(v)), 3, colour("--point-faint"));
 }
 
 /** Infeasible trials as crosses, and what is highlighted above all others. */
