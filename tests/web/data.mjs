@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -225,6 +225,10 @@ const tests = {
     const marked = d.historyOf(many, { ...all, picked: "100-139" });
     assert.deepEqual([marked.highlighted, marked.completed], [40, far.completed]);
     assert.ok(marked.marked.length > 8 && marked.marked.every((at) => marked.x[at] >= 100 && marked.x[at] < 140));
+  },
+  "many squares are one shape of a file, around their places"() {
+    const svg = d.svgOf((s) => { s.squares([10, 20.5], [5, 6], 3, "#abcdef"); }, 40, 30, "t<", "#ffffff");
+    assert.match(svg, /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
   },
   "predictions of a part, of many as the mean of neighbours"() {
     const values = (n, of) => Float64Array.from({ length: n }, (_, i) => of(i));

@@ -351,6 +351,9 @@ try {
     const history = region("History");
     browser.expect(/willReadFrequently/); // the test reads the canvas again and again, not the page
     const drawn = () => history.locator("canvas").evaluate((c) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 3; i < data.length; i += 4) n += data[i] > 0 ? 1 : 0; return n; });
+    const inColour = (rgb) => history.locator("canvas").evaluate((c, wanted) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 0; i < data.length; i += 4) if (data[i] === wanted[0] && data[i + 1] === wanted[1] && data[i + 2] === wanted[2] && data[i + 3] === 255) n++; return n; }, rgb);
+    const pixels = await inColour([0x80, 0x95, 0xbb]); // --point of the light theme
+    assert.ok(pixels > 10_000 && pixels < 45_000, `${pixels} pixels of trials, 9 of each that lies apart`);
     const before = await drawn(); // the chart reports the number of its points; here of all trials
     await history.getByLabel("Predictions").check();
     await addressMatches(page, /predicted=show/);
