@@ -9,8 +9,8 @@
  *   tags dict (with commas between them)
  *   param:NAME   f64 if all values of the parameter are numbers, else dict: a text as itself,
  *                another value as JSON; no value: the parameter is not active
- *   predicted:NAME, deviation:NAME  f64: what the model of the search predicted of an objective when
- *                it chose the trial; the file of a whole table has them if some trial has one
+ *   predicted:NAME, deviation:NAME  f64: what the model of the search predicted of an objective
+ *                when it chose the trial; the file of a whole table has them if some trial has one
  *   metric:NAME  f64: the last value of each metric that some trial reported, at most
  *                SWEEP_TABLE_METRICS of them */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_TABLE_H
