@@ -14,6 +14,7 @@ struct table_row {
     const char *origin; /* a word of trial_origin_words */
     int64_t attempt, restarts;
     const char *params, *metrics; /* JSON, as in trial_row */
+    const char *predicted;        /* JSON: a prediction, or one of each objective; NULL: none */
     bool has_value, has_step;
     double value;
     int64_t step;

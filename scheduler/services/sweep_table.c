@@ -5,32 +5,13 @@
 #include "scheduler/services/sweep_table.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/json_reader.h"
-#include "base/metric_name.h"
-#include "data/formats/columnar.h"
-#include "scheduler/services/column_words.h"
-
-struct table_column {
-    char *name; /* owned */
-    columnar_type type;
-    bool is_exact; /* stays as it is when numbers are written as f32 */
-    void *values;  /* owned: `cap` of the table */
-    struct column_words words;
-};
-
-struct sweep_table {
-    struct table_column *columns; /* owned */
-    size_t n_columns, cap_columns;
-    size_t n_params;
-    size_t n, cap;
-    int64_t *changed; /* owned: of each row */
-};
+#include "scheduler/services/sweep_table_priv.h"
 
 enum {
     C_NUMBER,
@@ -83,14 +64,13 @@ static const struct fixed {
     [C_FORK_STEP] = {"fork_step", COLUMNAR_F64, false},
 };
 
-#define PARAM "param:"
-#define METRIC "metric:"
-
 /* ---- columns ---- */
 
 static void clear_cells(struct table_column *c, size_t from, size_t to)
 {
     size_t size = columnar_type_size(c->type);
+    if (!c->values)
+        return;
     if (c->type == COLUMNAR_F64)
         for (size_t i = from; i < to; i++)
             ((double *)c->values)[i] = NAN;
@@ -130,8 +110,37 @@ static bool has_numbers_only(const struct space_param *p)
     return true;
 }
 
-as_status sweep_table_create(const struct space *s, struct sweep_table **ret, struct as_err *err)
+/* Most methods predict nothing: these columns have values when the first prediction comes. */
+static as_status add_predicted(struct sweep_table *t, const char *prefix, const char *name,
+                               struct as_err *err)
 {
+    as_status st = add_column(t, prefix, name, COLUMNAR_F64, false, err);
+    if (st != AS_OK)
+        return st;
+    struct table_column *c = &t->columns[t->n_columns - 1];
+    free(c->values);
+    c->values = NULL;
+    t->n_predicted++;
+    return AS_OK;
+}
+
+static as_status add_objectives(struct sweep_table *t, const struct sweep_doc *doc,
+                                struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < doc->n_objectives && st == AS_OK; i++) {
+        const char *name = doc->objectives[i].name;
+        st = add_predicted(t, PREDICTED, name, err);
+        if (st == AS_OK)
+            st = add_predicted(t, DEVIATION, name, err);
+    }
+    return st;
+}
+
+as_status sweep_table_create(const struct sweep_doc *doc, struct sweep_table **ret,
+                             struct as_err *err)
+{
+    const struct space *s = doc->space;
     AS_AUTO(sweep_table_freep) struct sweep_table *t = as_calloc(1, sizeof *t);
     as_status st = t ? AS_OK : as_fail_nomem(err);
     for (size_t i = 0; i < FIXED && st == AS_OK; i++)
@@ -139,6 +148,8 @@ as_status sweep_table_create(const struct space *s, struct sweep_table **ret, st
     for (size_t i = 0; i < s->n && st == AS_OK; i++)
         st = add_column(t, PARAM, s->params[i].name,
                         has_numbers_only(&s->params[i]) ? COLUMNAR_F64 : COLUMNAR_DICT, false, err);
+    if (st == AS_OK)
+        st = add_objectives(t, doc, err);
     if (st != AS_OK)
         return st;
     t->n_params = s->n;
@@ -169,8 +180,8 @@ size_t sweep_table_bytes(const struct sweep_table *t)
 {
     size_t n = sizeof *t + t->cap * sizeof *t->changed;
     for (size_t i = 0; i < t->n_columns; i++)
-        n += sizeof *t->columns + t->cap * columnar_type_size(t->columns[i].type) +
-             t->columns[i].words.bytes;
+        n += sizeof *t->columns + t->columns[i].words.bytes +
+             (t->columns[i].values ? t->cap * columnar_type_size(t->columns[i].type) : 0);
     return n;
 }
 
@@ -192,6 +203,8 @@ static as_status grow(struct sweep_table *t, struct as_err *err)
     as_status st = as_grow(&t->changed, cap, sizeof *t->changed, err);
     for (size_t i = 0; i < t->n_columns && st == AS_OK; i++) {
         struct table_column *c = &t->columns[i];
+        if (!c->values)
+            continue;
         st = as_grow(&c->values, cap + 1, columnar_type_size(c->type), err);
         if (st == AS_OK)
             clear_cells(c, t->cap, cap);
@@ -326,7 +339,7 @@ static as_status add_metric(struct sweep_table *t, struct json_text name, struct
 static as_status put_metrics(struct sweep_table *t, size_t row, struct json_reader *r,
                              struct as_err *err)
 {
-    const size_t from = FIXED + t->n_params;
+    const size_t from = FIXED + t->n_params + t->n_predicted;
     size_t guess = from;
     struct json_text name;
     bool is_first = true;
@@ -344,6 +357,60 @@ static as_status put_metrics(struct sweep_table *t, size_t row, struct json_read
         if (st == AS_OK)
             put_number(t, row, at, r);
     }
+    return st == AS_OK ? json_reader_end(r, err) : st;
+}
+
+static bool is_key(struct json_text key, const char *word)
+{
+    return strlen(word) == key.len && memcmp(word, key.s, key.len) == 0;
+}
+
+/* {"mean", "deviation"} into the two columns that begin there. */
+static as_status put_prediction(struct sweep_table *t, size_t row, size_t column,
+                                struct json_reader *r, struct as_err *err)
+{
+    struct json_text key;
+    bool is_first = true;
+    for (size_t i = column; i < column + 2; i++) {
+        struct table_column *c = &t->columns[i];
+        if (c->values)
+            continue;
+        c->values = as_calloc(t->cap + 1, columnar_type_size(c->type));
+        if (!c->values)
+            return as_fail_nomem(err);
+        clear_cells(c, 0, t->cap);
+    }
+    (void)json_reader_enter(r, '{', "a prediction");
+    while (json_reader_key(r, &is_first, &key)) {
+        if (is_key(key, "mean"))
+            put_number(t, row, column, r);
+        else if (is_key(key, "deviation"))
+            put_number(t, row, column + 1, r);
+        else
+            (void)json_reader_skip(r);
+    }
+    return AS_OK; /* the reader keeps a fault */
+}
+
+/* A prediction, or one of each objective. */
+static as_status put_predicted(struct sweep_table *t, size_t row, struct json_reader *r,
+                               struct as_err *err)
+{
+    size_t at = FIXED + t->n_params;
+    const size_t to = at + t->n_predicted;
+    bool is_first = true;
+    as_status st = AS_OK;
+    if (json_reader_peek(r) == '{')
+        st = put_prediction(t, row, at, r, err);
+    else if (json_reader_peek(r) != '[')
+        (void)json_reader_skip(r);
+    else if (json_reader_enter(r, '[', "predictions"))
+        for (; st == AS_OK && json_reader_more(r, &is_first); at += 2) {
+            if (at < to)
+                st = put_prediction(t, row, at, r, err);
+            else
+                (void)json_reader_skip(r);
+        }
     return st == AS_OK ? json_reader_end(r, err) : st;
 }
 
@@ -403,6 +470,8 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
         st = put_object(t, row, r->params, put_params, err);
     if (st == AS_OK)
         st = put_object(t, row, r->metrics, put_metrics, err);
+    if (st == AS_OK && r->predicted)
+        st = put_object(t, row, r->predicted, put_predicted, err);
     if (st != AS_OK && st != AS_E_NOMEM)
         return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)r->number);
     return st;
@@ -425,198 +494,4 @@ void sweep_table_mark(struct sweep_table *t, int64_t number, int64_t event)
 {
     if (number >= 0 && number < (int64_t)t->n && t->changed[number] < event)
         t->changed[number] = event;
-}
-
-/* ---- write ---- */
-
-/* What a file is made of. */
-struct writing {
-    const struct sweep_table *t;
-    const struct table_part *part;
-    struct arena *a;
-    size_t *rows; /* the rows of a part; NULL: all */
-    size_t n_rows;
-    struct columnar_column *columns;
-    size_t n_columns;
-};
-
-/* The values of the rows, without copying if they are all. */
-static const void *pick_values(const struct writing *w, const struct table_column *c)
-{
-    size_t size = columnar_type_size(c->type);
-    if (!w->rows)
-        return c->values;
-    char *values = arena_alloc(w->a, w->n_rows + 1, size);
-    for (size_t i = 0; values && i < w->n_rows; i++)
-        memcpy(values + i * size, (const char *)c->values + w->rows[i] * size, size);
-    return values;
-}
-
-static as_status narrow_values(const struct writing *w, struct columnar_column *c,
-                               struct as_err *err)
-{
-    const double *wide = c->values;
-    float *narrow = arena_alloc(w->a, w->n_rows + 1, sizeof *narrow);
-    if (!narrow)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < w->n_rows; i++)
-        narrow[i] = (float)wide[i];
-    c->type = COLUMNAR_F32;
-    c->values = narrow;
-    return AS_OK;
-}
-
-static as_status put_column(struct writing *w, const struct table_column *c, struct as_err *err)
-{
-    struct columnar_column *out = &w->columns[w->n_columns];
-    *out = (struct columnar_column){.name = c->name, .type = c->type, .values = pick_values(w, c)};
-    as_status st = out->values ? AS_OK : as_fail_nomem(err);
-    if (st == AS_OK && c->type == COLUMNAR_F64 && w->part->is_single && !c->is_exact)
-        st = narrow_values(w, out, err);
-    if (st == AS_OK && c->type == COLUMNAR_DICT && w->rows)
-        st = column_words_pick(&c->words, (uint32_t *)out->values, w->n_rows, w->a, &out->words,
-                               &out->n_words, err); /* of a copy by pick_values() */
-    if (c->type == COLUMNAR_DICT && !w->rows) {
-        out->words = (const char *const *)c->words.list;
-        out->n_words = c->words.n;
-    }
-    if (st == AS_OK)
-        w->n_columns++;
-    return st;
-}
-
-/* A metric that no trial has reported. */
-static as_status put_empty(struct writing *w, const char *name, struct as_err *err)
-{
-    double *values = arena_alloc(w->a, w->n_rows + 1, sizeof *values);
-    if (!values)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < w->n_rows; i++)
-        values[i] = NAN;
-    struct columnar_column *out = &w->columns[w->n_columns++];
-    *out = (struct columnar_column){.name = name, .type = COLUMNAR_F64, .values = values};
-    return w->part->is_single ? narrow_values(w, out, err) : AS_OK;
-}
-
-static const struct table_column *column_named(const struct sweep_table *t, const char *name)
-{
-    for (size_t i = 0; i < t->n_columns; i++)
-        if (strcmp(t->columns[i].name, name) == 0)
-            return &t->columns[i];
-    return NULL;
-}
-
-/* Cut the next name off a list; NULL at its end. */
-static char *next_name(char **list)
-{
-    char *name = *list;
-    if (!name)
-        return NULL;
-    char *comma = strchr(name, ',');
-    *list = comma ? comma + 1 : NULL;
-    if (comma)
-        *comma = '\0';
-    return name;
-}
-
-static as_status check_name(const struct sweep_table *t, const char *name, struct as_err *err)
-{
-    if (column_named(t, name) ||
-        (as_starts_with(name, METRIC) && metric_name_valid(name + strlen(METRIC))))
-        return AS_OK;
-    return as_fail(err, AS_E_INVAL,
-                   "columns: there is no column '%.80s', expected number, state, origin, attempt, "
-                   "restarts, value, step, infeasible, rung, decision, created_at, started_at, "
-                   "ended_at, runner, client, group, reason, tags, param:NAME or metric:NAME",
-                   name);
-}
-
-as_status sweep_table_check(const struct sweep_table *t, const char *columns, struct as_err *err)
-{
-    AS_AUTO(as_freep) char *copy = as_strdup(columns);
-    if (columns && strlen(columns) > SWEEP_TABLE_NAMES)
-        return as_fail(err, AS_E_INVAL, "columns: the list has %zu bytes, expected at most %d",
-                       strlen(columns), SWEEP_TABLE_NAMES);
-    if (columns && !copy)
-        return as_fail_nomem(err);
-    as_status st = AS_OK;
-    char *rest = copy;
-    for (char *name = next_name(&rest); name && st == AS_OK; name = next_name(&rest))
-        st = check_name(t, name, err);
-    return st;
-}
-
-static bool is_written(const struct writing *w, const char *name)
-{
-    for (size_t i = 0; i < w->n_columns; i++)
-        if (strcmp(w->columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static as_status put_all(struct writing *w, struct as_err *err)
-{
-    as_status st = AS_OK;
-    for (size_t i = 0; i < w->t->n_columns && st == AS_OK; i++)
-        st = put_column(w, &w->t->columns[i], err);
-    return st;
-}
-
-static as_status put_named(struct writing *w, struct as_err *err)
-{
-    char *rest = arena_strdup(w->a, w->part->columns);
-    if (!rest)
-        return as_fail_nomem(err);
-    as_status st = put_column(w, &w->t->columns[C_NUMBER], err);
-    for (char *name = next_name(&rest); name && st == AS_OK; name = next_name(&rest)) {
-        const struct table_column *c = column_named(w->t, name);
-        if (is_written(w, name))
-            continue;
-        st = c ? put_column(w, c, err) : put_empty(w, name, err);
-    }
-    return st;
-}
-
-static as_status choose_rows(struct writing *w, struct as_err *err)
-{
-    w->n_rows = w->t->n;
-    if (w->part->is_whole)
-        return AS_OK;
-    w->rows = arena_alloc(w->a, w->t->n + 1, sizeof *w->rows);
-    if (!w->rows)
-        return as_fail_nomem(err);
-    w->n_rows = 0;
-    for (size_t i = 0; i < w->t->n; i++)
-        if (w->t->changed[i] > w->part->since)
-            w->rows[w->n_rows++] = i;
-    return AS_OK;
-}
-
-as_status sweep_table_write(const struct sweep_table *t, const struct table_part *part,
-                            struct str *ret, struct as_err *err)
-{
-    AS_AUTO(arena_done) struct arena a = {0};
-    struct writing w = {.t = t, .part = part, .a = &a};
-    char version[24];
-    as_status st = sweep_table_check(t, part->columns, err);
-    if (st == AS_OK)
-        st = choose_rows(&w, err);
-    if (st != AS_OK)
-        return st;
-    /* every name of the list takes two bytes of it */
-    w.columns = arena_alloc(&a, t->n_columns + (part->columns ? strlen(part->columns) : 0) + 1,
-                            sizeof *w.columns);
-    if (!w.columns)
-        return as_fail_nomem(err);
-    st = part->columns ? put_named(&w, err) : put_all(&w, err);
-    if (st != AS_OK)
-        return st;
-    (void)snprintf(version, sizeof version, "%lld", (long long)part->version);
-    const struct columnar f = {.n_rows = w.n_rows,
-                               .version = version,
-                               .is_whole = part->is_whole,
-                               .columns = w.columns,
-                               .n_columns = w.n_columns,
-                               .is_planar = part->is_planar};
-    return columnar_write(&f, ret, err);
 }

@@ -9,6 +9,8 @@
  *   tags dict (with commas between them)
  *   param:NAME   f64 if all values of the parameter are numbers, else dict: a text as itself,
  *                another value as JSON; no value: the parameter is not active
+ *   predicted:NAME, deviation:NAME  f64: what the model of the search predicted of an objective
+ *                when it chose the trial; the file of a whole table has them if some trial has one
  *   metric:NAME  f64: the last value of each metric that some trial reported, at most
  *                SWEEP_TABLE_METRICS of them */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_TABLE_H
@@ -23,16 +25,16 @@
 #include "base/str.h"
 #include "scheduler/rows/table_row.h"
 #include "scheduler/services/table_kind.h"
-#include "search/space/space.h"
+#include "scheduler/sweep/sweep_doc.h"
 
 #define SWEEP_TABLE_METRICS 256
 #define SWEEP_TABLE_NAMES 8192 /* bytes of a list of columns */
 
 struct sweep_table;
 
-/* An empty table for trials of that space, which is borrowed for the call. AS_E_NOMEM. Owned by the
- * caller. */
-AS_MUST_CHECK as_status sweep_table_create(const struct space *s, struct sweep_table **ret,
+/* An empty table for trials of that sweep, whose document is borrowed for the call. AS_E_NOMEM.
+ * Owned by the caller. */
+AS_MUST_CHECK as_status sweep_table_create(const struct sweep_doc *doc, struct sweep_table **ret,
                                            struct as_err *err);
 void sweep_table_free(struct sweep_table *t);
 AS_DEFINE_FREEP(struct sweep_table, sweep_table_free)
@@ -50,8 +52,8 @@ size_t sweep_table_bytes(const struct sweep_table *t); /* about what it holds */
 /* How many rows changed after that event? O(rows). */
 size_t sweep_table_changed(const struct sweep_table *t, int64_t since);
 
-/* AS_E_INVAL: there is no such column. A metric that nobody reported is a column
- * without values. */
+/* AS_E_INVAL: there is no such column. A metric that nobody reported, and a prediction that nobody
+ * made, is a column without values. */
 AS_MUST_CHECK as_status sweep_table_check(const struct sweep_table *t, const char *columns,
                                           struct as_err *err);
 

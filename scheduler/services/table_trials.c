@@ -68,7 +68,7 @@ static as_status create_trials(const struct sweep_doc *doc, const char *subject,
 {
     (void)subject;
     struct sweep_table *t = NULL;
-    as_status st = sweep_table_create(doc->space, &t, err);
+    as_status st = sweep_table_create(doc, &t, err);
     if (st == AS_OK)
         *ret = t;
     return st;

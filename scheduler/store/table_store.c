@@ -49,6 +49,7 @@ COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
     NEXT(i64, restarts, "restarts")                                                                \
     NEXT(text, params, "params")                                                                   \
     NEXT(text, metrics, "metrics")                                                                 \
+    NEXT(text, predicted, "suggestion->'predicted'")                                               \
     NEXT(bool, has_value, "value is not null")                                                     \
     NEXT(bool, has_step, "step is not null")                                                       \
     NEXT(f64, value, "value")                                                                      \

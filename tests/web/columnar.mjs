@@ -53,7 +53,9 @@ function dict(name, values) {
 }
 
 /** The columns of trials as the API has them. Metrics and parameters: those that some trial has. */
-export function tableOf(trials, { version, whole, params, metrics }) {
+export function tableOf(trials, { version, whole, params, metrics, objectives = [] }) {
+  const foretold = (t, k) => { const p = t.suggestion?.predicted; return Array.isArray(p) ? p[k] : k === 0 ? p : undefined; };
+  const predicted = objectives.filter((_, k) => trials.some((t) => foretold(t, k)));
   const namesOf = (key) => [...new Set(trials.flatMap((t) => Object.keys(t[key])))];
   const param = (name) => {
     const values = trials.map((t) => (Object.hasOwn(t.params, name) ? t.params[name] : undefined));
@@ -71,6 +73,7 @@ export function tableOf(trials, { version, whole, params, metrics }) {
     dict("tags", trials.map((t) => (Array.isArray(t.tags) ? t.tags.join(",") || null : t.tags))), f64("parent", (t) => number(t.parent)), f64("fork_step", (t) => number(t.fork_step)),
     ...(metrics ?? namesOf("metrics")).map((name) => f64(`metric:${name}`, (t) => number(Object.hasOwn(t.metrics, name) ? t.metrics[name] : null))),
     ...(params ?? namesOf("params")).map(param),
+    ...predicted.flatMap((name, k) => [f64(`predicted:${name}`, (t) => number(foretold(t, k)?.mean)), f64(`deviation:${name}`, (t) => number(foretold(t, k)?.deviation))]),
   ];
   return encodeTable({ version, whole, columns });
 }

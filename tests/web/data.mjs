@@ -21,9 +21,9 @@ globalThis.history = { replaceState: (_state, _title, to) => { location.hash = t
 
 const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
-const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "jobs", "points", "selection", "summary", "timeline", "turns"];
+const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -205,6 +205,65 @@ const tests = {
     assert.deepEqual(d.leftOf(checks, t, "minimize"), { x: [1, 4, 6], best: [4, 3, 2], reach: [1, 2, 1.5] });
     assert.deepEqual(d.leftOf(checks, t, "maximize"), { x: [1, 4, 6], best: [5, 6, 6], reach: [8, 7, 6.5] });
     assert.deepEqual(d.leftOf([], t, "minimize"), { x: [], best: [], reach: [] });
+  },
+  "the history: only what passes the filter, what is highlighted, and a part of it in full"() {
+    const all = { goal: "minimize", y: "auto", far: false, filter: "", brush: "", picked: "", from: null, to: null };
+    const t = storeOf(table(Array.from({ length: 12 }, (_, i) => trial(i, { value: 20 - i, ...(i === 5 ? { state: "failed", value: null } : {}) })))).table("7");
+    const whole = d.historyOf(t, all);
+    assert.deepEqual([whole.completed, whole.first, whole.last, whole.marked, whole.bestNumber], [11, 0, 11, null, 11]);
+    const some = d.historyOf(t, { ...all, filter: "number < 8 and kind == 'sgd'", picked: "3-9" });
+    assert.deepEqual([some.x, some.completed, some.first, some.last, some.bestNumber], [[1, 3, 5, 7], 3, 1, 7, 7]);
+    assert.deepEqual([some.marked.map((at) => some.x[at]), some.highlighted, some.failed], [[3, 5, 7], 3, [2]]);
+    const part = d.historyOf(t, { ...all, from: 3, to: 6, brush: '{"value":[14.5,16.5]}' });
+    assert.deepEqual([part.x, part.best, part.completed, part.first, part.last, part.bestNumber], [[3, 4, 5, 6], [17, 16, 16, 14], 11, 0, 11, 11]);
+    assert.deepEqual([part.marked.map((at) => part.x[at]), part.highlighted], [[4], 1]);
+    assert.deepEqual([d.historyOf(t, { ...all, filter: "number > 90" }).x, d.historyOf(t, { ...all, from: 90, to: 99 }).x], [[], []]);
+    const many = storeOf(inventedTable(60_000)).table("1");
+    const [far, near] = [d.historyOf(many, all), d.historyOf(many, { ...all, from: 100, to: 599 })];
+    assert.ok(far.x.length < 22_000, `${far.x.length} are drawn`);
+    assert.equal(near.x.length, 500); // every one
+    const marked = d.historyOf(many, { ...all, picked: "100-139" });
+    assert.deepEqual([marked.highlighted, marked.completed], [40, far.completed]);
+    assert.ok(marked.marked.length > 8 && marked.marked.every((at) => marked.x[at] >= 100 && marked.x[at] < 140));
+  },
+  "many squares are one shape of a file, around their places"() {
+    const svg = d.svgOf((s) => { s.squares([10, 20.5], [5, 6], 3, "#abcdef"); }, 40, 30, "t<", "#ffffff");
+    assert.match(svg, /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
+  },
+  "predictions of a part, of many as the mean of neighbours"() {
+    const values = (n, of) => Float64Array.from({ length: n }, (_, i) => of(i));
+    const made = (n) => storeOf(encodeTable({ version: 1, whole: true, columns: [{ name: "number", type: "u32", values: values(n, (i) => i) }, { name: "state", type: "dict", words: ["completed"], values: values(n, () => 0) }, { name: "predicted:a/b", type: "f64", values: values(n, (i) => (i === 2 ? NaN : i)) }, { name: "deviation:a/b", type: "f64", values: values(n, () => 0.5) }] })).table("1");
+    const input = { metric: "a/b", filter: "", from: null, to: null };
+    assert.deepEqual(d.foretoldOf(made(5), input), { x: [0, 1, 3, 4], low: [-0.5, 0.5, 2.5, 3.5], mean: [0, 1, 3, 4], high: [0.5, 1.5, 3.5, 4.5] });
+    assert.deepEqual(d.foretoldOf(made(5), { ...input, from: 1, to: 3, filter: "predicted:a/b < 3" }).x, [1]);
+    assert.deepEqual(d.foretoldOf(made(5), { ...input, metric: "a" }).x, []);
+    const many = d.foretoldOf(made(9001), input);
+    assert.deepEqual([many.x.length, many.mean.at(-1), many.high.at(-1)], [3000, 8999, 8999.5]);
+  },
+  "the plane of two objectives: counts of all, the front and what is highlighted, one of what covers each other"() {
+    const t = storeOf(inventedTable(50_000)).table("1");
+    const axis = (column) => ({ column, goal: "minimize" });
+    const input = { x: axis("value"), y: axis("metric:m1"), front: "3,40-45", clip: false, filter: "", brush: "", picked: "" };
+    const completed = Array.from({ length: t.n }, (_, i) => i).filter((i) => d.wordAt(t.state, i) === "completed");
+    const all = d.planeOf(t, input);
+    assert.deepEqual([all.count, all.off, all.onFront, all.highlighted, all.isInfeasible], [completed.length, 0, 7, null, true]);
+    assert.ok(all.row.length < 12_000 && all.row.length > 500, `${all.row.length} are drawn`);
+    const front = [...all.row].filter((_, i) => all.kind[i] === d.FRONT).map((row) => t.number[row]);
+    assert.deepEqual(front.sort((a, b) => a - b), [3, 40, 41, 42, 43, 44, 45]);
+    for (let i = 1; i < all.x.length; i++) assert.ok(all.x[i] >= all.x[i - 1]);
+    const some = d.planeOf(t, { ...input, filter: "number < 100", picked: "3,50-59", brush: '{"number":[90,200]}' });
+    const within = completed.filter((i) => i < 100);
+    assert.deepEqual([some.count, some.row.length, some.highlighted], [within.length, within.length, within.filter((i) => i === 3 || (i >= 50 && i < 60) || i >= 90).length]);
+    const rows = [trial(0), trial(1), trial(2), ...Array.from({ length: 8 }, (_, i) => trial(3 + i))].map((r, i) => ({ ...r, value: i === 1 ? 1e6 : i, metrics: { loss: i } }));
+    const clipped = d.planeOf(storeOf(table(rows)).table("7"), { ...input, y: axis("metric:loss"), clip: true, front: "" });
+    assert.deepEqual([clipped.count, clipped.off, clipped.row.length], [11, 1, 10]);
+    assert.equal(d.planeOf(storeOf(table(rows)).table("7"), { ...input, y: axis("metric:loss"), clip: true, front: "1" }).off, 0);
+    const csv = d.planeCsv(t, { ...input, filter: "number < 5", picked: "3", heads: ["a", "b,c"] }).trim().split("\r\n");
+    assert.equal(csv[0], 'trial,a,"b,c",kind,highlighted');
+    assert.equal(csv.length, 6);
+    assert.match(csv[4], /^3,[\d.]+,[\d.]+,front,1$/);
+    const none = d.planeOf(storeOf(table([])).table("7"), input);
+    assert.deepEqual([none.count, none.row.length, none.highlighted], [0, 0, null]);
   },
   "all trials by their parameters: what is drawn, counted and highlighted": () => {
     const t = storeOf(inventedTable(3000)).table("1");

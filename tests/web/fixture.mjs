@@ -475,7 +475,7 @@ function logOf(t) {
     }
     const trials = whole ? sweep.trials : sweep.trials.filter((t) => (changed.get(t) ?? 0) > Number(since));
     const judged = [...sweep.base.metrics.map((m) => m.name), ...sweep.base.constraints.map((c) => c.metric)];
-    return tableOf(trials, { version: nextEvent - 1, whole, params: Object.keys(sweep.space), metrics: [...new Set(judged)] });
+    return tableOf(trials, { version: nextEvent - 1, whole, params: Object.keys(sweep.space), metrics: [...new Set(judged)], objectives: sweep.base.metrics.map((m) => m.name) });
   }
 
   const datasets = new Map(makeDatasets().map((d) => [d.name, d]));

@@ -11,7 +11,7 @@ import { viewsOf } from "./views.mjs";
 const browser = await openBrowser();
 const { page, errors } = browser;
 const fixture = await startFixture(DIST);
-const { visit, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
+const { visit, visitAnew, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
 const numbersOf = (cells) => cells.map((c) => (c === "–" ? null : c === "∞" ? Infinity : Number(c)));
 
 /** Open a model, whose name alone means this version. */
@@ -191,6 +191,44 @@ try {
     await addressMatches(page, /picked=3/);
   });
 
+  await step("the history follows the filter and the selection; a part of it is in the address, by buttons and by dragging", async () => {
+    const { trials } = fixture.sweeps.get("digits-mlp");
+    const completed = (t) => t.state === "completed";
+    await visitAnew("#/sweeps/digits-mlp?filter=number+%3C+20&picked=3-5");
+    const history = region("History");
+    const label = attribute(history.getByRole("img"), "aria-label");
+    await shows(page, "trials that pass", chartPoints, trials.slice(0, 20).filter(completed).length);
+    await shows(page, "highlighted ones", attribute(history, "data-highlighted"), "3");
+    await matches(page, "both in words", label, /of 19 completed trials [^]*; 3 are highlighted\./);
+    await history.getByText("3 highlighted", { exact: true }).waitFor();
+    const saved = page.waitForEvent("download");
+    await history.getByRole("button", { name: "CSV" }).click();
+    const rows = readFileSync(await (await saved).path(), "utf8").trim().split("\r\n").map((l) => l.split(","));
+    assert.deepEqual(rows.filter((r) => r[4] === "1").map((r) => Number(r[0])), [3, 4, 5]);
+    assert.deepEqual(rows.slice(1).map((r) => Number(r[0])), trials.slice(0, 20).map((t) => t.number));
+    const parts = history.getByRole("group", { name: "Part of the trials" });
+    await parts.getByRole("button", { name: "Zoom in" }).focus();
+    await page.keyboard.press("Enter");
+    await addressMatches(page, /part=5-14/);
+    await matches(page, "the part in words", label, /from trial 5 to 14/);
+    await shows(page, "highlighted ones in it", attribute(history, "data-highlighted"), "1");
+    await leave(page, () => page.reload());
+    await matches(page, "the same after a reload", label, /from trial 5 to 14/);
+    await parts.getByRole("button", { name: "Whole" }).click();
+    await shows(page, "the address", async () => /part=/.test(await hash()), false);
+    const over = history.locator(".u-over");
+    const box = await over.boundingBox();
+    await page.mouse.move(box.x + box.width / 4, box.y + 80);
+    await page.mouse.down();
+    await page.mouse.move(box.x + (3 * box.width) / 4, box.y + 90);
+    await page.mouse.up();
+    await addressMatches(page, /part=5-14/);
+    await over.dblclick({ position: { x: 5, y: 5 } });
+    await shows(page, "the address", async () => /part=/.test(await hash()), false);
+    await visitAnew("#/sweeps/digits-mlp?part=7-9&filter=number+%3E+99");
+    await history.getByText("No trial lies in this part.").waitFor();
+  });
+
   await step("live: what happens is shown without a reload", async () => {
     await openSweep("live");
     await page.evaluate(() => { window.sameDocument = true; });
@@ -313,11 +351,15 @@ try {
     const history = region("History");
     browser.expect(/willReadFrequently/); // the test reads the canvas again and again, not the page
     const drawn = () => history.locator("canvas").evaluate((c) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 3; i < data.length; i += 4) n += data[i] > 0 ? 1 : 0; return n; });
+    const inColour = (rgb) => history.locator("canvas").evaluate((c, wanted) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 0; i < data.length; i += 4) if (data[i] === wanted[0] && data[i + 1] === wanted[1] && data[i + 2] === wanted[2] && data[i + 3] === 255) n++; return n; }, rgb);
+    const pixels = await inColour([0x80, 0x95, 0xbb]); // --point of the light theme
+    assert.ok(pixels > 10_000 && pixels < 45_000, `${pixels} pixels of trials, 9 of each that lies apart`);
     const before = await drawn(); // the chart reports the number of its points; here of all trials
     await history.getByLabel("Predictions").check();
     await addressMatches(page, /predicted=show/);
     await until(page, "whiskers", drawn, (n) => n > before);
     await history.getByText("predicted", { exact: true }).waitFor();
+    assert.deepEqual(fixture.requests.filter((r) => r.path === "/v1/sweeps/big/trials"), [], "predictions come with the table");
     await history.getByLabel("Predictions").uncheck();
     await shows(page, "no whiskers", drawn, before);
   });
@@ -440,6 +482,54 @@ try {
     await page.getByRole("heading", { name: /^#\d+$/ }).waitFor();
     const opened = await hash();
     assert.ok(items.some((t) => opened.endsWith(`/two/trials/${t.number}`)), opened);
+  });
+
+  await step("the front follows the filter and the selection; a box that is dragged selects in every view", async () => {
+    const { trials } = fixture.sweeps.get("two");
+    await visitAnew("#/sweeps/two?filter=number+%3C+40&picked=3-5");
+    const panel = region("Pareto");
+    await inSight("Pareto", "trials that pass", attribute(panel, "data-points"), (n) => n === "40");
+    await inSight("Pareto", "highlighted ones", attribute(panel, "data-highlighted"), (n) => n === "3");
+    await matches(page, "both in words", attribute(panel.getByRole("img"), "aria-label"), /of 40 completed trials, \d+ of them on the front\. 3 are highlighted\./);
+    const saved = page.waitForEvent("download");
+    await panel.getByRole("button", { name: "CSV" }).click();
+    const rows = readFileSync(await (await saved).path(), "utf8").trim().split("\r\n").map((l) => l.split(","));
+    assert.equal(rows[0].join(), "trial,val_error,latency/p99.ms,kind,highlighted");
+    assert.deepEqual(rows.filter((r) => r[4] === "1").map((r) => Number(r[0])), [3, 4, 5]);
+    await panel.getByRole("button", { name: "Clear" }).click();
+    await shows(page, "nothing is highlighted", attribute(panel, "data-highlighted"), "0");
+    const over = panel.locator(".u-over");
+    await over.scrollIntoViewIfNeeded();
+    await frames(page);
+    const box = await over.boundingBox();
+    await page.mouse.move(box.x + 1, box.y + 1);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 1);
+    await page.mouse.up();
+    await addressMatches(page, /brush=.*value.*metric%3Alatency/);
+    const { value: [low, high], "metric:latency/p99.ms": [less, more] } = JSON.parse(new URLSearchParams((await hash()).split("?")[1]).get("brush"));
+    const within = trials.filter((t) => t.number < 40 && t.value >= low && t.value <= high && t.metrics["latency/p99.ms"] >= less && t.metrics["latency/p99.ms"] <= more).length;
+    assert.ok(within > 5 && within < 40, String(within));
+    await shows(page, "what is highlighted here", attribute(panel, "data-highlighted"), String(within));
+    await shows(page, "and in the history", attribute(region("History"), "data-highlighted"), String(within));
+    await shows(page, "and in the table", () => region("All trials").getByRole("group", { name: "Selected trials" }).locator("b").first().innerText(), String(within));
+  });
+
+  await step("what was foretold is in the table: columns, an order, a filter", async () => {
+    const { trials } = fixture.sweeps.get("two");
+    await visitAnew("#/sweeps/two?sort=predicted.val_error&columns=%5B%22number%22%2C%22predicted.val_error%22%2C%22deviation.val_error%22%2C%22predicted.latency%2Fp99.ms%22%5D");
+    const foretold = trials.filter((t) => t.suggestion.predicted);
+    assert.ok(foretold.length > 20 && foretold.length < trials.length);
+    await shows(page, "rows", () => rowsOf(page, "Trials"), trials.length);
+    assertOrdered(await column(page, "Trials", "val_error predicted"), false);
+    const least = Math.min(...foretold.map((t) => t.suggestion.predicted[1].mean));
+    await page.getByLabel("Filter", { exact: true }).fill("predicted:latency/p99.ms < 10 and abs(val_error - predicted:val_error) > deviation:val_error");
+    const off = foretold.filter(({ value, suggestion: { predicted: [p, l] } }) => l.mean < 10 && Math.abs(value - p.mean) > p.deviation);
+    assert.ok(least < 10 && off.length > 0);
+    await shows(page, "those that pass", () => rowsOf(page, "Trials"), off.length);
+    await openSweep("digits-mlp");
+    await region("All trials").getByText("Columns", { exact: true }).click();
+    assert.equal(await region("All trials").locator(".chooser").getByLabel(/predicted/).count(), 0, "nothing was foretold");
   });
 
   await step("three objectives: any two of them are the axes, and the address says which", async () => {
@@ -691,7 +781,8 @@ try {
     await visit("#/nowhere");
     await page.getByText("There is no such page").waitFor();
     await visit("#/sweeps/empty");
-    await page.getByText("No trials yet: they appear").waitFor();
+    await page.getByText("No trials yet, and none begins while the sweep is paused.").waitFor();
+    assert.equal(await region("History").getByLabel("Log scale").count(), 0, "there is nothing to scale");
     await visit("#/runners");
     await page.getByText("1 live, 2 of 4 slots busy").waitFor();
   });

@@ -47,7 +47,10 @@ const is = (value) => (seen) => seen === value;
 const views = {
   sweeps: view(async () => { await visit("#/sweeps"); await shows(page, "rows", () => rowsOf(page, "Sweeps"), fixture.sweeps.size); }),
   sweep: view(async () => { await visit("#/sweeps/twin-1"); await loaded("twin-1"); }),
+  "no trials": view(async () => { await visit("#/sweeps/empty"); await page.getByText("none begins while the sweep is paused").waitFor(); }),
+  rungs: panel("Early stopping", "data-rungs", is("3"), "", "stopped"),
   front: panel("Pareto", "data-front", (n) => n !== "0", "", "two"),
+  "a selection": view(async () => { await visit("#/sweeps/twin-1?picked=3-8"); await loaded("twin-1"); await shows(page, "highlighted", attribute(region("History"), "data-highlighted"), "6"); }),
   curves: panel("Curves of all trials", "data-curves", is("30")),
   parallel: panel("Parameters of all trials", "data-drawn", is("30")),
   slices: panel("Parameters of all trials", "data-marked", is("3"), "?explore=slices&picked=3-5"),

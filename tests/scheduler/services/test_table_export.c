@@ -109,6 +109,64 @@ START_TEST(shows_forks_and_tags)
 }
 END_TEST
 
+static void predict(int number, const char *predicted)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "update trial set suggestion = '{\"method\": \"gp\", \"predicted\": %s}' where "
+                   "number = %d",
+                   predicted, number);
+    pg_fixture_exec(s.url, sql);
+}
+
+START_TEST(shows_predictions)
+{
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    epoch = make_runner(&s, "r", 4);
+    (void)claim(&s, "r", epoch, 3);
+    struct columnar f = whole("predicted:loss,deviation:loss");
+    ck_assert_double_nan(number(&f, "predicted:loss", 0));
+    f = whole(NULL);
+    for (size_t i = 0; i < f.n_columns; i++)
+        ck_assert(!as_starts_with(f.columns[i].name, "predicted:"));
+    table_cache_free(cache); /* a server that has read nothing yet */
+    cache = table_cache_create(TABLE_CACHE_BYTES);
+    predict(1, "{\"mean\": 0.5, \"deviation\": 0.25, \"more\": [1]}");
+    predict(2, "{\"mean\": \"NaN\", \"deviation\": \"Infinity\"}");
+    f = whole(NULL);
+    ck_assert_double_nan(number(&f, "predicted:loss", 0));
+    ck_assert_double_nan(number(&f, "deviation:loss", 0));
+    ck_assert_double_eq(number(&f, "predicted:loss", 1), 0.5);
+    ck_assert_double_eq(number(&f, "deviation:loss", 1), 0.25);
+    ck_assert_double_nan(number(&f, "predicted:loss", 2));
+    ck_assert_double_eq(number(&f, "deviation:loss", 2), INFINITY);
+}
+END_TEST
+
+START_TEST(shows_a_prediction_of_each_objective)
+{
+    JSON_AUTO doc = json_of(
+        "{'name': 'a', 'metrics': [{'name': 'loss', 'goal': 'minimize'}, {'name': 'depth', "
+        "'goal': 'maximize'}], 'search': {'method': 'random'}, 'limits': {'max_trials': 9}, "
+        "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}}");
+    struct sweep_row row;
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    add_known("{'params': {'x': 0.5}, 'metrics': {'loss': 1, 'depth': 3}}");
+    add_known("{'params': {'x': 0.5}, 'metrics': {'loss': 1, 'depth': 4}}");
+    predict(0, "[{\"mean\": 1, \"deviation\": 2}, {\"mean\": 3, \"deviation\": 4}, {\"mean\": 9}]");
+    predict(1, "null");
+    struct columnar f =
+        whole("predicted:loss,deviation:loss,predicted:depth,deviation:depth,metric:depth");
+    ck_assert_double_eq(number(&f, "predicted:loss", 0), 1);
+    ck_assert_double_eq(number(&f, "deviation:loss", 0), 2);
+    ck_assert_double_eq(number(&f, "predicted:depth", 0), 3);
+    ck_assert_double_eq(number(&f, "deviation:depth", 0), 4);
+    ck_assert_double_eq(number(&f, "metric:depth", 0), 3);
+    ck_assert_double_eq(number(&f, "metric:depth", 1), 4);
+    ck_assert_double_nan(number(&f, "predicted:loss", 1));
+}
+END_TEST
+
 START_TEST(parameters_of_every_kind)
 {
     JSON_AUTO doc = json_of(
@@ -279,6 +337,8 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, shows_every_trial);
     tcase_add_test(t, shows_forks_and_tags);
+    tcase_add_test(t, shows_predictions);
+    tcase_add_test(t, shows_a_prediction_of_each_objective);
     tcase_add_test(t, parameters_of_every_kind);
     tcase_add_test(t, changes_since_a_version);
     tcase_add_test(t, another_server_knows_the_version);

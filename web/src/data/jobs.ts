@@ -1,13 +1,14 @@
 /* What the worker computes from a table. A job is a pure function of the table, its input and the
  * further files that the worker holds, and answers with plain objects and typed arrays. A view adds
  * its own jobs here. */
-import { historyOf } from "../parts/history";
+import { foretoldOf, historyOf } from "../parts/history";
 import { valueAt, type Column, type Table } from "./columns";
 import { explore } from "./explore";
 import { FilterError, filterRows, shownOf } from "./filter";
 import { markOf } from "./marks";
 import { orderRows } from "./order";
 import { csvOf } from "../parts/csv";
+import { planeCsv, planeOf } from "./plane";
 import { Attempts, timelineOf, type Timeline, type TimelineInput } from "./timeline";
 import { curvesOf, Points, type Curves, type CurvesInput } from "./points";
 
@@ -130,7 +131,7 @@ function timelineCsv(_table: Table, _input: null, held?: Held): string {
   return csvOf(["number", "attempt", "seat", "runner", "group", "began_at", "ended_at", "outcome"], lines());
 }
 
-export const JOBS = { rows, history: historyOf, explore, csv, curves, curvesCsv, timeline, timelineCsv };
+export const JOBS = { rows, history: historyOf, foretold: foretoldOf, plane: planeOf, planeCsv, explore, csv, curves, curvesCsv, timeline, timelineCsv };
 
 /** Jobs that need what only the worker holds. */
 export const IN_WORKER: ReadonlySet<JobName> = new Set(["curves", "curvesCsv", "timeline", "timelineCsv"]);

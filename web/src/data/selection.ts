@@ -42,13 +42,17 @@ export function highlightedNumbers(table: Table, mark: Highlight | null): number
   return numbers;
 }
 
-/** Set or (null) remove the range of a column. */
-export function brush(column: string, range: Range | null): void {
+/** Set or (null) remove the ranges of columns. */
+export function brushAll(ranges: Iterable<readonly [column: string, range: Range | null]>): void {
   const next = new Map(brushes.value);
-  if (range === null) next.delete(column);
-  else next.set(column, range);
+  for (const [column, range] of ranges) {
+    if (range === null) next.delete(column);
+    else next.set(column, range);
+  }
   choose({ brush: formatBrushes(next) });
 }
+
+export const brush = (column: string, range: Range | null): void => brushAll([[column, range]]);
 
 /** Add a trial to the picked ones, or remove it. */
 export function pick(number: number, on = !picked.value.has(number)): void {

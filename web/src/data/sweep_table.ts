@@ -3,7 +3,6 @@
  * The caller asks for loads (at most four a second, refresher.ts) when their turn comes (turns.ts), and passes on the
  * measurements of running trials, which events carry. */
 import { signal } from "@preact/signals";
-import { send } from "../api/http";
 import { emptyTable, Store, type Table } from "./columns";
 import type { JobInput, JobName, JobOutput } from "./jobs";
 import { costOf, Turns } from "./turns";
@@ -54,10 +53,8 @@ export class SweepTable {
 
   /** Whether the answer was a whole table. */
   async #loadPart(signal: AbortSignal): Promise<boolean> {
-    const response = await send(`${this.#path}?layout=planes${this.#version === null ? "" : `&since=${this.#version}`}`, { signal });
-    const buffer = await response.arrayBuffer();
-    const began = performance.now();
-    const part = await this.#worker.take(buffer);
+    const { part, ms } = await this.#worker.take(`${this.#path}?layout=planes${this.#version === null ? "" : `&since=${this.#version}`}`, signal);
+    const began = performance.now() - ms;
     this.#store.take(part);
     this.#version = part.version;
     for (const [number, news] of this.#news) this.#measure(number, news);
@@ -77,14 +74,12 @@ export class SweepTable {
   /** Load the points of a metric into the worker, or what changed of them; their version. */
   async loadPoints(metric: string, since: string | null, signal: AbortSignal): Promise<string> {
     const query = new URLSearchParams({ metric, max_points: String(MOST_POINTS), layout: "planes", ...(since === null ? {} : { since }) });
-    const response = await send(`${this.#sweep}/points?${query}`, { signal });
-    return this.#worker.takePoints(metric, await response.arrayBuffer());
+    return this.#worker.takePoints(metric, `${this.#sweep}/points?${query}`, signal);
   }
 
   /** Load the attempts of all trials into the worker, or what changed of them; their version. */
   async loadAttempts(since: string | null, signal: AbortSignal): Promise<string> {
-    const response = await send(`${this.#sweep}/attempts?layout=planes${since === null ? "" : `&since=${since}`}`, { signal });
-    return this.#worker.takeAttempts(await response.arrayBuffer());
+    return this.#worker.takeAttempts(`${this.#sweep}/attempts?layout=planes${since === null ? "" : `&since=${since}`}`, signal);
   }
 
   /** A measurement of a running trial, from its event. False: the trial is not known yet. */

@@ -1,4 +1,5 @@
-/* The worker: holds a copy of the table and does everything that takes longer with more trials. */
+/* The worker: loads tables and holds a copy of them, and does everything that takes longer with more trials. Taking the
+ * bytes of a table of 100,000 trials alone would keep the page for a fifth of a second. */
 import { parseTable, type Part } from "./columnar";
 import { Store, type Column, type Table } from "./columns";
 import { JOBS, type Held, type JobName } from "./jobs";
@@ -7,15 +8,26 @@ import { Points } from "./points";
 import { Attempts } from "./timeline";
 import { summaryOf } from "./summary";
 
+/** What to load, and with which headers. */
+export interface File {
+  url: string;
+  headers: Record<string, string>;
+}
+
+export type Loading = File & (
+  | { kind: "take" }
+  | { kind: "points"; metric: string }
+  | { kind: "attempts" }
+  | { kind: "summarise"; metric: string; goal: "minimize" | "maximize" });
+
 export type Question = { id: number } & (
-  | { kind: "take"; buffer: ArrayBuffer }
-  | { kind: "points"; metric: string; buffer: ArrayBuffer }
-  | { kind: "attempts"; buffer: ArrayBuffer }
-  | { kind: "summarise"; buffer: ArrayBuffer; metric: string; goal: "minimize" | "maximize" }
+  | Loading
+  | { kind: "stop"; of: number }
   | { kind: "set"; number: number; column: string; value: number }
   | { kind: "run"; job: JobName; input: unknown });
 
-export type Answer = { id: number } & ({ part: Part } | { output: unknown } | { error: string });
+/** `ms`: the time that the worker computed. `refused`: the answer of the server; status 0: it was not reached. */
+export type Answer = { id: number } & ({ part: Part; ms: number } | { output: unknown } | { error: string } | { refused: { status: number; body: string } });
 
 const store = new Store();
 const held: Held = { points: new Map(), attempts: new Attempts() };
@@ -49,31 +61,54 @@ function free(buffer: ArrayBuffer & { transfer?: (length: number) => ArrayBuffer
   buffer.transfer?.(0);
 }
 
-function answer(q: Question): void {
+const going = new Map<number, AbortController>();
+
+/** Load a file; null: it could not be, and the page has been told, or did not want it any more. */
+async function loaded({ id, url, headers }: File & { id: number }): Promise<ArrayBuffer | null> {
+  const stop = new AbortController();
+  going.set(id, stop);
+  try {
+    const response = await fetch(url, { headers, cache: "no-store", signal: stop.signal });
+    if (response.ok) return await response.arrayBuffer();
+    send({ id, refused: { status: response.status, body: await response.text() } });
+  } catch {
+    if (!stop.signal.aborted) send({ id, refused: { status: 0, body: "" } });
+  } finally {
+    going.delete(id);
+  }
+  return null;
+}
+
+function take(q: Loading & { id: number }, buffer: ArrayBuffer): void {
   if (q.kind === "take") {
-    const part = parseTable(q.buffer, true);
+    const began = performance.now();
+    const part = parseTable(buffer, true);
     const copy = copyOf(part);
     store.take(part);
-    if (part.whole) free(q.buffer); // the store has arrays with more room
+    if (part.whole) free(buffer); // the store has arrays with more room
     table = store.table(part.version);
-    send({ id: q.id, part: copy });
-  } else if (q.kind === "set") store.set(q.number, q.column, q.value);
-  else if (q.kind === "points") {
+    send({ id: q.id, part: copy, ms: performance.now() - began });
+  } else if (q.kind === "points") {
     const points = held.points.get(q.metric) ?? new Points();
-    points.take(q.buffer);
+    points.take(buffer);
     held.points.set(q.metric, points);
     send({ id: q.id, output: points.version });
   } else if (q.kind === "attempts") {
-    held.attempts.take(q.buffer);
+    held.attempts.take(buffer);
     send({ id: q.id, output: held.attempts.version });
-  } else if (q.kind === "summarise") send({ id: q.id, output: summaryOf(parseTable(q.buffer), q.metric, q.goal) });
-  else send({ id: q.id, output: pack(JOBS[q.job](table, q.input as never, held)) });
+  } else send({ id: q.id, output: summaryOf(parseTable(buffer), q.metric, q.goal) });
+}
+
+async function answer(q: Question): Promise<void> {
+  if (q.kind === "stop") going.get(q.of)?.abort();
+  else if (q.kind === "set") store.set(q.number, q.column, q.value);
+  else if (q.kind === "run") send({ id: q.id, output: pack(JOBS[q.job](table, q.input as never, held)) });
+  else {
+    const buffer = await loaded(q);
+    if (buffer !== null) take(q, buffer);
+  }
 }
 
 addEventListener("message", (event: MessageEvent<Question>) => {
-  try {
-    answer(event.data);
-  } catch (error) {
-    send({ id: event.data.id, error: error instanceof Error ? error.message : String(error) });
-  }
+  answer(event.data).catch((error: unknown) => send({ id: event.data.id, error: error instanceof Error ? error.message : String(error) }));
 });

@@ -1,9 +1,11 @@
 /* The page's side of the worker: questions and their answers, in order. */
+import { authorization, Failure, failureOf } from "../api/http";
+import { token } from "../session";
 import type { Part } from "./columnar";
 import type { JobInput, JobName, JobOutput } from "./jobs";
 import { unpack } from "./packed";
 import type { Summary } from "./summary";
-import type { Answer, Question } from "./worker";
+import type { Answer, Loading, Question } from "./worker";
 
 interface Waiting {
   resolve: (answer: never) => void;
@@ -11,6 +13,19 @@ interface Waiting {
 }
 
 type Unnumbered<T> = T extends unknown ? Omit<T, "id"> : never;
+type Unfiled<T> = T extends unknown ? Omit<T, "url" | "headers"> : never;
+
+/** What the server answered in place of a file. */
+class Refused extends Error {
+  readonly status: number;
+  readonly body: string;
+
+  constructor(status: number, body: string) {
+    super(`status ${status}`);
+    this.status = status;
+    this.body = body;
+  }
+}
 
 export class WorkerClient {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
@@ -22,34 +37,33 @@ export class WorkerClient {
     this.#worker.addEventListener("error", (event) => this.#failAll(new Error(event.message || "The worker of the page could not be started")));
   }
 
-  /** Give an answer of the server to the worker; the buffer is the worker's then. The rows that it
-   * contains come back. */
-  take(buffer: ArrayBuffer): Promise<Part> {
-    return this.#ask({ kind: "take", buffer }, [buffer]);
+  /** Load a table, or what changed of it. The rows come back, with the time that the worker computed. */
+  take(url: string, signal: AbortSignal): Promise<{ part: Part; ms: number }> {
+    return this.#load({ kind: "take" }, url, signal);
   }
 
-  /** Give the points of a metric to the worker; their version comes back. */
-  takePoints(metric: string, buffer: ArrayBuffer): Promise<string> {
-    return this.#ask({ kind: "points", metric, buffer }, [buffer]);
+  /** Load the points of a metric; their version comes back. */
+  takePoints(metric: string, url: string, signal: AbortSignal): Promise<string> {
+    return this.#load({ kind: "points", metric }, url, signal);
   }
 
-  /** Give the attempts to the worker; their version comes back. */
-  takeAttempts(buffer: ArrayBuffer): Promise<string> {
-    return this.#ask({ kind: "attempts", buffer }, [buffer]);
+  /** Load the attempts; their version comes back. */
+  takeAttempts(url: string, signal: AbortSignal): Promise<string> {
+    return this.#load({ kind: "attempts" }, url, signal);
   }
 
   /** What a comparison needs of a table, which is not kept. */
-  summarise(buffer: ArrayBuffer, metric: string, goal: "minimize" | "maximize"): Promise<Summary> {
-    return this.#ask({ kind: "summarise", buffer, metric, goal }, [buffer]);
+  summarise(url: string, metric: string, goal: "minimize" | "maximize", signal: AbortSignal): Promise<Summary> {
+    return this.#load({ kind: "summarise", metric, goal }, url, signal);
   }
 
   set(number: number, column: string, value: number): void {
-    this.#post({ kind: "set", number, column, value }, []);
+    this.#post({ kind: "set", number, column, value });
   }
 
   /** Run a job on the worker's table, which has everything that take() gave before. */
   run<K extends JobName>(job: K, input: JobInput<K>): Promise<JobOutput<K>> {
-    return this.#ask({ kind: "run", job, input }, []);
+    return this.#ask({ kind: "run", job, input });
   }
 
   close(): void {
@@ -57,22 +71,50 @@ export class WorkerClient {
     this.#failAll(new DOMException("The view was left", "AbortError"));
   }
 
-  #post(question: Unnumbered<Question>, transfer: Transferable[]): number {
+  #post(question: Unnumbered<Question>): number {
     const id = this.#next++;
-    this.#worker.postMessage({ ...question, id }, transfer);
+    this.#worker.postMessage({ ...question, id });
     return id;
   }
 
-  #ask<T>(question: Unnumbered<Question>, transfer: Transferable[]): Promise<T> {
-    const id = this.#post(question, transfer);
-    return new Promise<T>((resolve, reject) => this.#waiting.set(id, { resolve: resolve as (answer: never) => void, reject }));
+  #ask<T>(question: Unnumbered<Question>, asked = (_id: number) => undefined as void): Promise<T> {
+    const id = this.#post(question);
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (answer: never) => void, reject });
+      asked(id);
+    });
+  }
+
+  /** The worker loads the file with the present token; failures are those of send() (api/http.ts). */
+  async #load<T>(what: Unfiled<Loading>, url: string, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const asked = token.value;
+    let stop = () => undefined as void;
+    try {
+      return await this.#ask<T>({ ...what, url: new URL(url, location.href).href, headers: authorization() }, (id) => {
+        stop = () => {
+          const waiting = this.#waiting.get(id);
+          this.#waiting.delete(id);
+          this.#post({ kind: "stop", of: id });
+          waiting?.reject(new DOMException("The load was stopped", "AbortError"));
+        };
+        signal.addEventListener("abort", stop, { once: true });
+      });
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (error.status === 0) throw new Failure(0, "unreachable", "The server cannot be reached");
+      throw await failureOf(new Response(error.body, { status: error.status }), asked);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
   }
 
   #answered(answer: Answer): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if ("error" in answer) waiting?.reject(new Error(answer.error));
-    else waiting?.resolve(("part" in answer ? answer.part : unpack(answer.output)) as never);
+    else if ("refused" in answer) waiting?.reject(new Refused(answer.refused.status, answer.refused.body));
+    else waiting?.resolve(("part" in answer ? answer : unpack(answer.output)) as never);
   }
 
   #failAll(error: Error): void {

@@ -1,7 +1,7 @@
 /* Several sweeps, to be compared: each with its best so far and the distribution of its values, which
  * a worker computes from the table of its trials. */
 import { signal } from "@preact/signals";
-import { call, Failure, send } from "../api/http";
+import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
 import type { Summary } from "../data/summary";
 import { WorkerClient } from "../data/worker_client";
@@ -77,8 +77,8 @@ export class ComparedSweepsModel extends Model {
       // A sweep without this metric has no such column: its answer would be 400.
       const has = column === "value" ? this.#metric === null || sweep.metric.name === this.#metric : sweep.metrics.some((m) => m.name === this.#metric);
       const columns = ["state", "infeasible", "started_at", "ended_at", "step", ...(has ? [column] : [])].join(",");
-      const response = await send(`/v1/sweeps/${encodeURIComponent(id)}/table?${new URLSearchParams({ columns })}`, { signal });
-      return { sweep, summary: await this.#worker.summarise(await response.arrayBuffer(), column, goal) };
+      const url = `/v1/sweeps/${encodeURIComponent(id)}/table?${new URLSearchParams({ columns })}`;
+      return { sweep, summary: await this.#worker.summarise(url, column, goal, signal) };
     } catch (error) {
       if (error instanceof Failure && error.status === 404) return null;
       throw error;

@@ -11,7 +11,6 @@ import { costOf } from "../data/turns";
 import { toNumber } from "../format";
 import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
-import { Predictions } from "./predictions";
 import { INTERVAL_MS, Refresher } from "./refresher";
 
 const HEAD_REST = 30; // times as long as showing the sweep's own figures took …
@@ -48,7 +47,6 @@ export class SweepModel extends Model {
   readonly trials: SweepTable;
   readonly ensemble = signal<Api.Ensemble | null>(null);
   readonly pareto: LazyResource<Api.Pareto>;
-  readonly predictions: Predictions;
   /** What the sweep could still gain, as its trials completed. */
   readonly regret: LazyResource<Api.RegretCheck[]>;
   /** The attempts of all trials, which the worker holds; the value is their version. */
@@ -77,7 +75,6 @@ export class SweepModel extends Model {
       await run();
       return trials.takeCost();
     }));
-    this.predictions = new Predictions(id);
     this.attempts = this.#afterTable((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
     this.pareto = this.#afterTable((signal) => wholeFront(path, signal));
     this.regret = new LazyResource(async (signal) => (await call("GET /v1/sweeps/{sweep}/regret/checks", { path, signal })).items);
@@ -125,7 +122,6 @@ export class SweepModel extends Model {
     for (const importance of this.#importance.values()) importance.stop();
     for (const surface of this.#surfaces.values()) surface.stop();
     this.pareto.stop();
-    this.predictions.stop();
     this.regret.stop();
     this.attempts.stop();
     this.following.stop();

@@ -5,7 +5,8 @@
  * from the best, the axis is logarithmic unless the user chose otherwise. */
 import type * as Api from "../api/types";
 import type { Table } from "../data/columns";
-import { predictionsOf } from "./reason";
+import { shownOf } from "../data/filter";
+import { markOf } from "../data/marks";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
@@ -30,9 +31,16 @@ export interface History {
   /** Places in `x` of completed trials whose value is not drawn: beyond the edge. */
   beyond: number[];
   failed: number[];
-  /** All completed trials with a value; those of them that are far from the rest. */
+  /** All completed trials with a value that pass the filter; those of them that are far from the rest. */
   completed: number;
   far: number;
+  /** Places in `x` of highlighted trials; null: nothing is highlighted. */
+  marked: number[] | null;
+  /** How many trials are highlighted, of those that pass the filter and lie between `from` and `to`. */
+  highlighted: number;
+  /** The numbers of the first and the last trial that passes the filter. */
+  first: number;
+  last: number;
   isInfeasible: boolean;
   isRunning: boolean;
   /** The best completed, feasible trial. */
@@ -53,6 +61,13 @@ export interface HistoryInput {
   y: "auto" | "log" | "linear";
   /** Draw outliers where they are. */
   far: boolean;
+  /** Only trials that pass this are drawn and counted. */
+  filter: string;
+  brush: string;
+  picked: string;
+  /** The part that is drawn, numbers of trials; null: from the first, to the last. */
+  from: number | null;
+  to: number | null;
 }
 
 /** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1
@@ -81,8 +96,7 @@ function spansInOrder(sorted: Float64Array): boolean {
 /** Whether a number can be drawn. */
 export const drawable = (v: number | null): number | null => (v !== null && Number.isFinite(v) ? v : null);
 
-/** The predictions for the first objective: trial number, mean minus deviation, mean, mean plus
- * deviation. */
+/** The predictions of an objective: trial number, mean minus deviation, mean, mean plus deviation. */
 export interface Foretold {
   x: number[];
   low: number[];
@@ -90,15 +104,36 @@ export interface Foretold {
   high: number[];
 }
 
-export function foretold(trials: readonly Api.Trial[]): Foretold {
+export interface ForetoldInput {
+  metric: string;
+  filter: string;
+  from: number | null;
+  to: number | null;
+}
+
+const MOST_FORETOLD = 4000; // of more, some neighbours are drawn as one
+
+/** What the model foretold of each trial that is drawn. Of many, neighbours are joined to their mean. */
+export function foretoldOf(table: Table, { metric, filter, from, to }: ForetoldInput): Foretold {
   const f: Foretold = { x: [], low: [], mean: [], high: [] };
-  for (const trial of trials) {
-    const p = predictionsOf(trial.suggestion)[0];
-    if (!p || !Number.isFinite(p.mean) || !Number.isFinite(p.deviation)) continue;
-    f.x.push(trial.number);
-    f.low.push(p.mean - p.deviation);
-    f.mean.push(p.mean);
-    f.high.push(p.mean + p.deviation);
+  const [mean, deviation] = [table.column(`predicted:${metric}`), table.column(`deviation:${metric}`)];
+  if (mean?.kind !== "number" || deviation?.kind !== "number") return f;
+  const shown = shownOf(filter, table);
+  const rows = new Uint32Array(table.n);
+  let n = 0;
+  for (let row = 0; row < table.n; row++) {
+    const number = table.number[row]!;
+    if (number >= (from ?? 0) && number <= (to ?? Infinity) && shown?.[row] !== 0 && Number.isFinite(mean.values[row]! + deviation.values[row]!)) rows[n++] = row;
+  }
+  const each = Math.max(1, Math.ceil(n / MOST_FORETOLD));
+  for (let i = 0; i < n; i += each) {
+    const some = rows.subarray(i, Math.min(n, i + each));
+    const meanOf = (of: (row: number) => number) => { let sum = 0; for (const row of some) sum += of(row); return sum / some.length; };
+    const [m, sd] = [meanOf((row) => mean.values[row]!), meanOf((row) => deviation.values[row]!)];
+    f.x.push(table.number[some[some.length >> 1]!]!);
+    f.low.push(m - sd);
+    f.mean.push(m);
+    f.high.push(m + sd);
   }
   return f;
 }
@@ -146,11 +181,15 @@ const CELLS_UP = 64;
 class Thinning {
   readonly #taken = new Set<number>();
   readonly #n: number;
+  readonly #begin: number;
+  readonly #rows: number;
   readonly #low: number;
   readonly #size: number;
 
-  constructor(n: number, low: number, high: number) {
+  constructor({ n, begin, end }: View, low: number, high: number) {
     this.#n = n;
+    this.#begin = begin;
+    this.#rows = end - begin + 1;
     this.#low = low;
     this.#size = (high - low) / CELLS_UP || 1;
   }
@@ -159,7 +198,7 @@ class Thinning {
   isFirst(row: number, kind: number, value: number): boolean {
     if (this.#n <= ALL_DRAWN) return true;
     const up = Math.min(CELLS_UP, Math.max(0, Math.floor((value - this.#low) / this.#size)));
-    const cell = (kind * CELLS_ACROSS + Math.floor((row * CELLS_ACROSS) / this.#n)) * (CELLS_UP + 1) + up;
+    const cell = (kind * CELLS_ACROSS + Math.floor(((row - this.#begin) * CELLS_ACROSS) / this.#rows)) * (CELLS_UP + 1) + up;
     if (this.#taken.has(cell)) return false;
     this.#taken.add(cell);
     return true;
@@ -172,17 +211,50 @@ const BAD = 2;
 const BEYOND = 3;
 const FAILED = 4;
 const OPEN = 5;
+const KINDS = 6;
 
-export function historyOf(table: Table, { goal, y, far }: HistoryInput): History {
+/** The rows that pass the filter, those that are drawn of them, and what is highlighted. */
+interface View {
+  shown: Uint8Array | null;
+  isMarked: ((row: number) => boolean) | null;
+  /** The first and the last row that passes the filter; -1: none. */
+  first: number;
+  last: number;
+  /** The same of the part that is drawn, and how many there are. */
+  begin: number;
+  end: number;
+  n: number;
+}
+
+function viewOf(table: Table, { filter, brush, picked, from, to }: HistoryInput): View {
+  const shown = shownOf(filter, table);
+  const mark = markOf(table, brush, picked, shown);
+  const v: View = { shown, isMarked: mark && ((row) => mark.rows[row] === 1), first: -1, last: -1, begin: -1, end: -1, n: 0 };
+  for (let row = 0; row < table.n; row++) {
+    if (shown?.[row] === 0) continue;
+    if (v.first < 0) v.first = row;
+    v.last = row;
+    if (table.number[row]! < (from ?? 0) || table.number[row]! > (to ?? Infinity)) continue;
+    if (v.begin < 0) v.begin = row;
+    v.end = row;
+    v.n++;
+  }
+  return v;
+}
+
+export function historyOf(table: Table, input: HistoryInput): History {
+  const { goal, y, far } = input;
   const sign = goal === "minimize" ? 1 : -1;
   const { n, state } = table;
+  const view = viewOf(table, input);
+  const isShown = (row: number) => view.shown === null || view.shown[row] === 1;
   const isState = (name: string) => { const at = state.words.indexOf(name); return (row: number) => state.values[row] === at; };
   const [isCompleted, isFailed, isRunning, isPaused] = [isState("completed"), isState("failed"), isState("running"), isState("paused")];
   const column = table.column("value");
   const all = column?.kind === "number" ? column.values : new Float64Array(n).fill(NaN);
   const bad = table.column("infeasible");
   const isBad = (row: number) => bad?.kind === "number" && bad.values[row] === 1;
-  const values = all.filter((v, row) => Number.isFinite(v) && isCompleted(row));
+  const values = all.filter((v, row) => Number.isFinite(v) && isCompleted(row) && isShown(row));
   const sorted = values.slice().sort();
   const outer = edgeOfSorted(sorted, sign);
   const [positive, wide] = [(sorted[0] ?? 1) > 0, sign > 0 && spansInOrder(sorted)];
@@ -191,10 +263,15 @@ export function historyOf(table: Table, { goal, y, far }: HistoryInput): History
   const edge = clip ? outer : Infinity;
   const height = log ? Math.log : (v: number) => v;
   let [low, high] = [Infinity, -Infinity];
-  for (const v of values) if (v * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
-  const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, isInfeasible: false, isRunning: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
-  const thin = new Thinning(n, low, high);
+  for (let row = view.begin; row >= 0 && row <= view.end; row++) {
+    const v = all[row]!;
+    if (Number.isFinite(v) && isCompleted(row) && isShown(row) && v * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
+  }
+  const numberOf = (row: number) => (row < 0 ? 0 : table.number[row]!);
+  const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, marked: view.isMarked && [], highlighted: 0, first: numberOf(view.first), last: numberOf(view.last), isInfeasible: false, isRunning: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
+  const thin = new Thinning(view, low, high);
   for (let row = 0; row < n; row++) {
+    if (!isShown(row)) continue;
     const value = Number.isFinite(all[row]) ? all[row]! : null;
     const completed = value !== null && isCompleted(row);
     const infeasible = isBad(row);
@@ -203,11 +280,16 @@ export function historyOf(table: Table, { goal, y, far }: HistoryInput): History
     if (completed && value * sign > outer) h.far++;
     h.isInfeasible ||= infeasible;
     h.isRunning ||= isRunning(row);
+    if (row < view.begin || row > view.end) continue;
     const seen = value !== null && value * sign <= edge;
     const kind = completed ? (!seen ? BEYOND : infeasible ? BAD : DONE) : isFailed(row) ? FAILED : seen && (isRunning(row) || isPaused(row)) ? OPEN : QUEUED;
-    if (!better && row !== n - 1 && kind !== OPEN && !thin.isFirst(row, kind, kind === DONE || kind === BAD ? height(value!) : low)) continue;
+    const marked = view.isMarked !== null && view.isMarked(row);
+    if (marked) h.highlighted++;
+    const apart = better || row === view.begin || row === view.end || kind === OPEN;
+    if (!apart && !thin.isFirst(row, marked ? KINDS + kind : kind, kind === DONE || kind === BAD ? height(value!) : low)) continue;
     if (kind === BEYOND) h.beyond.push(h.x.length);
     if (kind === FAILED) h.failed.push(h.x.length);
+    if (marked) h.marked!.push(h.x.length);
     h.rows.push(row);
     h.x.push(table.number[row]!);
     h.done.push(kind === DONE ? value : null);

@@ -10,7 +10,7 @@ import { positiveOnly, type Foretold, type History, type Left } from "./history"
 import { csvOf } from "./csv";
 import { Downloads } from "./downloads";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
-import { drawCrosses, drawInside, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
+import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
 import type { Surface } from "./surface";
 import { tipOf, trialLines } from "./tip";
 
@@ -21,40 +21,52 @@ interface Props {
   /** The prediction of each trial; null: none is drawn. */
   predictions: Foretold | null;
   left: Left;
+  /** The part that is shown, numbers of trials; null: all. */
+  part: readonly [number, number] | null;
+  choosePart: (part: readonly [number, number] | null) => void;
   open: (number: number) => void;
 }
 
 const HEIGHT = 300;
+const LEAST_DRAG_PX = 6;
+const MANY_MARKED = 500;
 const nothing = () => null;
 
-function describe(h: History, metric: string): string {
+function describe(h: History, metric: string, part: Props["part"]): string {
+  const where = part === null ? "" : `, from trial ${part[0]} to ${part[1]},`;
+  const marked = h.marked === null ? "" : `; ${h.highlighted} ${h.highlighted === 1 ? "is" : "are"} highlighted`;
   const end = h.bestNumber === null ? "" : `; the best is ${sig(h.bestValue)}, trial ${h.bestNumber}`;
-  return `${metric} of ${h.completed} completed trials against their number, and the best so far${end}. The table below has every value.`;
+  return `${metric} of ${h.completed} completed trials against their number${where} and the best so far${end}${marked}. The table below has every value.`;
 }
 
-export function HistoryChart({ sweep, table, history, predictions, left, open }: Props) {
+export function HistoryChart({ sweep, table, history, predictions, left, part, choosePart, open }: Props) {
   const { name, goal } = sweep.metric;
   const plot = useRef<uPlot | null>(null);
-  const state = useRef<Current>({ sweep, history, predictions, left, table, open });
-  state.current = { sweep, history, predictions, left, table, open };
+  const state = useRef<Current>({ sweep, history, predictions, left, table, choosePart, open });
+  state.current = { sweep, history, predictions, left, table, choosePart, open };
   const logY = history.log;
-  const many = table.n > 2000; // then uPlot's one path of all circles takes longer than a frame
-  const size = many ? 3 : table.n > 500 ? 4.5 : 6;
+  const dim = history.marked !== null; // others than the highlighted trials
+  const point = dim ? "--point-faint" : "--point";
+  const many = history.x.length > 2000; // then uPlot's one path of all circles takes longer than a frame
+  const size = many ? 3 : history.x.length > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
-  }, [history, logY, left]); // new data draws again, also what only the hooks draw
+  }, [history, logY, left, predictions]); // new data draws again, also what only the hooks draw
 
   const under: Extra = (s, g) => {
     drawLeft(s, g, state.current.left);
     drawWhiskers(s, g, state.current.predictions);
-    if (many) drawSquares(s, g, state.current.history);
+    if (many) drawSquares(s, g, state.current.history, colour(point));
   };
-  const over: Extra = (s, g) => drawMarks(s, g, state.current.history, goal);
+  const over: Extra = (s, g) => {
+    drawMarks(s, g, state.current.history, goal);
+    drawHighlighted(s, g, state.current.history, goal);
+  };
 
   const options = (): Options => ({
     scales: {
-      x: { time: false, range: (_u, min, max) => (min === null || max === null ? [0, 10] : [min - 0.6, max + 0.6]) },
+      x: { time: false, range: (_u, min, max) => (part ? [part[0] - 0.6, part[1] + 0.6] : min === null || max === null ? [0, 10] : [min - 0.6, max + 0.6]) },
       y: logY ? { distr: 3 } : { range: (_u, min, max) => (min === null || max === null ? [0, 1] : uPlot.rangeNum(...withReach(state.current.left, min, max), 0.08, true)) },
     },
     axes: [
@@ -64,40 +76,53 @@ export function HistoryChart({ sweep, table, history, predictions, left, open }:
     series: [
       {},
       { label: "best so far", stroke: colour("--accent"), width: 2, paths: uPlot.paths.stepped?.({ align: 1 }), points: { show: false } },
-      { label: name, paths: nothing, points: { show: !many, size, width: 0, fill: colour("--point"), stroke: colour("--point") } },
-      { label: "new best", paths: nothing, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") } },
+      { label: name, paths: nothing, points: { show: !many, size, width: 0, fill: colour(point), stroke: colour(point) } },
+      { label: "new best", paths: nothing, points: { show: true, size: dim ? size : 8, width: 0, fill: colour(dim ? point : "--accent"), stroke: colour(dim ? point : "--accent") } },
       { label: "not ended", paths: nothing, points: { show: true, size: 7, width: 1.5, fill: colour("--panel"), stroke: colour("--running") } },
       { label: "infeasible", paths: nothing, points: { show: false } },
     ],
     padding: [12, 8, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: ring(), drag: { x: true, y: false } },
-    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)] },
+    cursor: { y: false, points: ring(), drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { state.current.choosePart(null); return null; } } },
+    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [(u) => takeDragged(u, state.current)] },
   });
 
-  const label = describe(history, name);
+  const label = describe(history, name, part);
   const looks = (): SeriesLook[] => [
     { line: "after", stroke: colour("--accent"), width: 2 },
-    many ? {} : { dots: size / 2, stroke: colour("--point") },
-    { dots: 4, stroke: colour("--accent") },
+    many ? {} : { dots: size / 2, stroke: colour(point) },
+    dim ? { dots: size / 2, stroke: colour(point) } : { dots: 4, stroke: colour("--accent") },
     { dots: 3.5, stroke: colour("--panel"), ring: colour("--running") },
   ];
-  const legend = (): [string, string][] => [["completed", colour("--point")], ["best so far", colour("--accent")], ...(history.isRunning ? [["running", colour("--running")] as [string, string]] : [])];
+  const legend = (): [string, string][] => [["completed", colour(point)], ["best so far", colour("--accent")], ...(dim ? [["highlighted", colour("--text")] as [string, string]] : []), ...(history.isRunning ? [["running", colour("--running")] as [string, string]] : [])];
   return (
     <>
-      <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, many, predictions !== null]} options={options}
+      <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, many, dim, part?.[0], part?.[1]]} options={options}
         label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
       <Downloads label={label} file={`${sweep.id}-history`} csv={() => csvOfHistory(history, name)} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
     </>
   );
 }
 
+/** The value at a place; null: it has none, or lies beyond the edge. */
+const valueIn = (h: History, i: number): number | null => h.done[i] ?? h.steps[i] ?? h.infeasible[i] ?? h.open[i] ?? null;
+
+/** The part that was dragged over becomes the address; the chart follows it. */
+function takeDragged(u: uPlot, { choosePart }: Current): void {
+  const { left, width } = u.select;
+  if (width < LEAST_DRAG_PX) return;
+  const [from, to] = [Math.ceil(u.posToVal(left, "x")), Math.floor(u.posToVal(left + width, "x"))];
+  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  if (to > from) choosePart([Math.max(0, from), to]);
+}
+
 /** The drawn trials: their values, and the best so far. */
 function csvOfHistory(h: History, metric: string): string {
   const beyond = new Set(h.beyond);
   const failed = new Set(h.failed);
+  const marked = h.marked && new Set(h.marked);
   const kind = (i: number) => (failed.has(i) ? "failed" : beyond.has(i) ? "off the scale" : h.infeasible[i] !== null ? "infeasible" : h.open[i] !== null ? "running" : h.done[i] !== null || h.steps[i] !== null ? "completed" : "");
-  return csvOf(["trial", "state", metric, "best so far"], h.x.map((n, i) => [n, kind(i), h.done[i] ?? h.steps[i] ?? h.infeasible[i] ?? h.open[i] ?? null, h.best[i] ?? null]));
+  return csvOf(["trial", "state", metric, "best so far", "highlighted"], h.x.map((n, i) => [n, kind(i), valueIn(h, i), h.best[i] ?? null, marked ? Number(marked.has(i)) : 1]));
 }
 
 /** A ring around the point under the pointer: completed trials (series 2, 5) and those that run
@@ -147,11 +172,9 @@ function drawWhiskers(s: Surface, g: Geometry, f: Foretold | null): void {
 }
 
 /** Completed trials of many, as squares of three pixels. */
-function drawSquares(s: Surface, g: Geometry, h: History): void {
-  const fill = colour("--point");
-  h.done.forEach((value, at) => {
-    if (value !== null) s.box(g.x(h.x[at]!) - 1.5, g.y(value) - 1.5, 3, 3, fill, 1);
-  });
+function drawSquares(s: Surface, g: Geometry, h: History, fill: string): void {
+  const drawn = h.done.flatMap((value, at) => (value === null ? [] : [at]));
+  s.squares(drawn.map((at) => g.x(h.x[at]!)), drawn.map((at) => g.y(h.done[at]!)), 3, fill);
 }
 
 /** Infeasible trials as crosses; failed trials as ticks on the lower edge; outliers as triangles on the
@@ -167,12 +190,26 @@ function drawMarks(s: Surface, g: Geometry, h: History, goal: "minimize" | "maxi
   }
 }
 
+/** Highlighted trials above all others: a dot, or without a value that is drawn a mark at the edge. */
+function drawHighlighted(s: Surface, g: Geometry, h: History, goal: "minimize" | "maximize"): void {
+  const fill = colour("--accent");
+  const failed = new Set(h.failed);
+  const beyond = new Set(h.beyond);
+  const far = goal === "maximize" ? g.bottom - 4 : g.top + 4;
+  for (const at of h.marked ?? []) {
+    const value = valueIn(h, at);
+    if (failed.has(at)) s.box(g.x(h.x[at]!) - 1.5, g.bottom - 12, 3, 12, colour("--text"), 1);
+    else if (value !== null || beyond.has(at)) drawMarked(s, g.x(h.x[at]!), value === null ? far : g.y(value), fill, h.marked!.length > MANY_MARKED);
+  }
+}
+
 interface Current {
   sweep: Api.Sweep;
   table: Table;
   history: History;
   predictions: Foretold | null;
   left: Left;
+  choosePart: Props["choosePart"];
   open: (number: number) => void;
 }
 
@@ -182,8 +219,8 @@ function addTip(u: uPlot, current: () => Current): void {
   tipOf(u, under, (row) => tipLines(row, current()), (row) => current().open(current().table.number[row]!));
 }
 
-function tipLines(row: number, { table, sweep, predictions: p }: Current): HTMLElement[] {
-  const at = p ? p.x.indexOf(table.number[row]!) : -1;
-  const extra: [string, string][] = p && at >= 0 ? [["predicted", `${sig(p.mean[at]!)} ± ${sig(p.high[at]! - p.mean[at]!, 2)}`]] : [];
+function tipLines(row: number, { table, sweep }: Current): HTMLElement[] {
+  const [mean, deviation] = ["predicted", "deviation"].map((of) => numberAt(table.column(`${of}:${sweep.metric.name}`), row));
+  const extra: [string, string][] = typeof mean === "number" ? [["predicted", `${sig(mean)} ± ${sig(deviation ?? null, 2)}`]] : [];
   return trialLines(row, table, sweep, sig(numberAt(table.column("value"), row)), extra);
 }

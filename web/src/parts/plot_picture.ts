@@ -133,6 +133,12 @@ export function drawCrosses(s: Surface, xs: readonly number[], ys: readonly numb
   s.line(px, py, stroke, 1.5, 1);
 }
 
+/** A highlighted trial; of many, without its edge. */
+export function drawMarked(s: Surface, x: number, y: number, fill: string, many: boolean): void {
+  if (!many) s.dot(x, y, 4.5, colour("--text"), 1);
+  s.dot(x, y, many ? 2 : 3, many ? colour("--text") : fill, 1);
+}
+
 export interface BarRow {
   name: string;
   /** Lengths between 0 and 1 with their colours, from the left: one after the other, or over each other. */

@@ -1,97 +1,66 @@
 /* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible
- * ones as crosses. */
+ * ones as crosses. The worker computes what is drawn (data/plane.ts). */
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
 import { numberAt, type Table } from "../data/columns";
+import { BEATEN, FRONT, INFEASIBLE, type Plane } from "../data/plane";
+import type { Range } from "../data/selection";
 import { count, sig } from "../format";
 import { colour } from "../theme";
-import { csvOf } from "./csv";
 import { Downloads } from "./downloads";
-import { drawable, edgeOf } from "./history";
 import { metricColumn } from "./objectives";
 import { axis, Plot, tickText, type Options } from "./plot";
-import { drawCrosses, drawInside, pictureOf, type Extra, type SeriesLook } from "./plot_picture";
+import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
+import type { Surface } from "./surface";
 import { tipOf, trialLines } from "./tip";
 
 const HEIGHT = 320;
 const REACH_PX = 24; // how near the pointer must be to a point
+const LEAST_DRAG_PX = 6;
+const MANY = 2000;
+const MANY_MARKED = 500;
 const nothing = () => null;
-
-interface Dot {
-  row: number;
-  x: number;
-  y: number;
-  kind: "front" | "other" | "infeasible";
-}
 
 interface Props {
   sweep: Api.Sweep;
   table: Table;
-  /** The numbers of the trials of the front. */
-  front: ReadonlySet<number>;
-  /** Leave out outliers. */
-  clip: boolean;
+  plane: Plane;
   x: Api.Objective;
   y: Api.Objective;
+  csv: () => Promise<string>;
+  /** A box that was dragged: the ranges of both objectives. */
+  brush: (x: Range, y: Range) => void;
   open: (number: number) => void;
 }
 
-/** Completed trials that have both values, from left to right. */
-function dotsOf(table: Table, front: ReadonlySet<number>, x: string, y: string): Dot[] {
-  const dots: Dot[] = [];
-  const [cx, cy, bad] = [metricColumn(table, x), metricColumn(table, y), table.column("infeasible")];
-  const completed = table.state.words.indexOf("completed");
-  for (let row = 0; row < table.n; row++) {
-    const [vx, vy] = [drawable(numberAt(cx, row)), drawable(numberAt(cy, row))];
-    if (table.state.values[row] !== completed || vx === null || vy === null) continue;
-    dots.push({ row, x: vx, y: vy, kind: front.has(table.number[row]!) ? "front" : numberAt(bad, row) === 1 ? "infeasible" : "other" });
-  }
-  return dots.sort((a, b) => a.x - b.x || a.y - b.y);
-}
+/** The points of one kind; null in place of the others. */
+const pointsOf = ({ y, kind: kinds }: Plane, kind: number): (number | null)[] => Array.from(y, (v, i) => (kinds[i] === kind ? v : null));
 
-/** The points without outliers in either objective, by the rule of the history chart. Points of the
- * front always stay. */
-function near(dots: readonly Dot[], x: Api.Objective, y: Api.Objective): readonly Dot[] {
-  const [sx, sy] = [x, y].map((m) => (m.goal === "minimize" ? 1 : -1)) as [number, number];
-  const [ex, ey] = [edgeOf(dots.map((d) => d.x), sx), edgeOf(dots.map((d) => d.y), sy)];
-  return dots.filter((d) => d.kind === "front" || (d.x * sx <= ex && d.y * sy <= ey));
-}
-
-export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
-  const all = useMemo(() => dotsOf(table, front, x.name, y.name), [table, front, x.name, y.name]);
-  const dots = useMemo(() => (clip ? near(all, x, y) : all), [all, clip]);
+export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) {
   const plot = useRef<uPlot | null>(null);
-  const state = useRef({ sweep, table, dots, open });
-  state.current = { sweep, table, dots, open };
-  const data = useMemo<uPlot.AlignedData>(() => {
-    const only = (kind: Dot["kind"]) => dots.map((d) => (d.kind === kind ? d.y : null));
-    return [dots.map((d) => d.x), only("other"), only("infeasible"), only("front")];
-  }, [dots]);
+  const state = useRef<Current>({ sweep, table, plane, brush, open });
+  state.current = { sweep, table, plane, brush, open };
+  const data = useMemo<uPlot.AlignedData>(() => [Array.from(plane.x), pointsOf(plane, BEATEN), pointsOf(plane, FRONT)], [plane]);
   // A step between two points of the front shows what is known to be reachable. With more than two
   // objectives the points are not joined.
   const joined = sweep.metrics.length === 2;
-  const size = dots.length > 2000 ? 3 : dots.length > 500 ? 4.5 : 6;
+  const many = plane.x.length > MANY; // as in the history
+  const size = many ? 3 : plane.x.length > 500 ? 4.5 : 6;
   const range = (_u: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true));
-
-  const over: Extra = (s, g) => {
-    const bad = state.current.dots.filter((d) => d.kind === "infeasible");
-    drawCrosses(s, bad.map((d) => g.x(d.x)), bad.map((d) => g.y(d.y)), 3, colour("--infeasible"));
-  };
+  const under: Extra = (s, g) => { if (many) drawSquares(s, g, state.current.plane); };
+  const over: Extra = (s, g) => drawOver(s, g, state.current.plane);
   const looks = (): SeriesLook[] => [
-    { dots: size / 2, stroke: colour("--point-faint") },
-    {},
+    many ? {} : { dots: size / 2, stroke: colour("--point-faint") },
     { dots: 4, stroke: colour("--accent"), width: 1.5, ...(joined ? { line: x.goal === "minimize" ? "after" as const : "before" as const } : {}) },
   ];
-  const csv = () => csvOf(["trial", x.name, y.name, "kind"], all.map((d) => [table.number[d.row]!, d.x, d.y, d.kind === "other" ? "beaten" : d.kind]));
 
   const options = (): Options => ({
     scales: { x: { time: false, range }, y: { range } },
     axes: [axis({ label: `${x.name} (${x.goal})`, size: 28, values: tickText }), axis({ label: `${y.name} (${y.goal})`, size: 56, values: tickText })],
     series: [
       {},
-      { label: "beaten", paths: nothing, points: { show: true, size, width: 0, fill: colour("--point-faint"), stroke: colour("--point-faint") } },
-      { label: "infeasible", paths: nothing, points: { show: false } },
+      { label: "beaten", paths: nothing, points: { show: !many, size, width: 0, fill: colour("--point-faint"), stroke: colour("--point-faint") } },
       {
         label: "front", stroke: colour("--accent"), width: 1.5, spanGaps: true, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") },
         paths: (joined && uPlot.paths.stepped?.({ align: x.goal === "minimize" ? 1 : -1 })) || nothing,
@@ -99,24 +68,56 @@ export function Scatter({ sweep, table, front, clip, x, y, open }: Props) {
     ],
     padding: [12, 12, 0, 0],
     legend: { show: false },
-    cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
-    hooks: { draw: [(u) => drawInside(u, over)] },
+    cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: true, setScale: false } },
+    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [(u) => takeDragged(u, state.current)] },
   });
-  const onFront = dots.filter((d) => d.kind === "front").length;
-  const label = `${y.name} (${y.goal}) against ${x.name} (${x.goal}) of ${all.length} completed trials, ${onFront} of them on the front. The list has the front's values.`;
+  const marked = plane.highlighted === null ? "" : ` ${plane.highlighted} ${plane.highlighted === 1 ? "is" : "are"} highlighted.`;
+  const label = `${y.name} (${y.goal}) against ${x.name} (${x.goal}) of ${plane.count} completed trials, ${plane.onFront} of them on the front.${marked} The list has the front's values.`;
+  const legend = (): [string, string][] => [["on the front", colour("--accent")], ["beaten", colour("--point-faint")], ...(plane.highlighted === null ? [] : [["highlighted", colour("--text")] as [string, string]])];
   return (
     <div class="scatter">
       <Plot class="history" height={HEIGHT} data={data} deps={[x.name, y.name, x.goal, joined, size]} options={options} label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
-      <Downloads label={label} file={`${sweep.id}-front`} csv={csv} picture={() => (plot.current ? pictureOf(plot.current, looks(), [["on the front", colour("--accent")], ["beaten", colour("--point-faint")]], () => undefined, over) : null)} />
-      {all.length > dots.length && <p class="note">{count(all.length - dots.length)} off the scale, far from the rest.</p>}
+      <Downloads label={label} file={`${sweep.id}-front`} csv={csv} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
+      {plane.off > 0 && <p class="note">{count(plane.off)} off the scale, far from the rest.</p>}
     </div>
   );
 }
 
+/** Beaten trials of many, as squares of three pixels. */
+function drawSquares(s: Surface, g: Geometry, { x, y, kind }: Plane): void {
+  const [px, py] = [x, y].map((v) => v.filter((_, i) => kind[i] === BEATEN));
+  s.squares(px!.map((v) => g.x(v)), py!.map((v) => g.y(v)), 3, colour("--point-faint"));
+}
+
+/** Infeasible trials as crosses, and what is highlighted above all others. */
+function drawOver(s: Surface, g: Geometry, { x, y, kind, marked, highlighted }: Plane): void {
+  const bad: [number[], number[]] = [[], []];
+  kind.forEach((k, i) => {
+    if (k !== INFEASIBLE) return;
+    bad[0].push(g.x(x[i]!));
+    bad[1].push(g.y(y[i]!));
+  });
+  drawCrosses(s, ...bad, 3, colour("--infeasible"));
+  const fills = [colour("--point"), colour("--infeasible"), colour("--accent")];
+  marked.forEach((m, i) => { if (m === 1) drawMarked(s, g.x(x[i]!), g.y(y[i]!), fills[kind[i]!]!, (highlighted ?? 0) > MANY_MARKED); });
+}
+
+/** The box that was dragged becomes ranges of both objectives, which every view follows. */
+function takeDragged(u: uPlot, { brush }: Current): void {
+  const { left, top, width, height } = u.select;
+  if (width < LEAST_DRAG_PX && height < LEAST_DRAG_PX) return;
+  const rangeOf = (from: number, to: number, scale: "x" | "y"): Range => { const ends = [u.posToVal(from, scale), u.posToVal(to, scale)]; return { min: rounded(Math.min(...ends)), max: rounded(Math.max(...ends)) }; };
+  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  brush(rangeOf(left, left + width, "x"), rangeOf(top, top + height, "y"));
+}
+
+const rounded = (v: number): number => Number(v.toPrecision(6));
+
 interface Current {
   sweep: Api.Sweep;
   table: Table;
-  dots: readonly Dot[];
+  plane: Plane;
+  brush: Props["brush"];
   open: (number: number) => void;
 }
 
@@ -126,21 +127,28 @@ function addTip(u: uPlot, current: () => Current): void {
   ring.className = "ring";
   ring.hidden = true;
   u.over.appendChild(ring);
-  const nearest = (): Dot | undefined => {
+  const nearest = (): number | undefined => {
     const [left, top] = [u.cursor.left ?? -1, u.cursor.top ?? -1];
-    let [found, least]: [Dot | undefined, number] = [undefined, REACH_PX ** 2];
-    for (const d of left < 0 ? [] : current().dots) {
-      const far = (u.valToPos(d.x, "x") - left) ** 2 + (u.valToPos(d.y, "y") - top) ** 2;
-      if (far < least) [found, least] = [d, far];
+    let [found, least]: [number | undefined, number] = [undefined, REACH_PX ** 2];
+    const { x, y } = current().plane;
+    for (let i = 0; left >= 0 && i < x.length; i++) {
+      const far = (u.valToPos(x[i]!, "x") - left) ** 2 + (u.valToPos(y[i]!, "y") - top) ** 2;
+      if (far < least) [found, least] = [i, far];
     }
     return found;
   };
-  const under = (): Dot | undefined => {
-    const d = nearest();
-    ring.hidden = d === undefined;
-    if (d) [ring.style.left, ring.style.top] = [`${u.valToPos(d.x, "x")}px`, `${u.valToPos(d.y, "y")}px`];
-    return d;
+  const under = (): number | undefined => {
+    const at = nearest();
+    const { x, y } = current().plane;
+    ring.hidden = at === undefined;
+    if (at !== undefined) [ring.style.left, ring.style.top] = [`${u.valToPos(x[at]!, "x")}px`, `${u.valToPos(y[at]!, "y")}px`];
+    return at;
   };
-  const values = (d: Dot): [string, string][] => current().sweep.metrics.map((m) => [m.name, sig(numberAt(metricColumn(current().table, m.name), d.row))]);
-  tipOf(u, under, (d) => trialLines(d.row, current().table, current().sweep, d.kind === "front" ? "on the front" : "", values(d)), (d) => current().open(current().table.number[d.row]!));
+  const rowAt = (at: number) => current().plane.row[at]!;
+  const lines = (at: number) => {
+    const { sweep, table, plane } = current();
+    const values = sweep.metrics.map((m): [string, string] => [m.name, sig(numberAt(metricColumn(table, m.name), rowAt(at)))]);
+    return trialLines(rowAt(at), table, sweep, plane.kind[at] === FRONT ? "on the front" : "", values);
+  };
+  tipOf(u, under, lines, (at) => current().open(current().table.number[rowAt(at)]!));
 }

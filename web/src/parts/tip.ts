@@ -24,11 +24,11 @@ export function tipOf<T>(u: uPlot, under: () => T | undefined, lines: (found: T)
     tip.style.right = right ? `${u.over.clientWidth - left + 14}px` : "";
   };
   (u.hooks.setCursor ??= []).push(show);
-  let down = -1;
-  u.over.addEventListener("mousedown", (e) => { down = e.clientX; });
+  let down = { x: -1, y: -1 };
+  u.over.addEventListener("mousedown", (e) => { down = { x: e.clientX, y: e.clientY }; });
   u.over.addEventListener("click", (e) => {
     const found = under();
-    if (found !== undefined && Math.abs(e.clientX - down) < MOVED_PX) open(found);
+    if (found !== undefined && Math.max(Math.abs(e.clientX - down.x), Math.abs(e.clientY - down.y)) < MOVED_PX) open(found);
   });
 }
 

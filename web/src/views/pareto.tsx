@@ -1,7 +1,10 @@
 /* The front of a sweep with several objectives: the trials that no other beats in all of them. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
+import { formatNumbers } from "../data/numbers";
+import { brushAll, brushText, clearSelection, filterText, pickedText } from "../data/selection";
 import type { SweepTable } from "../data/sweep_table";
+import { useJob } from "../data/use_job";
 import { count, sig, toNumber } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
 import { hasEnded } from "../live/sweep";
@@ -9,32 +12,36 @@ import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
 import { Scatter } from "../parts/scatter";
 import { choose, go, href, route } from "../route";
 
-const NONE: ReadonlySet<number> = new Set();
-
 export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: SweepTable; pareto: LazyResource<Api.Pareto> }) {
-  const table = trials.table.value;
   const element = useSight<HTMLElement>(pareto);
   const now = pareto.value.value;
   const failed = pareto.refresher.error.value;
-  const front = useMemo(() => (now ? new Set(now.items.map((t) => t.number)) : NONE), [now]);
+  const front = useMemo(() => formatNumbers(now?.items.map((t) => t.number) ?? []) ?? "", [now]);
   const [x, y] = axesOf(sweep);
-  const hasInfeasible = useMemo(() => { const c = table.column("infeasible"); return c?.kind === "number" && c.values.includes(1); }, [table]);
+  const axisOf = (m: Api.Objective) => ({ column: m.name === sweep.metric.name ? "value" : `metric:${m.name}`, goal: m.goal });
+  const input = { x: axisOf(x), y: axisOf(y), front, clip: route.value.query.get("far") !== "show", filter: filterText.value, brush: brushText.value, picked: pickedText.value };
+  const { done, error } = useJob(trials, "plane", input, pareto.inSight.value);
+  const plane = done?.output;
   const volume = toNumber(now?.hypervolume);
   return (
-    <section class="panel" aria-label="Pareto" ref={element} data-front={front.size}>
+    <section class="panel" aria-label="Pareto" ref={element} data-front={now?.items.length ?? 0} data-points={plane?.count ?? 0} data-highlighted={plane?.highlighted ?? 0}>
       <div class="bar">
         <h2>Pareto front <small>{sweep.metrics.map((m) => `${m.name} (${m.goal})`).join(", ")}</small></h2>
         <ul class="legend">
-          <li class="l-front">{count(front.size)} on the front</li><li class="l-beaten">beaten</li>
-          {hasInfeasible && <li class="l-infeasible">infeasible</li>}
+          <li class="l-front">{count(now?.items.length ?? 0)} on the front</li><li class="l-beaten">beaten</li>
+          {plane?.isInfeasible && <li class="l-infeasible">infeasible</li>}
+          {typeof plane?.highlighted === "number" && <li class="l-marked">{count(plane.highlighted)} highlighted</li>}
         </ul>
         <span class="grow" />
         {sweep.metrics.length > 2 && <Axes sweep={sweep} x={x} y={y} />}
+        {typeof plane?.highlighted === "number" && <button type="button" class="quiet" onClick={clearSelection}>Clear</button>}
         {volume !== null && <span class="faint" title={`In the metrics' own units, seen from ${now?.reference?.map((v) => sig(toNumber(v))).join(", ") ?? ""}`}>Hypervolume <b data-testid="hypervolume">{sig(volume)}</b></span>}
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
+      {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       <div class="split front">
-        <Scatter sweep={sweep} table={table} front={front} clip={route.value.query.get("far") !== "show"} x={x} y={y} open={(n) => go(["sweeps", sweep.id, "trials", n])} />
+        {plane && done ? <Scatter sweep={sweep} table={done.table} plane={plane} x={x} y={y} csv={() => trials.run("planeCsv", { ...input, heads: [x.name, y.name] })}
+          brush={(across, up) => brushAll([[input.x.column, across], [input.y.column, up]])} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">{pareto.inSight.value && "Loading…"}</p>}
         {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">No trial {hasEnded(sweep.state) ? "" : "has "}completed{sweep.constraints.length > 0 ? " and kept the constraints" : ""}{hasEnded(sweep.state) ? "" : " yet"}.</p>)}
       </div>
     </section>

@@ -44,7 +44,7 @@ export function RungsPanel({ sweep }: { sweep: Api.Sweep }) {
                 <th scope="col" class="num" title="Trials with a result at this rung">Reached</th>
                 <th scope="col" class="num" title="Trials that were pruned here">Stopped</th>
                 <th scope="col" class="num" title="Trials that wait here for a promotion">Wait</th>
-                <th scope="col" class="num" title="Decisions to stop or to pause after which the attempt ended as it was told">Obeyed</th>
+                <th scope="col" class="num roomy" title="Decisions to stop or to pause after which the attempt ended as it was told">Obeyed</th>
                 <th scope="col" class="num" title="Decisions after which the attempt ended in another way, or was lost">Did not</th>
               </tr>
             </thead>
@@ -84,7 +84,7 @@ function Row({ rung: r, most }: { rung: Rung; most: number }) {
       <td class="num"><b>{count(r.reached)}</b></td>
       <td class="num">{count(r.stopped)}</td>
       <td class="num">{count(r.paused)}</td>
-      <td class="num">{count(r.obeyed)}</td>
+      <td class="num roomy">{count(r.obeyed)}</td>
       <td class={`num ${r.disobeyed > 0 ? "bad" : ""}`}>{count(r.disobeyed)}</td>
     </tr>
   );

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { emptyTable, numberAt } from "../data/columns";
-import { currentTable } from "../data/selection";
+import { brushText, currentTable, filterText, pickedText } from "../data/selection";
 import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
@@ -14,6 +14,7 @@ import { leftOf } from "../parts/history";
 import { HistoryChart } from "../parts/history_chart";
 import { lazy } from "../parts/lazy";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
+import { PartButtons } from "../parts/part_buttons";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
@@ -22,10 +23,10 @@ import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
 import { ImportancePanel } from "./importance";
 import { LimitsDialog } from "./limits";
-import { ParetoPanel } from "./pareto";
 import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
 
+const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel);
 const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
 const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
 const RemarksPanel = lazy(async () => (await import("./remarks")).RemarksPanel);
@@ -174,49 +175,66 @@ function Facts({ sweep, every }: { sweep: Api.Sweep; every: number }) {
   );
 }
 
-/** Methods with a model that foretells. */
-const FORETELLS = new Set(["gp", "auto"]);
+/** The part of the history that the address names: numbers of trials. */
+function partOf(text: string | null): [number, number] | null {
+  const found = /^(\d{1,9})-(\d{1,9})$/.exec(text ?? "");
+  const [from, to] = [Number(found?.[1]), Number(found?.[2])];
+  return from < to ? [from, to] : null;
+}
 
 function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepModel; loaded: boolean }) {
   const { query } = route.value;
   const y = query.get("y");
-  const { done, error } = useJob(model.trials, "history", { goal: sweep.metric.goal, y: y === "log" || y === "linear" ? y : "auto", far: query.get("far") === "show" });
+  const part = partOf(query.get("part"));
+  const [from, to] = part ?? [null, null];
+  const filter = filterText.value;
+  const { done, error } = useJob(model.trials, "history", { goal: sweep.metric.goal, y: y === "log" || y === "linear" ? y : "auto", far: query.get("far") === "show", filter, brush: brushText.value, picked: pickedText.value, from, to });
   const h = done?.output;
   const table = done?.table ?? model.trials.table.value;
-  const canPredict = FORETELLS.has(sweep.method);
+  const canPredict = table.column(`predicted:${sweep.metric.name}`) !== undefined;
   const predictions = canPredict && query.get("predicted") === "show";
-  useEffect(() => {
-    if (predictions) model.predictions.mark();
-    model.predictions.seen(predictions);
-  }, [model, predictions, table.n]);
+  const predicted = useJob(model.trials, "foretold", { metric: sweep.metric.name, filter, from, to }, predictions);
   const checks = model.regret.value.value;
   const left = useMemo(() => leftOf(checks ?? [], table, sweep.metric.goal), [checks, table, sweep.metric.goal]);
   const sight = useSight<HTMLElement>(model.regret);
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
+  const choosePart = (chosen: readonly [number, number] | null) => choose({ part: chosen && chosen.join("-") });
+  const some = h !== undefined && h.last > h.first;
+  const isEmpty = loaded && table.n === 0;
   return (
-    <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length}>
+    <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length} data-highlighted={h?.highlighted ?? 0}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
-        <ul class="legend">
+        {!isEmpty && <ul class="legend">
           <li class="l-done">completed</li><li class="l-best">best so far</li>
           {h?.isRunning && <li class="l-open">running</li>}
           {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+          {h?.marked && <li class="l-marked">{count(h.highlighted)} highlighted</li>}
           {left.x.length > 0 && <li class="l-left" title="No configuration is better than the dashed line, by a model and with high probability">may still be gained</li>}
           {predictions && <li class="l-whisker">predicted</li>}
           {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
-        </ul>
+        </ul>}
         <span class="grow" />
+        {some && <PartButtons label="Part of the trials" first={h.first} last={h.last} from={Math.max(h.first, from ?? h.first)} to={Math.min(h.last, to ?? h.last)} least={2} choose={choosePart} />}
         {canPredict && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
         {h && h.far > 0 && !h.log && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
-        <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />
+        {!isEmpty && <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />}
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {predictions && model.predictions.refresher.error.value !== null && <p class="stale" role="status">Predictions are not up to date: {model.predictions.refresher.error.value}</p>}
-      {loaded && table.n === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
-        : h ? <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? model.predictions.value.value : null} left={left} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">Loading…</p>}
+      {predicted.error !== null && <p class="stale" role="status">Predictions are not up to date: {predicted.error}</p>}
+      {isEmpty ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{whyEmpty(sweep)}</p>
+        : !h ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
+          : <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? predicted.done?.output ?? null : null} left={left} part={part} choosePart={choosePart} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
     </section>
   );
+}
+
+/** What a sweep without trials waits for. */
+function whyEmpty({ state, for_runners: forRunners }: Api.Sweep): string {
+  if (hasEnded(state)) return "It ended without a trial.";
+  if (state === "paused") return "No trials yet, and none begins while the sweep is paused.";
+  return `No trials yet: they appear as ${forRunners ? "runners claim" : "clients ask for"} them.`;
 }
 
 /** Why there is no best trial. */

@@ -9,6 +9,7 @@ import { clock, count, duration } from "../format";
 import { useSight } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
 import { Figure } from "../parts/figure";
+import { PartButtons } from "../parts/part_buttons";
 import { shortGroup } from "../parts/small";
 import type { Surface } from "../parts/surface";
 import { choose, go, route } from "../route";
@@ -39,32 +40,13 @@ export function TimelinePanel({ model, sweep }: { model: SweepModel; sweep: Api.
         <h2>Timeline <small>slots and trials as they ran</small></h2>
         <ul class="legend">{(timeline?.outcomes ?? []).map((o) => <li key={o} class={`state-${o}`}><i aria-hidden="true" class="box" />{o}</li>)}</ul>
         <span class="grow" />
-        {timeline && timeline.runs > 0 && <Zoom timeline={timeline} from={from ?? timeline.first} to={to ?? timeline.last} />}
+        {timeline && timeline.runs > 0 && <PartButtons label="Part of the time" first={timeline.first} last={timeline.last} from={from ?? timeline.first} to={to ?? timeline.last} least={1} choose={(part) => choose({ from: part && String(part[0]), to: part && String(part[1]) })} />}
       </div>
       {failed !== null && <p class="stale" role="status">{version === null ? "Not known" : "Not up to date"}: {failed}</p>}
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {timeline === null ? <p class="hint tall">{failed === null && model.attempts.inSight.value && "Loading…"}</p> : timeline.runs === 0 ? <p class="hint">{filterText.value === "" ? "Nothing has run yet." : "No trial that ran passes the filter."}</p>
         : <Drawn model={model} sweep={sweep} timeline={timeline} from={from ?? timeline.first} to={to ?? timeline.last} />}
     </section>
-  );
-}
-
-/** The part that is shown, by buttons. */
-function Zoom({ timeline, from, to }: { timeline: Timeline; from: number; to: number }) {
-  const set = (low: number, high: number) => {
-    const [a, b] = [Math.max(timeline.first, low), Math.min(timeline.last, high)];
-    if (b - a < 1) return;
-    choose(a <= timeline.first && b >= timeline.last ? { from: null, to: null } : { from: String(Math.round(a)), to: String(Math.round(b)) });
-  };
-  const span = to - from;
-  return (
-    <span class="zoom" role="group" aria-label="Part of the time">
-      <button type="button" class="quiet" aria-label="Earlier" disabled={from <= timeline.first} onClick={() => set(Math.max(timeline.first, from - span / 2), Math.max(timeline.first, from - span / 2) + span)}>←</button>
-      <button type="button" class="quiet" aria-label="Zoom in" onClick={() => set(from + span / 4, to - span / 4)}>+</button>
-      <button type="button" class="quiet" aria-label="Zoom out" disabled={span >= timeline.last - timeline.first} onClick={() => set(from - span / 2, to + span / 2)}>−</button>
-      <button type="button" class="quiet" aria-label="Later" disabled={to >= timeline.last} onClick={() => set(Math.min(timeline.last, to + span / 2) - span, Math.min(timeline.last, to + span / 2))}>→</button>
-      <button type="button" class="quiet" disabled={span >= timeline.last - timeline.first} onClick={() => choose({ from: null, to: null })}>Whole</button>
-    </span>
   );
 }
 

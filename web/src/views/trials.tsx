@@ -73,6 +73,13 @@ function metricColumn(table: Trials, sweep: Api.Sweep, name: string, optional: b
   };
 }
 
+/** What the model foretold of an objective before the trial ran: its mean, or its deviation. */
+function predictionColumn(table: Trials, of: "predicted" | "deviation", name: string): Shown {
+  const [column, label] = [table.column(`${of}:${name}`), of === "predicted" ? `${name} predicted` : `${name} ±`];
+  const title = of === "predicted" ? `What the model foretold of ${name} before the trial ran` : `The deviation of what it foretold of ${name}`;
+  return { id: `${of}.${name}`, by: `${of}:${name}`, label, title, width: metricWidth(label), least: metricLeast(label), numeric: true, sorts: true, optional: true, cell: (row) => { const v = numberAt(column, row); return <span title={String(v ?? "")}>{sig(v)}</span>; } };
+}
+
 const timeColumn = (table: Trials, id: string, label: string): Shown => ({
   id, by: id, label, width: 18, least: 10, numeric: true, sorts: true, optional: true,
   cell: (row) => { const ms = numberAt(table.column(id), row); return ms === null ? "" : new Date(ms).toISOString().slice(0, 19).replace("T", " "); },
@@ -98,6 +105,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
     { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, sorts: true, cell: (row) => { const v = numberAt(value, row); return <b title={String(v ?? "")} class={stateOf(row) === "completed" && !infeasible(row) ? "" : "unsure"}>{sig(v)}</b>; } },
     ...judged.filter((name) => name !== sweep.metric.name).map((name) => metricColumn(table, sweep, name, false)),
   ];
+  for (const { name } of sweep.metrics) for (const of of ["predicted", "deviation"] as const) if (table.column(`${of}:${name}`)) columns.push(predictionColumn(table, of, name));
   // Yes or no; nothing for a trial without a result.
   if (sweep.constraints.length > 0) columns.push({ id: "feasible", by: "infeasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, sorts: true, cell: (row) => (stateOf(row) !== "completed" ? "" : infeasible(row) ? <span class="mark">no</span> : "yes") });
   if (has(table, "group")) {
