@@ -157,11 +157,11 @@ static void run_with(void (*fault)(int round))
 
 /* Between two faults some work must complete, however slow the machine is. After each one all
  * machines connect again, and PostgreSQL plans their statements again, which is what this test
- * costs: ASSAY_LONG_FAULTS has four times as many. */
+ * costs: ASSAY_LONG_FAULTS has eight times as many. */
 static void kill_connections(int round)
 {
     static int before;
-    int between = getenv("ASSAY_LONG_FAULTS") ? MACHINES : 4 * MACHINES;
+    int between = getenv("ASSAY_LONG_FAULTS") ? MACHINES : 8 * MACHINES;
     clock_sleep_ms(80 + round % 60); /* vary what the fault hits */
     if (round > 0 && atomic_load(&answered) - before < between)
         return;

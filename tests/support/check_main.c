@@ -1,11 +1,31 @@
-/* The one main() of every Check program: each test file defines `Suite *test_suite(void)`. */
+/* The one main() of every Check program: each test file defines `Suite *test_suite(void)`.
+ *
+ * The tests of a program run in one process. With a process for each test (Check's own way), a test
+ * that needs 10 us costs 4 ms where page tables are the host's work, and one with a database three
+ * times as much. So a process for each is made only where it tells something: when the one process
+ * dies in a test, or hangs, the program runs again with CK_FORK=yes, and Check names the test.
+ *
+ * CK_FORK=no (in the environment, or set by test_suite()): one process in which nothing is run
+ * again, for sanitizers and for tests under a debugger. CK_FORK=yes: a process for each test. */
 #include "tests/support/check_main.h"
 
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define EXIT_SKIPPED 77 /* Meson counts this as skipped */
+
+/* Meson ends a program after 1,200 s. A program that hangs is run again before, so that Check names
+ * the test; with ASSAY_LONG_FAULTS=1 nothing bounds the first run. */
+#define TOGETHER_S 960
+#define ALONE_AFTER_HANG_S "180"
 
 static size_t n_skipped;
 
@@ -15,11 +35,8 @@ void skip_tests(const char *name, size_t n, const char *reason)
     n_skipped += n;
 }
 
-int main(void)
+static int run_suite(void)
 {
-    /* Check's own limit is 4 s for a test, which a busy machine exceeds. This limit only serves to
-     * name the test that hangs, shortly before Meson ends the program. */
-    (void)setenv("CK_DEFAULT_TIMEOUT", "540", 0);
     SRunner *sr = srunner_create(test_suite());
     srunner_run_all(sr, CK_ENV);
     int failed = srunner_ntests_failed(sr), run = srunner_ntests_run(sr);
@@ -27,4 +44,73 @@ int main(void)
     if (failed)
         return EXIT_FAILURE;
     return run == 0 && n_skipped > 0 ? EXIT_SKIPPED : EXIT_SUCCESS;
+}
+
+static volatile pid_t together;
+static volatile sig_atomic_t did_hang;
+
+static void end_together(int signo)
+{
+    (void)signo;
+    did_hang = 1;
+    (void)kill(together, SIGKILL);
+}
+
+/* Start the tests in one process, which dies with this one. It writes a byte to `ended` when all
+ * have ended: without it, an exit() in what is tested would count as their end. */
+static pid_t start_together(int ended)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    (void)setenv("CK_FORK", "no", 1);
+    int code = run_suite();
+    if (write(ended, "", 1) != 1)
+        code = EXIT_FAILURE;
+    exit(code);
+}
+
+/* The exit code of the tests, or -1: they died, or did not start. */
+static int run_together(void)
+{
+    int ended[2], status = -1;
+    char byte;
+    if (pipe2(ended, O_CLOEXEC) != 0)
+        return -1;
+    together = start_together(ended[1]);
+    (void)close(ended[1]);
+    if (together > 0) {
+        (void)signal(SIGALRM, end_together);
+        (void)alarm(getenv("ASSAY_LONG_FAULTS") ? 0 : TOGETHER_S);
+        while (waitpid(together, &status, 0) < 0 && errno == EINTR)
+            ;
+        (void)alarm(0);
+        (void)signal(SIGALRM, SIG_DFL);
+    }
+    (void)fcntl(ended[0], F_SETFL, O_NONBLOCK); /* what the tests started may hold the other end */
+    bool is_whole = read(ended[0], &byte, 1) == 1;
+    (void)close(ended[0]);
+    return is_whole && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int main(void)
+{
+    /* Check's own limit is 4 s for a test, which a busy machine exceeds. This limit only serves to
+     * name the test that hangs, shortly before Meson ends the program. */
+    (void)setenv("CK_DEFAULT_TIMEOUT", "540", 0);
+    if (getenv("CK_FORK"))
+        return run_suite();
+    int code = run_together();
+    if (code >= 0)
+        return code;
+    fprintf(stderr, "the tests died in one process; each runs in one of its own now\n");
+    (void)setenv("CK_FORK", "yes", 1);
+    if (did_hang)
+        (void)setenv("CK_DEFAULT_TIMEOUT", ALONE_AFTER_HANG_S, 1);
+    if (run_suite() == EXIT_SUCCESS)
+        fprintf(stderr, "each test passes alone: one dies only after the others\n");
+    return EXIT_FAILURE;
 }

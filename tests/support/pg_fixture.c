@@ -121,6 +121,8 @@ static void start_server(void)
                           "shared_buffers=32MB",
                           "-c",
                           "jit=off",
+                          "-c",
+                          "max_logical_replication_workers=0",
                           NULL};
     cluster.server = spawn(argv, -1, "server.log");
     admin_url(url, "postgres");
@@ -360,16 +362,23 @@ void pg_fixture_session_end(struct pg_session *s)
     PQfinish((PGconn *)s);
 }
 
-/* The connection of the latest statement, for the next one: a new backend costs 5 to 10 ms of
- * processor time, a hundred times what most statements of tests cost. Threads may share it: who
- * finds none here, or one of another database, connects. A process that was forked leaves its
- * parent's alone. */
+/* The connections of the latest statements: one to the database where others are made, one to
+ * another. A new backend costs 5 to 20 ms of processor time, a hundred times what most statements
+ * of tests cost. Threads may share them: who finds none here, or one of another database, connects.
+ * A process that was forked leaves its parent's alone. */
 struct kept {
     PGconn *c;
     pid_t owner;
     char url[PG_URL_SIZE];
 };
-static _Atomic(struct kept *) kept, of_parent;
+static _Atomic(struct kept *) kept_of_admin, kept_of_test, of_parent;
+
+static _Atomic(struct kept *) *place_of(const char *url)
+{
+    char admin[PG_URL_SIZE];
+    admin_url(admin, "postgres");
+    return strcmp(url, admin) == 0 ? &kept_of_admin : &kept_of_test;
+}
 
 static void drop(struct kept *k)
 {
@@ -396,7 +405,7 @@ static bool serves(const struct kept *k, const char *url)
 
 static struct kept *take_connection(const char *url)
 {
-    struct kept *k = atomic_exchange(&kept, NULL);
+    struct kept *k = atomic_exchange(place_of(url), NULL);
     if (serves(k, url))
         return k;
     drop(k);
@@ -411,7 +420,7 @@ static struct kept *take_connection(const char *url)
 
 static void put_connection(struct kept *k)
 {
-    drop(atomic_exchange(&kept, k));
+    drop(atomic_exchange(place_of(k->url), k));
 }
 
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size)

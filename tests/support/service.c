@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "scheduler/content/blobs.h"
+#include "scheduler/store/pg_priv.h"
 #include "tests/support/check_main.h"
 
 void service_open(struct service *s, int64_t lease_ms)
@@ -425,7 +426,29 @@ static const struct {
      "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},
 };
 
-/* One statement for all, because a connection costs more than most of them. */
+/* On a connection of the store, where there is one. It has read the catalogue by now: on a new
+ * connection the statement is planned in five times as long. */
+static int64_t first_broken(struct service *s, const char *sql)
+{
+    struct as_err err = {0};
+    int64_t found = -1;
+    if (!s->db)
+        return pg_fixture_i64(s->url, sql);
+    struct tx_run run = tx_run_start(s->db, TX_READ, &err);
+    while (tx_run_again(&run)) {
+        run.status = conn_exec(run.tx->conn, "set local statement_timeout = 0", &err);
+        if (run.status != AS_OK)
+            continue;
+        PGresult *r = PQexec(run.tx->conn->pg, sql);
+        ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "%s", PQresultErrorMessage(r));
+        run.status = as_parse_i64(PQgetvalue(r, 0, 0), &found, &err);
+        PQclear(r);
+    }
+    ck_ok(run.status, err);
+    return found;
+}
+
+/* One statement for all: each has a part of what one costs. */
 void check_invariants(struct service *s)
 {
     struct str sql = {0};
@@ -434,7 +457,7 @@ void check_invariants(struct service *s)
         str_printf(&sql, "%s(%zu, (%s))", i > 0 ? ", " : "", i, invariants[i].sql);
     str_puts(&sql, ") as broken(i, n) where n <> 0");
     ck_assert(!sql.failed);
-    int64_t i = pg_fixture_i64(s->url, sql.s);
+    int64_t i = first_broken(s, sql.s);
     ck_assert_msg(i < 0, "broken: %s", invariants[i < 0 ? 0 : i].what);
     str_done(&sql);
 }

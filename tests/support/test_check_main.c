@@ -1,10 +1,11 @@
-/* The main() of all Check programs: skipped tests give the exit status that Meson counts, and a
- * thread that fails a test ends it well. The
- * program runs itself, with a suite of the kind that ASSAY_TEST_SUITE names. */
+/* The main() of all Check programs: skipped tests give the exit status that Meson counts, a thread
+ * that fails a test ends it well, and a test that ends the whole process is named. The program runs
+ * itself, with a suite of the kind that ASSAY_TEST_SUITE names. */
 #include "tests/support/check_main.h"
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -73,6 +74,43 @@ START_TEST(a_thread_may_fail_a_test)
 }
 END_TEST
 
+START_TEST(dies)
+{
+    abort();
+}
+END_TEST
+
+START_TEST(leaves)
+{
+    exit(0);
+}
+END_TEST
+
+/* The tests of a program share a process. One that ends it makes the program fail, and a crash is
+ * named. Check itself counts an exit(0) as passed. */
+START_TEST(a_test_that_ends_the_process_is_named)
+{
+    static const char *const kinds[] = {"holds dies", "holds leaves"};
+    static const char *const says[] = {":dies:", "Checks: 2, Failures: 0"};
+    char out[] = "/tmp/assay-check-main-XXXXXX", text[4096];
+    int fd = mkstemp(out), saved = dup(STDOUT_FILENO);
+    ck_assert(fd >= 0 && saved >= 0);
+    (void)unlink(out);
+    (void)unsetenv("CK_FORK");
+    (void)fflush(stdout);
+    ck_assert_int_ge(dup2(fd, STDOUT_FILENO), 0);
+    int code = run_suite(kinds[_i]);
+    ck_assert_int_ge(dup2(saved, STDOUT_FILENO), 0);
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    ck_assert_int_gt(n, 0);
+    text[n] = 0;
+    ck_assert_int_eq(code, 1);
+    ck_assert(strstr(text, says[_i]) != NULL);
+    (void)close(fd);
+    (void)close(saved);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     const char *kind = getenv("ASSAY_TEST_SUITE");
@@ -82,6 +120,7 @@ Suite *test_suite(void)
     if (kind == NULL) {
         tcase_add_test(t, exit_status_counts_skips);
         tcase_add_loop_test(t, a_thread_may_fail_a_test, 0, 2);
+        tcase_add_loop_test(t, a_test_that_ends_the_process_is_named, 0, 2);
         return s;
     }
     if (strstr(kind, "skipped") != NULL)
@@ -90,6 +129,10 @@ Suite *test_suite(void)
         tcase_add_test(t, holds);
     if (strstr(kind, "fails") != NULL)
         tcase_add_test(t, fails);
+    if (strstr(kind, "dies") != NULL)
+        tcase_add_test(t, dies);
+    if (strstr(kind, "leaves") != NULL)
+        tcase_add_test(t, leaves);
     if (strstr(kind, "thread") != NULL)
         tcase_add_test(t, fails_in_threads);
     return s;
