@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a limit of bytes costs an ensemble: members that fit together (max_bytes, decision 4033) against ensembles of fewer members.
+"""What a limit of bytes costs an ensemble: members that fit together (max_bytes, decision 4031) against ensembles of fewer members.
 
     bench/models/ensemble_size.py BUILD CLONES WORK [--trials 12] [--sets …]
 

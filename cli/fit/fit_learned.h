@@ -1,5 +1,5 @@
 /* Configurations that were good together on public tables, in the order in which they run: `assay
- * fit` begins with them where its server has seen no similar table (decision 4032).
+ * fit` begins with them where its server has seen no similar table (decision 4030).
  * bench/models/defaults.py writes the list. */
 #ifndef ASSAY_CLI_FIT_FIT_LEARNED_H
 #define ASSAY_CLI_FIT_FIT_LEARNED_H
