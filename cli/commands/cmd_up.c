@@ -185,6 +185,13 @@ static int check_options(const struct up *u, int n_args, char **argv)
         return exit_with_usage("up", "--runners takes 0 to %d", UP_MAX_RUNNERS);
     if (u->slots < 1 || u->slots > 1024)
         return exit_with_usage("up", "--slots takes 1 to 1024");
+    int64_t mb = u->cluster.buffers_mb;
+    if (mb != 0 && (mb < CLUSTER_BUFFERS_MIN_MB || mb > CLUSTER_BUFFERS_MAX_MB))
+        return exit_with_usage("up", "--database-memory takes %d to %d (megabytes)",
+                               CLUSTER_BUFFERS_MIN_MB, CLUSTER_BUFFERS_MAX_MB);
+    if (mb != 0 && u->database)
+        return exit_with_usage("up", "--database-memory is for a private PostgreSQL, and "
+                                     "--database (or ASSAY_DATABASE) names another");
     int code = check_time("lease", u->lease);
     return code == EXIT_OK ? check_time("heartbeat", u->heartbeat) : code;
 }
@@ -216,6 +223,8 @@ int cmd_up(const struct verb *v, int argc, char **argv)
          "further host names that assayd answers to"},
         {"database", 0, OPT_STRING, &u.database, "URL", "ASSAY_DATABASE",
          "an existing PostgreSQL instead of a private one"},
+        {"database-memory", 0, OPT_I64, &u.cluster.buffers_mb, "MB", NULL,
+         "shared_buffers of the private one (a sixteenth of the memory, 32 to 512)"},
         {"trial-user", 0, OPT_STRING, &u.trial_user, "NAME", NULL,
          "as root: run runners and trials as this user (who called sudo, else root)"},
         {"lease", 0, OPT_STRING, &u.lease, "TIME", NULL, "as for assayd"},

@@ -296,7 +296,7 @@ static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as
         return as_fail_nomem(err);
     int64_t memory_mb = (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     (void)snprintf(buffers, sizeof buffers, "shared_buffers=%dMB",
-                   (int)cluster_buffers_mb(memory_mb));
+                   (int)(c->buffers_mb ? c->buffers_mb : cluster_buffers_mb(memory_mb)));
     (void)snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", c->socket);
     const char *const argv[] = {postgres,
                                 "-D",
@@ -315,6 +315,8 @@ static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as
                                 "wal_level=minimal",
                                 "-c",
                                 "max_wal_senders=0",
+                                "-c",
+                                "max_logical_replication_workers=0", /* no process that waits */
                                 "-c",
                                 "max_wal_size=1GB",
                                 "-c",

@@ -17,14 +17,19 @@
 
 struct cluster {
     struct system_user user;
-    char *home;   /* owned; holds the cluster and its socket; belongs to `user` */
-    char *pgdata; /* owned; the folder of the cluster */
-    char *socket; /* owned; folder of the socket */
-    char *bin;    /* owned; folder of initdb and postgres */
-    char *url;    /* owned; connection string for assayd */
-    char *log;    /* owned */
-    int index;    /* of postgres in the supervisor */
+    char *home;         /* owned; holds the cluster and its socket; belongs to `user` */
+    char *pgdata;       /* owned; the folder of the cluster */
+    char *socket;       /* owned; folder of the socket */
+    char *bin;          /* owned; folder of initdb and postgres */
+    char *url;          /* owned; connection string for assayd */
+    char *log;          /* owned */
+    int index;          /* of postgres in the supervisor */
+    int64_t buffers_mb; /* shared_buffers; 0: by the machine's memory */
 };
+
+/* What buffers_mb may be. */
+#define CLUSTER_BUFFERS_MIN_MB 1
+#define CLUSTER_BUFFERS_MAX_MB 65536
 
 void cluster_done(struct cluster *c);
 

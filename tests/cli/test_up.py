@@ -344,6 +344,8 @@ def main():
         with open(path, "w") as f:
             f.write(SWEEP.replace("GO", go))
         assert os.stat(os.path.join(assay.data, "admin.token")).st_mode & 0o777 == 0o600
+        with open(f"/proc/{assay.postmaster()}/cmdline") as f:  # --database-memory of the harness
+            assert "shared_buffers=32MB" in f.read().split("\0"), "postgres has other buffers"
         check_refusals(assay)
         check_usage(assay)
         check_bad_document(assay, folder)

@@ -28,6 +28,8 @@ PATIENCE_S = 240
 LONGEST_PAUSE_S = 0.2  # between two looks at what is awaited
 # For runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
 LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
+# PostgreSQL touches the heads of all its buffers when it starts and ends: of 512 MB they are 12,000 pages.
+SMALL_DATABASE = ["--database-memory", "32"]
 # What the runners show that tests play themselves.
 SECRET = {"Assay-Runner-Secret": "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"}
 
@@ -75,7 +77,8 @@ class Assay:
         self.data = tempfile.mkdtemp(prefix="assay-e2e-", dir=folder_place())
         os.chmod(self.data, 0o755)  # the cluster may run as another user
         self.own_env = {**os.environ, **(env or {})}
-        self.args = ["--runners", str(runners), "--slots", str(slots), *args]
+        own_database = "--database" in args or "ASSAY_DATABASE" in self.own_env
+        self.args = ["--runners", str(runners), "--slots", str(slots), *([] if own_database else SMALL_DATABASE), *args]
         self.up = None
         self.bare = bare
         self.assay = os.path.join(installed, "assay") if installed else ASSAY

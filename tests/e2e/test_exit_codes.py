@@ -18,7 +18,8 @@ PHRASES = {"ok": "done", "failed": "failed", "missing": "not found", "denied": "
 # {done}: a completed sweep of commands, {open}: one for ask and tell with a trial that somebody holds, {idle}: one that
 # is paused and has no trial, {over}: one for ask and tell whose trials are all told.
 CASES = {
-    "up": [("usage", "x"), ("usage", "--runners", "many"), ("usage", "--runners", "-1"), ("usage", "--lease", "soon")],
+    "up": [("usage", "x"), ("usage", "--runners", "many"), ("usage", "--runners", "-1"), ("usage", "--lease", "soon"), ("usage", "--database-memory", "0.5"),
+           ("usage", "--database-memory", "-1"), ("usage", "--database", "postgresql:///x", "--database-memory", "64")],
     "run": [("usage",), ("usage", "a", "b"), ("missing", "none.yaml"), ("denied", "good.yaml"), ("absent", "good.yaml"),
             ("failed", "bad.yaml"), ("usage", "good.yaml", "--set", "limits"), ("usage", "good.yaml", "--set", "a.=1"),
             ("usage", "good.yaml", "--set", "a=[1"), ("ok", "good.yaml", "--paused")],
