@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_counts_priv.h"
+#include "scheduler/store/sweep_store_priv.h"
 
 enum {
     CLAIMS_LOCK,

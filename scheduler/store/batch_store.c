@@ -15,12 +15,13 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "scheduler/store/batch_claims_priv.h"
-#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/fork_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sweep_store_priv.h"
+#include "scheduler/store/trial_store_priv.h"
 
 enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
 

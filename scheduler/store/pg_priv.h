@@ -163,9 +163,10 @@ AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struc
 /* The same with bytea columns in binary. */
 AS_MUST_CHECK as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                                         struct result *ret, struct as_err *err);
-/* The same without a wait in a TX_BATCH: *ret, which must be empty, is filled by tx_wait() or by the
- * next statement that waits, and is not touched any more when the transaction has failed. Several
- * that are sent cost one round trip. What was sent must be waited for before AS_OK is returned. */
+/* The same without a wait in a TX_BATCH: *ret, which must be empty, is filled by tx_wait() or by
+ * the next statement that waits, and is not touched any more when the transaction has failed.
+ * Several that are sent cost one round trip. What was sent must be waited for before AS_OK is
+ * returned. */
 AS_MUST_CHECK as_status tx_send(struct tx *t, const struct stmt *s, const struct args *a,
                                 struct result *ret, struct as_err *err);
 AS_MUST_CHECK as_status tx_wait(struct tx *t, struct as_err *err);

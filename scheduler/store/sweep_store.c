@@ -16,10 +16,10 @@
 #include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/has_work_priv.h"
-#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_regret_priv.h"
+#include "scheduler/store/sweep_store_priv.h"
 
 enum {
     SWEEP_ADD,

@@ -11,11 +11,11 @@
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/page_fill_priv.h"
-#include "scheduler/store/batch_locks_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/trial_store_priv.h"
 #include "scheduler/store/values_priv.h"
 
 enum {

@@ -1,11 +1,11 @@
 /* Starts processes of trials and makes sure that nothing of them stays.
  *
- * Start: by vfork(), because fork() copies the tables of the runner's memory, and then each page that
- * either of the two writes, for a process that throws all of it away (decision 7016). Until exec the
- * process has the runner's memory and the stack of the thread that makes it, which waits. So it makes
- * async-signal-safe calls only, and writes nothing but its stack and errno. No signal reaches it
- * before its handlers are gone. It reports a failed chdir or exec through a pipe that exec closes, so
- * the caller learns of it as an error and not as exit code 127.
+ * Start: by vfork(), because fork() copies the tables of the runner's memory, and then each page
+ * that either of the two writes, for a process that throws all of it away (decision 7016). Until
+ * exec the process has the runner's memory and the stack of the thread that makes it, which waits.
+ * So it makes async-signal-safe calls only, and writes nothing but its stack and errno. No signal
+ * reaches it before its handlers are gone. It reports a failed chdir or exec through a pipe that
+ * exec closes, so the caller learns of it as an error and not as exit code 127.
  *
  * End: a trial may start processes that leave its process group (setsid). They inherit its
  * environment, and ASSAY_REPORT in it names the attempt's folder, which no other process has.
@@ -127,8 +127,8 @@ static _Noreturn void become_program(const struct start *start)
     fail_in_child(3, AT_EXEC);
 }
 
-/* Make the process, with all signals blocked until its handlers are gone. Returns its id, or -1 with
- * errno. */
+/* Make the process, with all signals blocked until its handlers are gone. Returns its id, or -1
+ * with errno. */
 static pid_t make_process(const struct start *start)
 {
     sigset_t all, mask;
@@ -194,8 +194,8 @@ static as_status make_cgroup(struct child_spec *s, int *ret_entry, struct as_err
     return AS_OK;
 }
 
-/* Returns when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control group, or
- * -1. */
+/* Returns when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control group,
+ * or -1. */
 static as_status start_program(const struct child_spec *s, int out_w, int err_r, int *err_w,
                                int entry, pid_t *ret_pid, struct as_err *err)
 {

@@ -1,7 +1,7 @@
 /* A program in place of this process, looked up in the PATH that it will have.
  *
- * execvp() does that with the PATH of the caller. After vfork() the caller's environment must not be
- * changed for it, because the process has the memory of its parent. */
+ * execvp() does that with the PATH of the caller. After vfork() the caller's environment must not
+ * be changed for it, because the process has the memory of its parent. */
 #ifndef ASSAY_TRIAL_RUNNER_PROCESS_PROGRAM_PATH_H
 #define ASSAY_TRIAL_RUNNER_PROCESS_PROGRAM_PATH_H
 
@@ -24,7 +24,8 @@ void program_path_done(struct program_path *p);
 
 /* Become argv[0], found as execvp() finds it: a name without '/' in the first folder of the path
  * that has it and lets it be run; a text without an interpreter is run by /bin/sh. Returns only on
- * failure, with errno. Async-signal-safe; writes no memory but its stack, errno and *p->for_shell. */
+ * failure, with errno. Async-signal-safe; writes no memory but its stack, errno and
+ * *p->for_shell. */
 void program_path_exec(const struct program_path *p);
 
 #endif
