@@ -318,8 +318,9 @@ static bool is_end(const struct reading *b, size_t i)
     return b->asks[i].ends;
 }
 
-/* What lock_members() asks: sent one after another, answered in one round trip. Each statement sees
- * what was committed when it begins, so the facts are read with the rows locked. */
+/* What lock_members() asks. The trials' locks and the facts are sent one after another and answered
+ * in one round trip: each statement sees what was committed when it begins, so the facts are read
+ * with the rows locked. */
 struct locks {
     int64_t *sweep_keys;
     size_t n_sweeps;
@@ -354,7 +355,6 @@ static as_status send_sweeps(struct reading *b, struct locks *l, struct as_err *
                : AS_OK;
 }
 
-/* Also where the sweep turns out to be held: the trial is free again when the batch has ended. */
 static as_status send_trials(struct reading *b, struct locks *l, struct as_err *err)
 {
     l->trial_keys = arena_alloc(b->a, b->n + 1, sizeof *l->trial_keys);
@@ -404,7 +404,7 @@ static as_status take_trials(struct reading *b, const struct locks *l, struct as
         return as_fail_nomem(err);
     as_status st = trial_lock_read(&l->trials, b->a, l->n_trials, heads, locked, err);
     for (size_t i = 0; i < b->n && st == AS_OK; i++) {
-        if (l->of[i] == SIZE_MAX || b->facts[i].is_busy)
+        if (l->of[i] == SIZE_MAX)
             continue;
         b->facts[i].is_busy = !locked[l->of[i]];
         if (locked[l->of[i]])
@@ -413,18 +413,21 @@ static as_status take_trials(struct reading *b, const struct locks *l, struct as
     return st;
 }
 
+/* A trial whose sweep another transaction holds is not locked: that one may need it. */
 static as_status lock_members(struct reading *b, struct as_err *err)
 {
     AS_AUTO(locks_done) struct locks l = {0};
     as_status st = send_sweeps(b, &l, err);
+    if (st == AS_OK && l.n_sweeps > 0)
+        st = tx_wait(b->t, err);
+    if (st == AS_OK)
+        st = take_sweeps(b, &l, err);
     if (st == AS_OK)
         st = send_trials(b, &l, err);
     if (st == AS_OK)
         st = send_facts(b, is_end, &l.ends, &l.facts, err);
     if (st == AS_OK)
         st = tx_wait(b->t, err);
-    if (st == AS_OK)
-        st = take_sweeps(b, &l, err);
     if (st == AS_OK)
         st = take_trials(b, &l, err);
     return st == AS_OK ? take_facts(b, &l.ends, &l.facts, err) : st;
