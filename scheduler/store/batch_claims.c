@@ -13,7 +13,6 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_counts_priv.h"
-#include "scheduler/store/sweep_store_priv.h"
 
 enum {
     CLAIMS_LOCK,
@@ -422,12 +421,7 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         keys[i] = sources[i].key;
-    RESULT_AUTO locked = {0};
-    as_status st = sweep_lock_send(t, keys, n, is_patient, &locked, err);
-    if (st == AS_OK)
-        st = tx_wait(t, err);
-    if (st == AS_OK)
-        st = sweep_lock_read(&locked, a, n, rows, err);
+    as_status st = store_sweep_lock_many(t, a, keys, n, is_patient, rows, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
     if (st == AS_OK)

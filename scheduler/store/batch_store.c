@@ -20,7 +20,6 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
-#include "scheduler/store/sweep_store_priv.h"
 #include "scheduler/store/trial_store_priv.h"
 
 enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
@@ -257,6 +256,34 @@ static bool needs_sweep(const struct reading *b, size_t i)
     return is_open(b, i) && (b->asks[i].ends || is_near(b, i));
 }
 
+static as_status lock_sweeps(struct reading *b, struct as_err *err)
+{
+    int64_t *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
+    struct sweep_locked **rows = arena_alloc(b->a, b->n + 1, sizeof(struct sweep_locked *));
+    size_t n = 0, k = 0;
+    if (!keys || !rows)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < b->n; j++) {
+        size_t i = b->order[j];
+        int64_t key = b->facts[i].holder.sweep_key;
+        if (needs_sweep(b, i) && (n == 0 || keys[n - 1] != key))
+            keys[n++] = key;
+    }
+    if (n == 0)
+        return AS_OK;
+    as_status st = store_sweep_lock_many(b->t, b->a, keys, n, b->is_patient, rows, err);
+    for (size_t j = 0; j < b->n && st == AS_OK; j++) {
+        struct batch_fact *f = &b->facts[b->order[j]];
+        if (!needs_sweep(b, b->order[j]))
+            continue;
+        while (keys[k] != f->holder.sweep_key)
+            k++;
+        f->sweep = rows[k];
+        f->is_busy = !rows[k];
+    }
+    return st;
+}
+
 /* Members as the keys of BATCH_FACTS and BATCH_STEPS. */
 struct picked {
     struct arrays x;
@@ -318,119 +345,46 @@ static bool is_end(const struct reading *b, size_t i)
     return b->asks[i].ends;
 }
 
-/* What lock_members() asks. The trials' locks and the facts are sent one after another and answered
- * in one round trip: each statement sees what was committed when it begins, so the facts are read
- * with the rows locked. */
-struct locks {
-    int64_t *sweep_keys;
-    size_t n_sweeps;
-    struct trial_key *trial_keys;
-    size_t n_trials;
-    size_t *of; /* the trial of each member; SIZE_MAX: it has none */
-    struct result sweeps, trials, facts;
-    struct picked ends;
-};
-
-static void locks_done(struct locks *l)
+/* The facts of ends are asked with the locks, in one round trip: each statement sees what was
+ * committed when it begins, so they are read with the rows locked. */
+static as_status lock_trials(struct reading *b, struct as_err *err)
 {
-    result_done(&l->sweeps);
-    result_done(&l->trials);
-    result_done(&l->facts);
-    picked_done(&l->ends);
-}
-
-static as_status send_sweeps(struct reading *b, struct locks *l, struct as_err *err)
-{
-    l->sweep_keys = arena_alloc(b->a, b->n + 1, sizeof *l->sweep_keys);
-    if (!l->sweep_keys)
-        return as_fail_nomem(err);
-    for (size_t j = 0; j < b->n; j++) {
-        size_t i = b->order[j];
-        int64_t key = b->facts[i].holder.sweep_key;
-        if (needs_sweep(b, i) && (l->n_sweeps == 0 || l->sweep_keys[l->n_sweeps - 1] != key))
-            l->sweep_keys[l->n_sweeps++] = key;
-    }
-    return l->n_sweeps > 0
-               ? sweep_lock_send(b->t, l->sweep_keys, l->n_sweeps, b->is_patient, &l->sweeps, err)
-               : AS_OK;
-}
-
-static as_status send_trials(struct reading *b, struct locks *l, struct as_err *err)
-{
-    l->trial_keys = arena_alloc(b->a, b->n + 1, sizeof *l->trial_keys);
-    l->of = arena_alloc(b->a, b->n + 1, sizeof *l->of);
-    if (!l->trial_keys || !l->of)
+    struct trial_key *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
+    struct trial_head *heads = arena_alloc(b->a, b->n + 1, sizeof *heads);
+    bool *locked = arena_alloc(b->a, b->n + 1, sizeof *locked);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of); /* the key of each member */
+    AS_AUTO(picked_done) struct picked ends = {0};
+    RESULT_AUTO trials = {0}, facts = {0};
+    size_t n = 0;
+    if (!keys || !heads || !locked || !of)
         return as_fail_nomem(err);
     for (size_t j = 0; j < b->n; j++) {
         size_t i = b->order[j];
         const struct trial_key key = {b->facts[i].holder.sweep_key, b->asks[i].ref.number};
-        const struct trial_key *last = l->n_trials > 0 ? &l->trial_keys[l->n_trials - 1] : NULL;
-        l->of[i] = SIZE_MAX;
+        of[i] = SIZE_MAX;
         if (!is_open(b, i))
             continue;
-        if (!last || last->sweep_key != key.sweep_key || last->number != key.number)
-            l->trial_keys[l->n_trials++] = key;
-        l->of[i] = l->n_trials - 1;
+        if (n == 0 || keys[n - 1].sweep_key != key.sweep_key || keys[n - 1].number != key.number)
+            keys[n++] = key;
+        of[i] = n - 1;
     }
-    return l->n_trials > 0
-               ? trial_lock_send(b->t, l->trial_keys, l->n_trials, b->is_patient, &l->trials, err)
-               : AS_OK;
-}
-
-static as_status take_sweeps(struct reading *b, const struct locks *l, struct as_err *err)
-{
-    struct sweep_locked **rows = arena_alloc(b->a, l->n_sweeps + 1, sizeof(struct sweep_locked *));
-    size_t k = 0;
-    if (!rows)
-        return as_fail_nomem(err);
-    as_status st = sweep_lock_read(&l->sweeps, b->a, l->n_sweeps, rows, err);
-    for (size_t j = 0; j < b->n && st == AS_OK; j++) {
-        struct batch_fact *f = &b->facts[b->order[j]];
-        if (!needs_sweep(b, b->order[j]))
-            continue;
-        while (l->sweep_keys[k] != f->holder.sweep_key)
-            k++;
-        f->sweep = rows[k];
-        f->is_busy = !rows[k];
-    }
-    return st;
-}
-
-static as_status take_trials(struct reading *b, const struct locks *l, struct as_err *err)
-{
-    struct trial_head *heads = arena_alloc(b->a, l->n_trials + 1, sizeof *heads);
-    bool *locked = arena_alloc(b->a, l->n_trials + 1, sizeof *locked);
-    if (!heads || !locked)
-        return as_fail_nomem(err);
-    as_status st = trial_lock_read(&l->trials, b->a, l->n_trials, heads, locked, err);
+    if (n == 0)
+        return AS_OK;
+    as_status st = trial_lock_send(b->t, keys, n, b->is_patient, &trials, err);
+    if (st == AS_OK)
+        st = send_facts(b, is_end, &ends, &facts, err);
+    if (st == AS_OK)
+        st = tx_wait(b->t, err);
+    if (st == AS_OK)
+        st = trial_lock_read(&trials, b->a, n, heads, locked, err);
     for (size_t i = 0; i < b->n && st == AS_OK; i++) {
-        if (l->of[i] == SIZE_MAX)
+        if (of[i] == SIZE_MAX)
             continue;
-        b->facts[i].is_busy = !locked[l->of[i]];
-        if (locked[l->of[i]])
-            b->facts[i].trial = heads[l->of[i]];
+        b->facts[i].is_busy = !locked[of[i]];
+        if (locked[of[i]])
+            b->facts[i].trial = heads[of[i]];
     }
-    return st;
-}
-
-/* A trial whose sweep another transaction holds is not locked: that one may need it. */
-static as_status lock_members(struct reading *b, struct as_err *err)
-{
-    AS_AUTO(locks_done) struct locks l = {0};
-    as_status st = send_sweeps(b, &l, err);
-    if (st == AS_OK && l.n_sweeps > 0)
-        st = tx_wait(b->t, err);
-    if (st == AS_OK)
-        st = take_sweeps(b, &l, err);
-    if (st == AS_OK)
-        st = send_trials(b, &l, err);
-    if (st == AS_OK)
-        st = send_facts(b, is_end, &l.ends, &l.facts, err);
-    if (st == AS_OK)
-        st = tx_wait(b->t, err);
-    if (st == AS_OK)
-        st = take_trials(b, &l, err);
-    return st == AS_OK ? take_facts(b, &l.ends, &l.facts, err) : st;
+    return st == AS_OK ? take_facts(b, &ends, &facts, err) : st;
 }
 
 /* The boards of the sweeps in which a rung may be reached. */
@@ -582,8 +536,8 @@ static as_status read_batch(struct tx *t, struct arena *a, const struct batch_as
     struct reading b = {
         .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
     static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
-        share_names, find_members, order_members,   extend_clients, lock_members, share_gangs,
-        read_queued, read_steps,   compare_repeats, open_boards,    read_stored,
+        share_names, find_members, order_members, extend_clients,  lock_sweeps, lock_trials,
+        share_gangs, read_queued,  read_steps,    compare_repeats, open_boards, read_stored,
     };
     as_status st = AS_OK;
     for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)

@@ -19,7 +19,6 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_regret_priv.h"
-#include "scheduler/store/sweep_store_priv.h"
 
 enum {
     SWEEP_ADD,
@@ -686,31 +685,26 @@ as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_DELETE, key, err);
 }
 
-as_status sweep_lock_send(struct tx *t, const int64_t *keys, size_t n, bool is_patient,
-                          struct result *ret, struct as_err *err)
+as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                                bool is_patient, struct sweep_locked **ret, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
     arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         array_i64(&x.c[0], keys[i]);
     as_status st = arrays_close(&x, err);
-    return st == AS_OK ? tx_send(t, &stmts[is_patient ? SWEEP_LOCK_MANY : SWEEP_LOCK_FREE],
-                                 ARGS(arg_array(&x, 0)), ret, err)
-                       : st;
-}
-
-as_status sweep_lock_read(const struct result *r, struct arena *a, size_t n,
-                          struct sweep_locked **ret, struct as_err *err)
-{
-    as_status st = AS_OK;
-    struct sweep_locked *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < n; i++)
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[is_patient ? SWEEP_LOCK_MANY : SWEEP_LOCK_FREE],
+                      ARGS(arg_array(&x, 0)), &r, err);
+    struct sweep_locked *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (st == AS_OK && !rows)
+        st = as_fail_nomem(err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
         ret[i] = NULL;
-    for (int i = 0; i < r->rows && st == AS_OK; i++) {
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
         struct reader rd;
-        reader_init(&rd, r, i, a);
+        reader_init(&rd, &r, i, a);
         int64_t place = read_i64(&rd);
         read_head(&rd, &rows[i].head);
         read_locked(&rd, &rows[i]);

@@ -121,6 +121,12 @@ struct sweep_locked {
     struct rung_board *board; /* of early stopping; the transaction's. NULL: nobody needs it */
 };
 
+/* Lock the rows of many sweeps, in the order of `keys` (ascending, each once). ret: n views of `a`;
+ * NULL: the sweep was deleted, or, unless is_patient, another transaction holds its row. */
+AS_MUST_CHECK as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *keys,
+                                              size_t n, bool is_patient, struct sweep_locked **ret,
+                                              struct as_err *err);
+
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key,
                                         struct sweep_row *ret, struct as_err *err);
