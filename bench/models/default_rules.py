@@ -6,7 +6,6 @@ import random
 import re
 import statistics
 
-FAR = 2.0    # FIT_FAR of cli/fit/fit_similar.h
 LEAST = 2e-3  # added to losses before their ratio, so that an AUC of 0.9999 is not ten times as good as one of 0.999
 DRAWN = {"boosted_trees": 10, "mlp": 8, "extra_trees": 4, "linear": 2}  # configurations that all tables try
 SHIPPED = ("kind", "rate", "leaves", "rows", "columns", "leaf_weight", "per_split", "lr", "numbers", "width", "dropout", "neighbours",
@@ -17,29 +16,9 @@ def shuffle(rows, seed):
     random.Random(seed).shuffle(rows)
 
 
-# ---- figures and distances, as cli/fit/fit_similar.c has them ----
-
 def figures(table):
+    """What the tags of a sweep of `assay fit` say of its table (cli/fit/fit_similar.c)."""
     return {k: float(v) for k, v in (t.split("=", 1) for t in table["tags"] if "=" in t)}
-
-
-def task_of(f):
-    return 2 if f["classes"] > 2 else 1 if f["classes"] > 0 else 0
-
-
-def distance(a, b):
-    if task_of(a) != task_of(b):
-        return math.inf
-    classes = math.log2(a["classes"] / b["classes"]) if a["classes"] else 0
-    return math.sqrt((math.log2(a["rows"] / b["rows"]) / 2) ** 2 + math.log2(a["columns"] / b["columns"]) ** 2 + classes ** 2
-                     + (4 * (a["categories"] - b["categories"])) ** 2)
-
-
-def of_task(learned, name):
-    """The other tables of the task, the nearest first."""
-    own = figures(learned[name])
-    others = [(distance(own, figures(t)), n) for n, t in learned.items() if n != name]
-    return [n for d, n in sorted(others) if d < math.inf]
 
 
 # ---- configurations ----

@@ -3,7 +3,7 @@
 (default_tables.py), and measures what they gain.
 
     bench/models/defaults.py BUILD CLONES WORK gather   `assay fit` on each table to learn from
-    bench/models/defaults.py BUILD CLONES WORK cross    good configurations of each table on the others of its task
+    bench/models/defaults.py BUILD CLONES WORK try      the same drawn configurations on each of them
     bench/models/defaults.py BUILD CLONES WORK judge    what rules would gain, each table left out (no server is needed)
     bench/models/defaults.py BUILD CLONES WORK write    cli/fit/fit_learned.c of what is in WORK
     bench/models/defaults.py BUILD CLONES WORK fit      `assay fit` with and without them on tables that were not learned from
@@ -49,25 +49,33 @@ def results(assay, sweep, metric):
             for t in assay.trials(sweep) if t["state"] == "completed" and metric in t["metrics"]]
 
 
-def search(assay, sweep, *args):
-    """`assay fit`, until its search has ended: no model is needed."""
+def write_file(a, name):
+    """The table as a file in WORK: (path, task)"""
+    names, rows, task = tables.read(a.clones, name)
+    file = path_of(a, name + ".csv")
+    driver.write_table(file, names, rows)
+    return file, task
+
+
+def search(assay, a, name, trials):
+    """`assay fit` on a table, until its search has ended: no model is needed. Returns the name of its sweep."""
+    file, task = write_file(a, name)
+    sweep = name + "-fit"
+    args = ["fit", file, "--target", tables.TARGET, "--task", task, "--name", name, "--time", "10m", "--folds", str(FOLDS),
+            "--trials", str(trials), "--no-warm"]
     with subprocess.Popen([assay.assay, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=assay.env) as fit:
         assay.wait(lambda: assay.sweep(sweep), sweep)
         assay.wait_ended(sweep)
         fit.terminate()
+    return sweep
 
 
 def gather_one(assay, a, name):
-    names, rows, task = tables.read(a.clones, name)
-    file = path_of(a, name + ".csv")
-    driver.write_table(file, names, rows)
     before = driver.processor_seconds(assay.up.pid)
-    search(assay, name + "-fit", "fit", file, "--target", tables.TARGET, "--task", task, "--name", name, "--time", "10m", "--folds",
-           str(FOLDS), "--trials", str(TRIALS), "--no-warm")
-    sweep = assay.sweep(name + "-fit")
-    metric = sweep["document"]["metric"]
-    found = {"tags": sweep["document"]["tags"], "metric": metric, "document": sweep["document"],
-             "trials": results(assay, name + "-fit", metric["name"])}
+    sweep = search(assay, a, name, TRIALS)
+    document = assay.sweep(sweep)["document"]
+    metric = document["metric"]
+    found = {"tags": document["tags"], "metric": metric, "document": document, "trials": results(assay, sweep, metric["name"])}
     driver.say(table=name, trials=len(found["trials"]), processor=round(driver.processor_seconds(assay.up.pid) - before, 1))
     return found
 
@@ -79,7 +87,7 @@ def try_one(assay, a, name, learned):
     wanted = [(i, rules.within(doc, params)) for i, params in enumerate(rules.drawn(doc["parameters"]))]
     wanted = [(i, params) for i, params in wanted if params]
     doc["limits"]["max_trials"] = len(wanted)
-    driver_data(assay, a, name)
+    add_data(assay, a, name)
     before = driver.processor_seconds(assay.up.pid)
     sweep = assay.call("POST", "/v1/sweeps?paused=true", doc)["id"]
     assay.call("POST", f"/v1/sweeps/{sweep}/trials", [{"params": p} for _, p in wanted])
@@ -92,13 +100,11 @@ def try_one(assay, a, name, learned):
     return {"trials": found}
 
 
-def driver_data(assay, a, name):
+def add_data(assay, a, name):
     """Register the table, unless it is there."""
     if not any(d["name"] == name for d in assay.call("GET", "/v1/datasets")["items"]):
-        names, rows, task = tables.read(a.clones, name)
-        file = path_of(a, name + ".csv")
-        driver.write_table(file, names, rows)
-        assay.cli("data", "add", name, file, "--target", tables.TARGET, "--task", task)
+        file, task = write_file(a, name)
+        driver.Models(assay, a.work).add_data(name, file, tables.TARGET, task)
 
 
 def fit_one(assay, a, name, seed):
@@ -123,11 +129,17 @@ def fit_one(assay, a, name, seed):
     return found
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser(description):
+    """Of the arguments that all programs on cloned tables have."""
+    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("clones")
     p.add_argument("work")
+    return p
+
+
+def main():
+    p = parser(__doc__)
     p.add_argument("action", choices=ACTIONS)
     p.add_argument("--only", help="names of tables, with commas")
     p.add_argument("--seeds", type=int, default=1, help="of `fit`: draws of the test rows")

@@ -7,11 +7,9 @@ CLONES: as of defaults.py. On each table one search of `assay fit`, whose forest
 tenth, a quarter and a half of the best ensemble's bytes the best cross-fitted figure among what fits: of the ensembles that
 `assay fit` asked for before (greedy 16, 6 and 2, stacking 16 and 4, the best trial), and with those that are made within the limit
 (greedy and stacking of 16). The same trials, so the same rows. Prints JSON lines and a mean of the loss that is left."""
-import argparse
 import math
 import os
 
-import default_tables as tables
 import defaults
 import driver
 
@@ -47,12 +45,7 @@ def offers(assay, sweep, ensemble):
 
 
 def run_set(assay, a, name):
-    names, rows, task = tables.read(a.clones, name)
-    file = os.path.join(a.work, name + ".csv")
-    driver.write_table(file, names, rows)
-    sweep = name + "-fit"
-    defaults.search(assay, sweep, "fit", file, "--target", tables.TARGET, "--task", task, "--name", name, "--time", "10m", "--folds", "3",
-                    "--trials", str(a.trials), "--no-warm")
+    sweep = defaults.search(assay, a, name, a.trials)
     before = [o for method, size in BEFORE for o in offers(assay, sweep, ask(assay, sweep, method=method, size=size))]
     whole = min(before, key=lambda o: o[1])
     found = {}
@@ -66,10 +59,7 @@ def run_set(assay, a, name):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("build")
-    p.add_argument("clones")
-    p.add_argument("work")
+    p = defaults.parser(__doc__)
     p.add_argument("--trials", type=int, default=12)
     p.add_argument("--sets", default=SETS)
     a = p.parse_args()
