@@ -19,6 +19,8 @@ export function limitsOf(c: Api.OutcomeConstraint): string {
 }
 
 export const metricOf = (trial: Api.Trial, name: string): number | null => toNumber(own(trial.metrics, name));
+/** The name of the column that has a metric's values: that of the sweep's own metric has them as they count. */
+export const valueColumn = (sweep: Api.Sweep, name: string): string => (name === sweep.metric.name ? "value" : `metric:${name}`);
 export const metricColumn = (table: Table, name: string): Column | undefined => table.column(`metric:${name}`);
 /** The bounds in full, for a title. */
 export const fullMetric = (trial: Api.Trial, name: string): string => String(own(trial.metrics, name) ?? "");

@@ -12,7 +12,7 @@ import { useJob } from "../data/use_job";
 import { count, sig } from "../format";
 import { useVisible } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
-import { judgedBy } from "../parts/objectives";
+import { judgedBy, valueColumn } from "../parts/objectives";
 import type { Goal } from "../parts/scale_of";
 import { Chips } from "../parts/small";
 import { choose, href, route } from "../route";
@@ -39,7 +39,7 @@ type View = (typeof VIEWS)[number]["id"];
 function metricOf(sweep: Api.Sweep): Exploring["metric"] {
   const named = colourColumn.value.replace(/^metric:/, "");
   const name = judgedBy(sweep).find((n) => n === named) ?? sweep.metric.name;
-  return { column: name === sweep.metric.name ? "value" : `metric:${name}`, name, goal: sweep.metrics.find((m) => m.name === name)?.goal ?? null };
+  return { column: valueColumn(sweep, name), name, goal: sweep.metrics.find((m) => m.name === name)?.goal ?? null };
 }
 
 function inputOf(sweep: Api.Sweep, view: View, names: readonly string[], metric: Exploring["metric"]): ExploreInput {

@@ -8,7 +8,7 @@ import { useJob } from "../data/use_job";
 import { count, sig, toNumber } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
 import { hasEnded } from "../live/sweep";
-import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
+import { breaks, fullMetric, judgedBy, metricOf, valueColumn } from "../parts/objectives";
 import { Scatter } from "../parts/scatter";
 import { choose, go, href, route } from "../route";
 
@@ -18,7 +18,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
   const failed = pareto.refresher.error.value;
   const front = useMemo(() => formatNumbers(now?.items.map((t) => t.number) ?? []) ?? "", [now]);
   const [x, y] = axesOf(sweep);
-  const axisOf = (m: Api.Objective) => ({ column: m.name === sweep.metric.name ? "value" : `metric:${m.name}`, goal: m.goal });
+  const axisOf = (m: Api.Objective) => ({ column: valueColumn(sweep, m.name), goal: m.goal });
   const input = { x: axisOf(x), y: axisOf(y), front, clip: route.value.query.get("far") !== "show", filter: filterText.value, brush: brushText.value, picked: pickedText.value };
   const { done, error } = useJob(trials, "plane", input, pareto.inSight.value);
   const plane = done?.output;
