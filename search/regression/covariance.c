@@ -120,7 +120,8 @@ CPU_CLONES static void add_steps(double *restrict k, const double *restrict s, s
 {
     for (size_t j = 0; j < n; j++) {
         double gap = s[j] < own ? own - s[j] : s[j] - own, last = s[j] < own ? own : s[j];
-        k[j] = k[j] * vec_exp_nonpos(-gap * inv_step) + course * (1 - last);
+        double factor = vec_exp_nonpos(-gap * inv_step) + GP_TREND * (1 - s[j]) * (1 - own);
+        k[j] = k[j] * factor + course * (1 - last);
     }
 }
 
@@ -130,7 +131,7 @@ CPU_CLONES static void scale_by_steps(double *restrict c, const double *restrict
 {
     for (size_t j = 0; j < n; j++) {
         double gap = s[j] < own ? own - s[j] : s[j] - own;
-        c[j] *= vec_exp_nonpos(-gap * inv_step);
+        c[j] *= vec_exp_nonpos(-gap * inv_step) + GP_TREND * (1 - s[j]) * (1 - own);
     }
 }
 
@@ -139,9 +140,10 @@ void gp_step_slopes(const struct gp_kernel *k, const struct gp_scaled *rows, siz
 {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
-            double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
-            double course = k->course * (1 - last);
-            ret_d[i * ld + j] = (gram[i * ld + j] - course) * gap * k->inv_step;
+            double gap = fabs(rows->s[i] - rows->s[j]) * k->inv_step, share = exp(-gap);
+            double course = k->course * (1 - fmax(rows->s[i], rows->s[j]));
+            double factor = share + GP_TREND * (1 - rows->s[i]) * (1 - rows->s[j]);
+            ret_d[i * ld + j] = (gram[i * ld + j] - course) * share / factor * gap;
         }
         ret_d[i * ld + i] = 0;
     }
@@ -240,5 +242,6 @@ double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size
         return value;
     double gap = fabs(rows->s[i] - rows->s[j]), last = fmax(rows->s[i], rows->s[j]);
     double own = i == j ? k->s2 * GP_OWN_COURSE * (1 - last) : 0;
-    return value * exp(-gap * k->inv_step) + k->course * (1 - last) + own;
+    double line = GP_TREND * (1 - rows->s[i]) * (1 - rows->s[j]);
+    return value * (exp(-gap * k->inv_step) + line) + k->course * (1 - last) + own;
 }

@@ -11,14 +11,16 @@
  *
  * Rows may be measured at different steps of a training. A step r of at most R has the place
  * s = ln r / ln R (0 to 1), and with steps
- *   k(p, q) <- k(p, q) exp(-|s_p - s_q| / l_s) + c min(1 - s_p, 1 - s_q)
- *              + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
- * The first factor is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
- * at one step says of another; of one configuration the highest step known says all. The second
- * term is a random walk down from the last step, common to all configurations: the course that
- * learning curves share. It is 0 at the last step, where predictions are made. Its variance c is
- * fitted apart from s2: curves that fall far together say nothing of how much configurations
- * differ. The third is noise that an early value has and a final one has not.
+ *   k(p, q) <- k(p, q) (exp(-|s_p - s_q| / l_s) + GP_TREND (1 - s_p) (1 - s_q))
+ *              + c min(1 - s_p, 1 - s_q) + s2 GP_OWN_COURSE (1 - s_p), if p and q are the same row
+ * The exponential is the covariance of an Ornstein-Uhlenbeck process (eq. B.29): how much a value
+ * at one step says of another. Beside it stands a straight line through the last step, whose slope
+ * differs from configuration to configuration: a curve that falls from one step to the next will
+ * go on falling. The term with c is a random walk down from the last step, common to all
+ * configurations: the course that learning curves share. Its variance is fitted apart from s2:
+ * curves that fall far together say nothing of how much configurations differ. The last term is
+ * noise that an early value has and a final one has not. All but the exponential are 0 at the last
+ * step, where predictions are made.
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], and then
  * ln l_s and ln c with steps; the noise variance is GP_NOISE_FLOOR + e^t. */
@@ -37,6 +39,8 @@
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
 /* In units of s2, at the first step: the variance of what a value owes to its trial alone. */
 #define GP_OWN_COURSE 0.5
+/* In units of s2: the variance of that line at the first step. */
+#define GP_TREND 8.0
 
 /* What the columns of the inputs are. */
 struct gp_columns {
@@ -134,9 +138,10 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 /* The variance of row i before any observation, without noise. */
 static inline double gp_variance(const struct gp_kernel *k, const struct gp_scaled *rows, size_t i)
 {
-    return k->c->has_steps && rows->s
-               ? k->s2 + (GP_OWN_COURSE * k->s2 + k->course) * (1 - rows->s[i])
-               : k->s2;
+    if (!k->c->has_steps || !rows->s)
+        return k->s2;
+    double left = 1 - rows->s[i];
+    return k->s2 * (1 + GP_TREND * left * left) + (GP_OWN_COURSE * k->s2 + k->course) * left;
 }
 
 /* Lower triangle of dK / d ln l_s of n rows with steps, from their covariance: ret_d as ret_k of

@@ -95,15 +95,16 @@ static long double covariance(const struct gp_columns *c, const double *theta, c
     return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
 }
 
-/* The part of steps: one length for how they agree, the common course, and a row's own with half of
- * s2. */
+/* The part of steps: one length for how they agree, lines whose slopes have 8 times the variance,
+ * the common course, and a row's own with half of s2. */
 static long double with_steps(const struct gp_columns *c, const double *theta, long double k,
                               long double s, long double t, bool is_same)
 {
     size_t n = gp_n_lengths(c);
     long double later = s > t ? s : t;
     long double own = is_same ? expl(theta[n]) / 2 : 0;
-    return k * expl(-fabsl(s - t) / expl(theta[n + 2])) + (expl(theta[n + 3]) + own) * (1 - later);
+    return k * (expl(-fabsl(s - t) / expl(theta[n + 2])) + 8 * (1 - s) * (1 - t)) +
+           (expl(theta[n + 3]) + own) * (1 - later);
 }
 
 static long double between(const struct gp_case *g, const double *theta, const struct gp_rows *p,

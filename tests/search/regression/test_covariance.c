@@ -185,8 +185,9 @@ START_TEST(steps_match_the_formula)
             double s = c.g->steps[i], t = c.g->steps[j];
             struct gp_rows without = c.g->rows;
             without.s = NULL;
-            double want = gp_covariance(&c.k, &without, i, j) * exp(-fabs(s - t) / exp(kept)) +
-                          c.k.course * (1 - fmax(s, t));
+            double factor = exp(-fabs(s - t) / exp(kept)) + 8 * (1 - s) * (1 - t);
+            double want =
+                gp_covariance(&c.k, &without, i, j) * factor + c.k.course * (1 - fmax(s, t));
             double own = i == j ? 0.5 * c.k.s2 * (1 - s) : 0;
             near(k[at], want + own, "gram", i, j);
             near(k[at], gp_covariance(&c.k, &c.g->rows, i, j), "formula", i, j);

@@ -208,6 +208,30 @@ START_TEST(cached_is_cold_bit_for_bit)
 }
 END_TEST
 
+/* Of two configurations with equal values at the highest step, the one whose curve fell there is
+ * expected to end lower, and so is a new one beside it. */
+START_TEST(a_curve_that_falls_goes_on_falling)
+{
+    static double x[] = {0.1, 0.1, 0.9, 0.9}, steps[] = {0.3, 0.6, 0.3, 0.6};
+    static const double y[] = {2, 1, 1, 1}, at[] = {0.1, 0.9, 0.15, 0.85};
+    double theta[5], mean[4];
+    struct gp_case g = {.c = {.n_real = 1, .n_groups = 1, .has_steps = true},
+                        .rows = {.n = 4, .x = x, .s = steps},
+                        .y = (double *)y,
+                        .theta = theta};
+    const struct gp_rows points = {.n = 4, .x = at};
+    gp_theta_default(&g.c, theta);
+    theta[0] = log(0.2);
+    struct gp_model *m = model_of(&g, 4, 4);
+    struct gp_work *w = work_for(m, 4);
+    gp_predict(m, w, &points, mean, NULL);
+    ck_assert_msg(mean[0] < 0.8 && mean[0] < mean[1] - 0.15, "%g and %g", mean[0], mean[1]);
+    ck_assert_msg(mean[2] < mean[3] - 0.1, "%g and %g beside them", mean[2], mean[3]);
+    gp_work_free(w);
+    gp_model_free(m);
+}
+END_TEST
+
 /* b <- K^-1 b against the covariances that gp_model_cross gives. */
 START_TEST(cross_and_solve)
 {
@@ -387,6 +411,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, gradients_match_differences, 0, GP_CASE_KINDS * AS_ARRAY_LEN(shapes));
     tcase_add_test(t, pending_rows_shrink_the_deviation_alone);
     tcase_add_loop_test(t, cached_is_cold_bit_for_bit, 0, 2);
+    tcase_add_test(t, a_curve_that_falls_goes_on_falling);
     tcase_add_test(t, cross_and_solve);
     tcase_add_test(t, leave_one_out);
     tcase_add_test(t, empty_and_any_batch);
