@@ -1,6 +1,11 @@
-/* The one main() of every Check program: each test file defines `Suite *test_suite(void)`.
+/* The one main() of every Check program.
  *
- * The tests of a program run in one process. With a process for each test (Check's own way), a test
+ * A program has the suites of all test files of a folder or room, because a link costs 0.2 s of
+ * processor time and some megabytes, and there are 450 files. It runs one suite, that of the file
+ * which its argument names, by the end of its path without "test_" and ".c": `test_search
+ * gp/quality`, or `quality`. A program of one file needs no argument; another one lists its suites.
+ *
+ * The tests of a suite run in one process. With a process for each test (Check's own way), a test
  * that needs 10 us costs 4 ms where page tables are the host's work, and one with a database three
  * times as much. So a process for each is made only where it tells something: when the one process
  * dies in a test, or hangs, the program runs again with CK_FORK=yes, and Check names the test.
@@ -16,11 +21,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define EXIT_SKIPPED 77 /* Meson counts this as skipped */
+#define EXIT_USAGE 64
 
 /* Meson ends a program after 1,200 s. A program that hangs is run again before, so that Check names
  * the test; with ASSAY_LONG_FAULTS=1 nothing bounds the first run. */
@@ -35,9 +42,59 @@ void skip_tests(const char *name, size_t n, const char *reason)
     n_skipped += n;
 }
 
+static struct test_file *test_files; /* of this program, in no particular order */
+
+void test_file_join(struct test_file *file)
+{
+    file->next = test_files;
+    test_files = file;
+}
+
+/* Is "gp/quality" the name of .../search/gp/test_quality.c? */
+static bool is_named(const struct test_file *file, const char *name)
+{
+    char end[256];
+    const char *slash = strrchr(name, '/'), *stem = slash ? slash + 1 : name;
+    int n = snprintf(end, sizeof end, "/%.*stest_%s.c", (int)(stem - name), name, stem);
+    size_t len = strlen(file->path);
+    return n > 0 && n < (int)sizeof end && len >= (size_t)n &&
+           strcmp(file->path + len - (size_t)n, end) == 0;
+}
+
+static void list_suites(void)
+{
+    for (const struct test_file *f = test_files; f; f = f->next) {
+        const char *path = strstr(f->path, "tests/"), *base = strrchr(f->path, '/') + 1;
+        const char *stem = base + strlen("test_");
+        fprintf(stderr, "  %.*s%.*s\n", (int)(base - path), path, (int)strcspn(stem, "."), stem);
+    }
+}
+
+/* The file whose suite runs; NULL after a message where the arguments do not name exactly one. */
+static const struct test_file *choose_file(int argc, char **argv)
+{
+    const struct test_file *found = NULL;
+    int n_found = 0;
+    for (const struct test_file *f = test_files; f; f = f->next) {
+        if (argc == 1 || is_named(f, argv[1])) {
+            found = f;
+            n_found++;
+        }
+    }
+    if (argc <= 2 && n_found == 1)
+        return found;
+    if (argc == 2)
+        fprintf(stderr, "%s: %d suites are called '%s'\n", argv[0], n_found, argv[1]);
+    fprintf(stderr, "%s takes the name of one of these suites:\n", argv[0]);
+    list_suites();
+    return NULL;
+}
+
+static const struct test_file *chosen; /* by main() */
+
 static int run_suite(void)
 {
-    SRunner *sr = srunner_create(test_suite());
+    SRunner *sr = srunner_create(chosen->suite());
     srunner_run_all(sr, CK_ENV);
     int failed = srunner_ntests_failed(sr), run = srunner_ntests_run(sr);
     srunner_free(sr);
@@ -96,8 +153,11 @@ static int run_together(void)
     return is_whole && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    chosen = choose_file(argc, argv);
+    if (!chosen)
+        return EXIT_USAGE;
     /* Check's own limit is 4 s for a test, which a busy machine exceeds. This limit only serves to
      * name the test that hangs, shortly before Meson ends the program. */
     (void)setenv("CK_DEFAULT_TIMEOUT", "540", 0);

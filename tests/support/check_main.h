@@ -1,4 +1,9 @@
-/* What every Check test file includes: Check itself, and the suite that it defines. */
+/* What every Check test file includes: Check itself, and the list of suites of its program. A file
+ * joins the list by defining
+ *
+ *     Suite *test_suite(void)
+ *
+ * and main() runs the one suite that the program's argument names (check_main.c). */
 #ifndef ASSAY_TESTS_SUPPORT_CHECK_MAIN_H
 #define ASSAY_TESTS_SUPPORT_CHECK_MAIN_H
 
@@ -33,7 +38,27 @@ void assert_failed_in_thread(const char *file, int line, const char *expr, const
 #define IS_SANITIZED false
 #endif
 
-Suite *test_suite(void);
+/* A file's suite on the list of its program. */
+struct test_file {
+    const char *path;
+    Suite *(*suite)(void);
+    struct test_file *next;
+};
+void test_file_join(struct test_file *file);
+
+/* test_suite() is each file's own function, which no other file of the program sees. The line that
+ * begins its definition expands to a further declaration of suite_create(), which takes the type
+ * that the line begins with; to a constructor that puts the file on the list; and to the static
+ * function. */
+#define test_suite(none)                                                                           \
+    suite_create(const char *);                                                                    \
+    static Suite *test_suite(none);                                                                \
+    __attribute__((constructor)) static void join_test_files(void)                                 \
+    {                                                                                              \
+        static struct test_file this_test_file = {__FILE__, test_suite, NULL};                     \
+        test_file_join(&this_test_file);                                                           \
+    }                                                                                              \
+    static Suite *test_suite(none)
 
 /* Count `n` tests as skipped. Called by test_suite(), instead of adding them to a case, when this
  * machine lacks what they need. The program prints each call's count with its reason, and exits 77

@@ -11,19 +11,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int run_suite(const char *kind)
+#include "base/mem.h"
+
+/* The exit status of the suite called `name`; NULL: of the program without an argument. */
+static int run_named(const char *name, const char *kind)
 {
     int status = -1;
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         (void)setenv("ASSAY_TEST_SUITE", kind, 1);
-        (void)execl("/proc/self/exe", "test_check_main", (char *)NULL);
+        (void)execl("/proc/self/exe", "test_support", name, (char *)NULL);
         _exit(127);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+static int run_suite(const char *kind)
+{
+    return run_named("check_main", kind);
 }
 
 START_TEST(holds)
@@ -35,6 +43,20 @@ END_TEST
 START_TEST(fails)
 {
     ck_abort_msg("as it should");
+}
+END_TEST
+
+/* A name that fits no file, or no name where there are several files, runs nothing. */
+START_TEST(the_argument_names_one_suite)
+{
+    static const char *const one[] = {"check_main", "support/check_main",
+                                      "tests/support/check_main"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(one); i++)
+        ck_assert_int_eq(run_named(one[i], "fails"), 1);
+    static const char *const none[] = {
+        "", "main", "test_check_main", "check_main.c", "port/check_main", "/check_main", NULL};
+    for (size_t i = 0; i < AS_ARRAY_LEN(none); i++)
+        ck_assert_int_eq(run_named(none[i], "fails"), 64);
 }
 END_TEST
 
@@ -118,6 +140,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("skips");
     suite_add_tcase(s, t);
     if (kind == NULL) {
+        tcase_add_test(t, the_argument_names_one_suite);
         tcase_add_test(t, exit_status_counts_skips);
         tcase_add_loop_test(t, a_thread_may_fail_a_test, 0, 2);
         tcase_add_loop_test(t, a_test_that_ends_the_process_is_named, 0, 2);
