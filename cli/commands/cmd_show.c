@@ -8,6 +8,7 @@
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
+#include "cli/view/rung_view.h"
 #include "cli/view/test_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
@@ -269,6 +270,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
     add_left(&p, sweep);
+    rung_view_pairs(&p, json_object_get(sweep, "early_stopping"));
     test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
     add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));

@@ -2,9 +2,11 @@
  * reach them. They are pruned while the sweep runs, so that their checkpoints do not fill the
  * store. When that happens depends on the clock, and so do their places in the order; no decision
  * does, because what is over is neither in a share nor before anything that is
- * (tests/search/stopping/test_stopping.c), and a replay reads the places that are stored. */
+ * (tests/search/stopping/test_stopping.c), and a replay reads the places that are stored. Before
+ * the first trial has completed nothing is over: those that are better may all fail. */
 #include "scheduler/lifecycle/rungs_over.h"
 
+#include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/rung_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -21,7 +23,7 @@ as_status rungs_prune(struct tx *t, struct arena *a, int64_t sweep_key, int64_t 
     struct sweep_head s;
     *ret_n = 0;
     as_status st = store_sweep_lock(t, a, sweep_key, &s, err);
-    if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
+    if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED) || rungs_in_vain(&s))
         return st == AS_E_NOT_FOUND ? AS_OK : st;
     struct rung_opening o = {.sweep_key = s.key, .finish_seq = s.finish_seq};
     if ((st = store_rung_open(t, a, &o, 1, err)) == AS_OK)

@@ -1,7 +1,7 @@
 /* The results of one rung in the order of their ranks.
  *
  * A result is better than another if it is feasible and the other is not, then by value; NaN is
- * worst of all. With several metrics, of two feasible (or two infeasible) results the one that
+ * worst of all, and so is an infinity on the good side, with which no trial can end. With several metrics, of two feasible (or two infeasible) results the one that
  * fewer others dominate is better. Equal results have equal ranks; where one of them must be
  * chosen, it is the one with the lower trial number.
  *
@@ -22,7 +22,7 @@
 struct standing {
     uint64_t number;
     double costs[SEARCH_MAX_OBJECTIVES]; /* minimised; those that count */
-    uint8_t kind;                        /* 0: feasible, 1: infeasible, 2: a cost is NaN */
+    uint8_t kind; /* 0: feasible, 1: infeasible, 2: a cost is NaN, or was -infinite */
     bool waits;
 };
 

@@ -150,8 +150,9 @@ static struct standing standing_of(const struct stop_spec *spec, const struct ru
     size_t n = spec->has_metric ? 1 : spec->n_objectives;
     for (size_t i = 0; i < n; i++) {
         double v = r->values[first + i];
-        row.costs[i] = spec->maximize[first + i] ? -v : v;
-        if (isnan(v))
+        double cost = spec->maximize[first + i] ? -v : v;
+        row.costs[i] = cost > -INFINITY ? cost : NAN; /* no trial can end with that */
+        if (isnan(row.costs[i]))
             row.kind = 2;
     }
     return row;
@@ -332,7 +333,29 @@ static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_
     return true;
 }
 
-bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_promotion *ret)
+/* The best waiting trial of the highest rung where one waits. Those that are better there have all
+ * ended, and none of them completed. */
+static bool promote_in_vain(const struct stopping *s, struct stop_promotion *ret)
+{
+    for (uint32_t k = last_rung(s); k-- > 0;) {
+        const struct standing *best = standings_best_waiting(&s->rungs[k]);
+        if (!best)
+            continue;
+        *ret = (struct stop_promotion){.number = best->number,
+                                       .rung = k,
+                                       .until = k + 1,
+                                       .rank = standings_rank(&s->rungs[k], best, true),
+                                       .of = s->rungs[k].n};
+        (void)snprintf(ret->reason, sizeof ret->reason,
+                       "rank %zu of %zu at step %" PRId64
+                       ", the best that waits, and no trial has completed",
+                       ret->rank, ret->of, s->spec.steps[k]);
+        return true;
+    }
+    return false;
+}
+
+bool stopping_promote(const struct stopping *s, stop_closing closing, struct stop_promotion *ret)
 {
     if (s->spec.method == STOP_NONE || s->spec.mode != STOP_MODE_PAUSE)
         return false;
@@ -343,7 +366,9 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
     uint32_t top = last_rung(s); /* the highest rung with a result */
     while (top > 0 && s->rungs[top].n == 0)
         top--;
-    return is_closing && top < last_rung(s) && promote_from(s, top, true, ret);
+    if (closing != STOP_NOT_CLOSING && top < last_rung(s) && promote_from(s, top, true, ret))
+        return true;
+    return closing == STOP_CLOSING_IN_VAIN && promote_in_vain(s, ret);
 }
 
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)

@@ -42,6 +42,18 @@ START_TEST(what_it_did_in_a_sweep)
     rung_view_report(json_null(), &b);
     rung_view_report(NULL, &b);
     ck_assert_str_eq(str_cstr(&b), "");
+    struct pairs p = {.name_width = 14};
+    rung_view_pairs(&p, report);
+    ck_assert_str_eq(str_cstr(&p.text),
+                     "rung 3\t9 reached it, 2 stopped, 4 wait; 1 did not end as they were told\n"
+                     "rung 9\t0 reached it, 0 stopped, 0 wait\n"
+                     "steps\t50 spent, 48 saved by early stopping\n"
+                     "warning\tw\n");
+    str_clear(&p.text);
+    rung_view_pairs(&p, json_null());
+    rung_view_pairs(&p, NULL);
+    ck_assert_str_eq(str_cstr(&p.text), "");
+    str_done(&p.text);
     json_decref(report);
 }
 END_TEST
