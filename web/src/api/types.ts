@@ -851,7 +851,7 @@ export type StoppingReport = {
     step: number;
     /** Trials with a result at this rung */
     reached: number;
-    /** Trials that were pruned here */
+    /** Trials that were pruned here, at once or after they had waited */
     stopped: number;
     /** Trials that wait here */
     paused: number;
