@@ -30,8 +30,9 @@ void rung_view_rows(struct pairs *p, const json_t *rungs)
                    : as_streq(decision, "prune") ? "pruned"
                                                  : "paused",
                    reason ? reason : "");
+        const char *promoted = json_string_value(json_object_get(r, "promoted_reason"));
         if (json_is_integer(json_object_get(r, "promoted_seq")))
-            str_puts(&b, "; promoted");
+            str_printf(&b, "; promoted%s%s", promoted ? ": " : "", promoted ? promoted : "");
         (void)snprintf(label, sizeof label, "rung %" JSON_INTEGER_FORMAT, number_of(r, "step"));
         pairs_add(p, label, STYLE_PLAIN, str_cstr(&b));
         str_done(&b);

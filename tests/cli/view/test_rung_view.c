@@ -9,11 +9,12 @@ START_TEST(results_of_a_trial)
     struct pairs p = {.name_width = 20};
     json_t *rungs = json_of(
         "[{'step': 3, 'value': 0.25, 'decision': 'pause', 'reason': 'rank 2 of 6', 'promoted_seq': "
-        "9}, {'step': 9, 'value': null, 'decision': 'prune', 'reason': 'rank 3 of 3', "
+        "9, 'promoted_reason': 'rank 1 of 7'}, {'step': 9, 'value': null, 'decision': 'prune', "
+        "'reason': 'rank 3 of 3', "
         "'promoted_seq': null}, {'step': 27, 'value': 1, 'decision': 'go_on', 'reason': 'rank 1 of "
         "1'}]");
     rung_view_rows(&p, rungs);
-    ck_assert_str_eq(str_cstr(&p.text), "rung 3\t0.25, paused: rank 2 of 6; promoted\n"
+    ck_assert_str_eq(str_cstr(&p.text), "rung 3\t0.25, paused: rank 2 of 6; promoted: rank 1 of 7\n"
                                         "rung 9\tno number, pruned: rank 3 of 3\n"
                                         "rung 27\t1, goes on: rank 1 of 1\n");
     str_clear(&p.text);
