@@ -62,10 +62,11 @@ COLUMNS_READER(entry, struct entry_row, ENTRY_FIELDS)
          "count(*) filter (where r.decision = 'pause' and r.promoted_seq is null and t.state in "  \
          "('running', 'paused') and t.decision = 'pause')")                                        \
     NEXT(i64, obeyed,                                                                              \
-         "count(*) filter (where r.decision <> 'go_on' and x.reported in ('paused', 'pruned'))")   \
+         "count(*) filter (where r.decision <> 'go_on' and x.reported in ('paused', 'pruned') "    \
+         "and x.exit_code is distinct from -9)")                                                   \
     NEXT(i64, disobeyed,                                                                           \
          "count(*) filter (where r.decision <> 'go_on' and (x.reported not in ('paused', "         \
-         "'pruned') or x.outcome = 'lost'))")
+         "'pruned') or x.outcome = 'lost' or x.exit_code = -9))")
 COLUMNS_WHOLE_ROW(struct rung_count, COUNT_FIELDS)
 COLUMNS_READER(count, struct rung_count, COUNT_FIELDS)
 #define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)

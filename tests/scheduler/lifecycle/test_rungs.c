@@ -557,6 +557,30 @@ START_TEST(clients_are_told_too)
 }
 END_TEST
 
+/* Who had to be killed did not obey, whatever its runner made of the end. */
+START_TEST(who_is_killed_did_not_obey)
+{
+    static const int64_t codes[] = {0, 1, -15, -9};
+    begin();
+    make_stopping("a", "stop", "'max_trials': 5", "");
+    struct claim_list l = claim(&s, "r", epoch, 5);
+    ck_goes_on(ref_of(&l.rows[0]), 3, 0.1);
+    for (size_t i = 0; i < AS_ARRAY_LEN(codes); i++) {
+        struct attempt_ref ref = ref_of(&l.rows[i + 1]);
+        const struct completion f = {
+            .outcome = OUTCOME_PRUNED, .has_exit_code = true, .exit_code = (int)codes[i]};
+        struct trial_row row;
+        ck_prunes(ref, 3, 0.5);
+        ck_ok(attempt_complete(s.db, &s.a, &ref, NULL, &f, &row, &err), err);
+    }
+    struct stopping_report r;
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_int_eq(r.rungs[0].stopped, 4);
+    ck_assert_int_eq(r.rungs[0].obeyed, 3);
+    ck_assert_int_eq(r.rungs[0].disobeyed, 1);
+}
+END_TEST
+
 /* ---- the end of a sweep ---- */
 
 /* Run whatever the sweep hands out, each to its next decision; the loss is that of the number. */
@@ -871,6 +895,7 @@ Suite *test_suite(void)
     tcase_add_test(c, last_values_reach_rungs);
     tcase_add_test(c, clients_are_told_too);
     tcase_add_test(c, a_sweep_ends_when_nobody_can_be_promoted);
+    tcase_add_test(c, who_is_killed_did_not_obey);
     tcase_add_test(c, one_completes_though_the_best_fail);
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);

@@ -857,7 +857,7 @@ export type StoppingReport = {
     paused: number;
     /** Decisions to prune or pause after which the attempt ended as it was told */
     obeyed: number;
-    /** Decisions to prune or pause after which the attempt went on to another end, or was lost */
+    /** Decisions to prune or pause after which the attempt went on to another end, had to be killed, or was lost */
     disobeyed: number;
   }[];
   /** The sum over all trials of the latest step; of a fork without its parent's */
