@@ -260,18 +260,24 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     return AS_OK;
 }
 
-void stopping_left(struct stopping *s, uint64_t number)
+static void end_wait(struct stopping *s, uint64_t number, bool goes_on)
 {
     struct place *p = number < s->n_places ? &s->places[number] : NULL;
     if (!p || !p->waits)
         return;
     p->waits = false;
+    p->has_left = !goes_on;
     standings_leave(&s->rungs[p->rung], &p->row);
+}
+
+void stopping_left(struct stopping *s, uint64_t number)
+{
+    end_wait(s, number, false);
 }
 
 void stopping_promoted(struct stopping *s, uint64_t number)
 {
-    stopping_left(s, number);
+    end_wait(s, number, true);
 }
 
 /* ---- promotions ---- */
@@ -333,10 +339,33 @@ static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_
     return true;
 }
 
+/* The highest rung with a result. */
+static uint32_t top_rung(const struct stopping *s)
+{
+    uint32_t top = last_rung(s);
+    while (top > 0 && s->rungs[top].n == 0)
+        top--;
+    return top;
+}
+
+/* How many trials went on from the rung? When nothing runs, none of them came further. */
+static size_t count_gone_on(const struct stopping *s, uint32_t rung)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        n += p->reached != 0 && p->rung == rung && !p->waits && !p->has_left;
+    }
+    return n;
+}
+
 /* The best waiting trial of the highest rung where one waits. Those that are better there have all
- * ended, and none of them completed. */
+ * ended, and none of them completed. Where several in a row failed on the way to the end, the
+ * others would as well. */
 static bool promote_in_vain(const struct stopping *s, struct stop_promotion *ret)
 {
+    if (count_gone_on(s, top_rung(s)) >= STOP_VAIN_TRIES)
+        return false;
     for (uint32_t k = last_rung(s); k-- > 0;) {
         const struct standing *best = standings_best_waiting(&s->rungs[k]);
         if (!best)
@@ -363,9 +392,7 @@ bool stopping_promote(const struct stopping *s, stop_closing closing, struct sto
         if (s->pairs ? promote_by_chance(s, k, ret)
                      : is_open(s, k) && promote_from(s, k, false, ret))
             return true;
-    uint32_t top = last_rung(s); /* the highest rung with a result */
-    while (top > 0 && s->rungs[top].n == 0)
-        top--;
+    uint32_t top = top_rung(s);
     if (closing != STOP_NOT_CLOSING && top < last_rung(s) && promote_from(s, top, true, ret))
         return true;
     return closing == STOP_CLOSING_IN_VAIN && promote_in_vain(s, ret);

@@ -17,6 +17,7 @@
 #include "search/stopping/stop_spec.h"
 
 #define STOP_REASON_MAX 200
+#define STOP_VAIN_TRIES 5 /* trials that fail on the way from the highest rung to the end */
 
 typedef enum stop_verdict { STOP_GO_ON, STOP_PRUNE, STOP_PAUSE } stop_verdict;
 
@@ -82,7 +83,7 @@ AS_MUST_CHECK as_status stopping_decide(const struct stopping *s, const struct r
 /* Will a trial start that is no promotion? If none will, the best of the highest rung goes on even
  * where the share of one in eta is less than one trial, so that some trial runs to the end. It may
  * have failed after its result. So if nothing runs and no trial has completed, the best one that
- * waits goes on, whatever its rank. */
+ * waits goes on, whatever its rank, until STOP_VAIN_TRIES have failed. */
 typedef enum stop_closing { STOP_NOT_CLOSING, STOP_CLOSING, STOP_CLOSING_IN_VAIN } stop_closing;
 
 /* Which waiting trial goes on next? Ask before a new trial is suggested; with STOP_CLOSING_IN_VAIN

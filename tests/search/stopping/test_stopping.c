@@ -137,6 +137,30 @@ START_TEST(test_one_runs_in_full_if_the_best_fails)
 }
 END_TEST
 
+/* Five fail on the way from the highest rung: so would the others. Trials that are cancelled while
+ * they wait are no failures. */
+START_TEST(test_what_fails_always_ends)
+{
+    const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 12; i++) {
+        struct rung_result r = {.number = i,
+                                .rung = 2,
+                                .values = {(double)i},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+    for (uint64_t i = 0; i < 6; i++)
+        stopping_left(s, i);
+    for (uint64_t i = 6; i < 6 + STOP_VAIN_TRIES; i++)
+        expect_promotion(s, STOP_CLOSING_IN_VAIN, i, 2);
+    ck_assert(!stopping_promote(s, STOP_CLOSING_IN_VAIN, &p));
+}
+END_TEST
+
 /* An infinity on the good side is no good value: its trial fails at the end. */
 START_TEST(test_infinities_are_worst)
 {
@@ -594,6 +618,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_asha_stops);
     tcase_add_test(t, test_asha_promotes);
     tcase_add_test(t, test_one_runs_in_full_if_the_best_fails);
+    tcase_add_test(t, test_what_fails_always_ends);
     tcase_add_loop_test(t, test_infinities_are_worst, 0, 2);
     tcase_add_test(t, test_warning_of_results_at_the_last_rung_only);
     tcase_add_test(t, test_ranks_of_several_metrics);
