@@ -125,7 +125,8 @@ static void add_left(struct pairs *p, const json_t *sweep)
     str_puts(&b, "at most ");
     format_value(&b, json_object_get(x, "bound"), FORMAT_SHORT);
     if (json_number_get(json_object_get(x, "relative"), &relative))
-        str_printf(&b, ", %.3g%% of median - best", 100 * relative);
+        str_printf(&b, relative < 1 ? ", %.3g%% of median - best" : ", %.0f%% of median - best",
+                   100 * relative);
     str_printf(&b, ", by %" JSON_INTEGER_FORMAT " completed trials%s",
                json_integer_value(json_object_get(x, "completed")),
                json_is_true(json_object_get(x, "enough")) ? "" : " (too few to trust it)");

@@ -407,6 +407,21 @@ bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
     return rank > share(s, (size_t)most, true);
 }
 
+size_t stopping_list_over(const struct stopping *s, uint64_t most, uint64_t from, uint64_t *ret,
+                          size_t cap)
+{
+    size_t n = 0, looks = s->rungs[0].n_metrics > 1 ? STOP_OVER_LOOKS : 100 * STOP_OVER_LOOKS;
+    for (size_t i = 0; i < s->n_places && n < cap && looks > 0; i++) {
+        uint64_t number = (from % s->n_places + i) % s->n_places;
+        if (!s->places[number].waits)
+            continue;
+        looks--;
+        if (stopping_is_over(s, number, most))
+            ret[n++] = number;
+    }
+    return n;
+}
+
 /* ---- decisions ---- */
 
 /* Would this trial be promoted at once if it waited? Not if another one is promoted before it. */

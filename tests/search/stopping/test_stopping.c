@@ -137,6 +137,37 @@ START_TEST(test_one_runs_in_full_if_the_best_fails)
 }
 END_TEST
 
+/* All that are over are found, also behind more than a thousand that are not. */
+START_TEST(test_list_of_what_is_over)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    enum { GOOD = 1500, ALL = 2600 };
+    static uint64_t over[ALL];
+    spec.n_objectives = 1 + (size_t)_i;
+    spec.has_metric = _i == 0;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < ALL; i++) {
+        struct rung_result r = {.number = i,
+                                .values = {(double)i, (double)i},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+    size_t n = stopping_list_over(s, 3 * GOOD, 0, over, ALL);
+    ck_assert_uint_eq(n, _i == 0 ? ALL - GOOD : 0); /* of several metrics it looks at some */
+    ck_assert(_i > 0 || (over[0] == GOOD && over[n - 1] == ALL - 1));
+    ck_assert_uint_eq(stopping_list_over(s, 3 * GOOD, GOOD + 100, over, 7), 7);
+    ck_assert(over[0] == GOOD + 100 && over[6] == GOOD + 106);
+    n = stopping_list_over(s, 3 * GOOD, ALL - 2, over, ALL);
+    ck_assert(over[0] == ALL - 2 && over[1] == ALL - 1);
+    ck_assert_uint_eq(n, _i == 0 ? ALL - GOOD : 2);
+    for (uint64_t i = 0; i < ALL; i++)
+        stopping_left(s, i);
+    ck_assert_uint_eq(stopping_list_over(s, 3 * GOOD, 5, over, ALL), 0);
+}
+END_TEST
+
 /* Five fail on the way from the highest rung: so would the others. Trials that are cancelled while
  * they wait are no failures. */
 START_TEST(test_what_fails_always_ends)
@@ -618,6 +649,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_asha_stops);
     tcase_add_test(t, test_asha_promotes);
     tcase_add_test(t, test_one_runs_in_full_if_the_best_fails);
+    tcase_add_loop_test(t, test_list_of_what_is_over, 0, 2);
     tcase_add_test(t, test_what_fails_always_ends);
     tcase_add_loop_test(t, test_infinities_are_worst, 0, 2);
     tcase_add_test(t, test_warning_of_results_at_the_last_rung_only);
