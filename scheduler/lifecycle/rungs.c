@@ -85,8 +85,13 @@ static as_status add_result(struct arena *a, struct rung_planned *p, const struc
 static as_status add_promotion(struct arena *a, struct rung_planned *p, const struct sweep_head *s,
                                const struct rung_promotion *promotion, struct as_err *err)
 {
-    struct rung_promoted row = {.sweep_key = s->key, .sweep = s->id, .promotion = *promotion};
+    struct rung_promoted row = {.sweep_key = s->key,
+                                .sweep = s->id,
+                                .promotion = *promotion,
+                                .reason = arena_printf(a, "promoted: %s", promotion->reason)};
     void *rows = p->changes.promotions;
+    if (!row.reason)
+        return as_fail_nomem(err);
     as_status st = grow(a, &rows, p->changes.n_promotions, &p->cap_promotions, sizeof row, err);
     if (st != AS_OK)
         return st;

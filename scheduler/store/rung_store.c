@@ -121,14 +121,13 @@ static const struct stmt stmts[] = {
     [RUNG_PROMOTE] =
         {"rung_promote",
          "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
-         "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
-         "number, rung, seq, reason, place)), marked as (update rung_result r set "
-         "promoted_seq = l.seq, promoted_why = l.reason from l where " JOINED_RESULT
+         "$3::int[], $4::bigint[], $5::text[], $6::text[]) with ordinality as l(sweep_key, "
+         "number, rung, seq, why, reason, place)), marked as (update rung_result r set "
+         "promoted_seq = l.seq, promoted_why = l.why from l where " JOINED_RESULT
          "), counted as (" SQL_COUNTS_CHANGE
          "n_promoted = c.n_promoted + f.n, finish_seq = c.finish_seq + f.n from "
          "(select sweep_key, count(*) as n from l group by sweep_key) "
-         "f" SQL_COUNTS_OF_EACH
-         ") update trial t set decision = 'resume', reason = 'promoted: ' || l.reason, "
+         "f" SQL_COUNTS_OF_EACH ") update trial t set decision = 'resume', reason = l.reason, "
          "missing = 0, "
          "state = case when t.state = 'paused' then 'queued' else t.state end from "
          "l cross join lateral (select o.state from trial o where o.sweep_key = "
@@ -406,7 +405,7 @@ static struct event_new promotion_event(const struct rung_promoted *p)
                               .number = p->promotion.number,
                               .state = trial_state_format(TRIAL_QUEUED),
                               .attempt = p->attempt,
-                              .reason = p->promotion.reason};
+                              .reason = p->reason};
 }
 
 static as_status objectives_format(struct str *b, const struct rung_new *r, struct as_err *err)
@@ -483,12 +482,13 @@ as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size
         array_i64(&x.c[2], p->rung);
         array_i64(&x.c[3], p->seq);
         array_str(&x.c[4], p->reason);
+        array_str(&x.c[5], rows[i].reason);
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
         st = tx_query(t, &stmts[RUNG_PROMOTE],
                       ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
-                           arg_array(&x, 4)),
+                           arg_array(&x, 4), arg_array(&x, 5)),
                       &r, err);
     if (st == AS_OK && (size_t)r.rows != n)
         return as_fail(err, AS_E_CONFLICT, "%d of %zu trials waited for their promotion", r.rows,

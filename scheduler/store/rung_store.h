@@ -61,9 +61,10 @@ struct rung_new {
 struct rung_promoted {
     int64_t sweep_key;
     struct rung_promotion promotion;
-    const char *sweep; /* id */
-    bool is_queued;    /* set: it is in the queue now; else its attempt is still ending */
-    int64_t attempt;   /* set */
+    const char *reason; /* of the trial and the event: that of the promotion, said as one */
+    const char *sweep;  /* id */
+    bool is_queued;     /* set: it is in the queue now; else its attempt is still ending */
+    int64_t attempt;    /* set */
 };
 
 struct rung_changes {
