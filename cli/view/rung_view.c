@@ -1,3 +1,6 @@
+/* Early stopping in words. A count of what reached a rung is one text in two places: lines of the
+ * summary after a sweep's end, and rows of `assay show`, which also name the rungs that nobody has
+ * reached, because those are what a running sweep waits for. */
 #include "cli/view/rung_view.h"
 
 #include <stdio.h>

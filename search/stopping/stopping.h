@@ -95,8 +95,8 @@ bool stopping_promote(const struct stopping *s, stop_closing closing, struct sto
  * trials the sweep has at most (limits.max_trials). False also for a trial that does not wait. */
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most);
 
-/* The waiting trials for which stopping_is_over() is true: at most `cap` of them, in ascending order
- * from number `from` on and then from 0 on. A call looks at 100 * STOP_OVER_LOOKS waiting
+/* The waiting trials for which stopping_is_over() is true: at most `cap` of them, in ascending
+ * order from number `from` on and then from 0 on. A call looks at 100 * STOP_OVER_LOOKS waiting
  * trials, with several metrics at STOP_OVER_LOOKS; another `from` finds others. As many calls of
  * stopping_is_over(). */
 #define STOP_OVER_LOOKS 1000

@@ -204,7 +204,7 @@ START_TEST(test_infinities_are_worst)
     expect(s, 2, 0, sign * INFINITY, STOP_PRUNE);
     ck_assert_uint_eq(report(s, 3, 0, NAN).rank, 3); /* as bad as trial 1 */
     expect(s, 4, 0, sign * 4, STOP_GO_ON);
-    /* curve learns nothing of them: neither a best value that nobody beats nor a line without end */
+    /* curve learns nothing of them: neither a best value that nobody beats nor a line */
     struct stop_spec curve = spec_of(STOP_CURVE, STOP_MODE_STOP);
     curve.maximize[0] = _i == 1;
     curve.chance = 0.05;
@@ -543,8 +543,8 @@ START_TEST(test_warnings)
 }
 END_TEST
 
-/* A metric that is reported at the last rung alone, or a second one that comes after half: nobody is
- * ever compared, though each trial has a result. */
+/* A metric that is reported at the last rung alone, or a second one that comes after half: nobody
+ * is ever compared, though each trial has a result. */
 START_TEST(test_warning_of_results_at_the_last_rung_only)
 {
     struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
