@@ -262,8 +262,13 @@ static as_status refuse_unknown(const struct json_fields *f, const char *key, co
         return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; did you mean '%s'?", at,
                           nearest);
     AS_AUTO(str_done) struct str known = {0};
-    for (size_t i = 0; i < f->n_seen; i++)
-        str_printf(&known, "%s%s", i ? ", " : "", f->seen[i]);
+    for (size_t i = 0; i < f->n_seen; i++) {
+        size_t k = 0; /* a field that two getters asked for stands there once */
+        while (!as_streq(f->seen[k], f->seen[i]))
+            k++;
+        if (k == i)
+            str_printf(&known, "%s%s", i ? ", " : "", f->seen[i]);
+    }
     return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; expected one of: %s", at,
                       str_cstr(&known));
 }

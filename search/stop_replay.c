@@ -289,7 +289,8 @@ static as_status read_trial(struct stop_replay *r, const json_t *trial, size_t n
     size_t n_past = 0;
     uint64_t number = 0;
     char at[AS_ERR_POINTER_MAX];
-    bool is_done = as_streq(json_string_value(json_object_get(trial, "state")), "completed");
+    bool is_done = as_streq(json_string_value(json_object_get(trial, "state")), "completed") &&
+                   !as_streq(json_string_value(json_object_get(trial, "origin")), "known");
     if (!read_count(trial, "number", &number) || number >= n_trials)
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: expected a number below %zu", pointer,
                           n_trials);

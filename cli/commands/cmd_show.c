@@ -8,6 +8,7 @@
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
+#include "cli/view/rung_view.h"
 #include "cli/view/test_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
@@ -124,7 +125,8 @@ static void add_left(struct pairs *p, const json_t *sweep)
     str_puts(&b, "at most ");
     format_value(&b, json_object_get(x, "bound"), FORMAT_SHORT);
     if (json_number_get(json_object_get(x, "relative"), &relative))
-        str_printf(&b, ", %.3g%% of median - best", 100 * relative);
+        str_printf(&b, relative < 1 ? ", %.3g%% of median - best" : ", %.0f%% of median - best",
+                   100 * relative);
     str_printf(&b, ", by %" JSON_INTEGER_FORMAT " completed trials%s",
                json_integer_value(json_object_get(x, "completed")),
                json_is_true(json_object_get(x, "enough")) ? "" : " (too few to trust it)");
@@ -269,6 +271,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
     add_left(&p, sweep);
+    rung_view_pairs(&p, json_object_get(sweep, "early_stopping"));
     test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
     add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));

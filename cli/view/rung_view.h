@@ -16,4 +16,7 @@ void rung_view_rows(struct pairs *p, const json_t *rungs);
  * is one. Nothing when report is NULL or null. */
 void rung_view_report(const json_t *report, struct str *b);
 
+/* The same as rows, with the rungs that no trial has reached. */
+void rung_view_pairs(struct pairs *p, const json_t *report);
+
 #endif

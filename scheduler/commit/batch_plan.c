@@ -188,13 +188,13 @@ static bool is_earlier_new(const struct deciding *x)
 /* ---- rungs ---- */
 
 /* Was the trial promoted in this batch? Then its attempt ends into the queue. */
-static const struct rung_promotion *promoted_here(const struct deciding *x)
+static const struct rung_promoted *promoted_here(const struct deciding *x)
 {
     const struct rung_changes *c = &x->p->rungs.changes;
     for (size_t i = 0; i < c->n_promotions; i++)
         if (c->promotions[i].sweep_key == x->trial.sweep_key &&
             c->promotions[i].promotion.number == x->trial.number)
-            return &c->promotions[i].promotion;
+            return &c->promotions[i];
     return NULL;
 }
 
@@ -203,7 +203,7 @@ static struct rung_place place_now(const struct deciding *x)
 {
     size_t before = place_before(x, x->place);
     struct rung_place at = before == SIZE_MAX ? x->f->trial.at : x->decisions[before].at;
-    const struct rung_promotion *p = at.decision == DECIDED_PAUSE ? promoted_here(x) : NULL;
+    const struct rung_promoted *p = at.decision == DECIDED_PAUSE ? promoted_here(x) : NULL;
     if (p)
         at = (struct rung_place){at.rung, DECIDED_RESUME, p->reason};
     return at;

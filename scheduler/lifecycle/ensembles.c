@@ -70,8 +70,10 @@ static as_status finish_sweep(struct tx *t, const struct work *w, struct as_err 
     if (st != AS_OK)
         return st;
     bool any = now.counts.by_state[TRIAL_COMPLETED] > 0;
-    const char *why =
-        !any && now.wall_time_over ? "wall_time is over, and no trial completed" : NULL;
+    const char *why = any                  ? NULL
+                      : now.wall_time_over ? "wall_time is over, and no trial completed"
+                      : now.is_spent       ? "max_steps are spent, and no trial completed"
+                                           : NULL;
     return sweep_transition(t, w->a, &now, any ? SWEEP_EV_FINISH : SWEEP_EV_FAIL, why, err);
 }
 

@@ -85,8 +85,13 @@ static as_status add_result(struct arena *a, struct rung_planned *p, const struc
 static as_status add_promotion(struct arena *a, struct rung_planned *p, const struct sweep_head *s,
                                const struct rung_promotion *promotion, struct as_err *err)
 {
-    struct rung_promoted row = {.sweep_key = s->key, .sweep = s->id, .promotion = *promotion};
+    struct rung_promoted row = {.sweep_key = s->key,
+                                .sweep = s->id,
+                                .promotion = *promotion,
+                                .reason = arena_printf(a, "promoted: %s", promotion->reason)};
     void *rows = p->changes.promotions;
+    if (!row.reason)
+        return as_fail_nomem(err);
     as_status st = grow(a, &rows, p->changes.n_promotions, &p->cap_promotions, sizeof row, err);
     if (st != AS_OK)
         return st;
@@ -289,6 +294,11 @@ as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_head *s, struc
     return st;
 }
 
+bool rungs_in_vain(const struct sweep_head *s)
+{
+    return s->counts.by_state[TRIAL_COMPLETED] - (s->known - s->known_failed) <= 0;
+}
+
 as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s, bool *ret_any,
                       struct as_err *err)
 {
@@ -299,7 +309,7 @@ as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
     int64_t seq = s->finish_seq;
     as_status st = open_board(t, a, s, &b, err);
     if (st == AS_OK)
-        st = rung_order_close(b->index, a, &seq, &rows, &n, err);
+        st = rung_order_close(b->index, a, rungs_in_vain(s), &seq, &rows, &n, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         st = add_promotion(a, &p, s, &rows[i], err);
     if (st == AS_OK)
@@ -311,6 +321,27 @@ as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,
     return AS_OK;
 }
 
+/* What the first ended trial without a comparison reported of each metric that is compared. */
+static as_status read_reported(struct tx *t, struct arena *a, int64_t sweep_key,
+                               const struct rung_board *b, struct stop_progress *p,
+                               struct as_err *err)
+{
+    struct stop_reported *list = arena_alloc(a, SEARCH_MAX_OBJECTIVES, sizeof *list);
+    if (!list)
+        return as_fail_nomem(err);
+    p->reported = list;
+    for (size_t i = 0; i < b->n_metrics; i++) {
+        if (!rung_board_compares(b, i))
+            continue;
+        struct stop_reported *r = &list[p->n_metrics++];
+        r->metric = b->metrics[i];
+        as_status st = store_rung_reported(t, a, sweep_key, r->metric, &r->steps, &r->n, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key, const char **ret,
                         struct as_err *err)
 {
@@ -318,18 +349,14 @@ as_status rungs_warning(struct tx *t, struct arena *a, int64_t sweep_key, const 
     struct rung_ended ended = {0};
     char text[STOP_WARNING_MAX];
     as_status st = store_rung_read(t, a, sweep_key, &b, err);
-    if (st != AS_OK)
+    if (st != AS_OK || (st = store_rung_ended(t, sweep_key, &ended, err)) != AS_OK)
         return st;
-    const char *metric = b->metrics[b->spec.has_metric ? b->spec.metric : 0];
-    if ((st = store_rung_ended(t, a, sweep_key, metric, &ended, err)) != AS_OK)
+    struct stop_progress p = {.n_ended = (uint64_t)ended.n,
+                              .n_with_result = (uint64_t)ended.n_with_result,
+                              .n_completed = (uint64_t)ended.n_completed,
+                              .furthest = ended.furthest};
+    if ((st = read_reported(t, a, sweep_key, b, &p, err)) != AS_OK)
         return st;
-    const struct stop_progress p = {.metric = metric,
-                                    .n_ended = (uint64_t)ended.n,
-                                    .n_with_result = (uint64_t)ended.n_with_result,
-                                    .reported = ended.steps,
-                                    .n_reported = ended.n_steps,
-                                    .n_completed = (uint64_t)ended.n_completed,
-                                    .furthest = ended.furthest};
     *ret = NULL;
     if (!stop_warning(b->index, &p, text))
         return AS_OK;

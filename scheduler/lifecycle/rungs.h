@@ -48,6 +48,9 @@ AS_MUST_CHECK as_status rungs_reach(struct tx *t, struct arena *a, struct sweep_
                                     const struct measurement *points, size_t n, bool ends,
                                     struct as_err *err);
 
+/* Has no trial of the search completed? Then any that waits may have to go on at the end. */
+bool rungs_in_vain(const struct sweep_head *s);
+
 /* Nothing of the sweep runs or is queued, and no new trial will begin: promote the trials that
  * go on all the same. *ret_any: there are some. */
 AS_MUST_CHECK as_status rungs_close(struct tx *t, struct arena *a, const struct sweep_head *s,

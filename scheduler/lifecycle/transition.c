@@ -275,14 +275,14 @@ static size_t part_told(struct trial_head *rows, size_t n)
 /* End the trials that live. is_done: the sweep has what it wanted, or no budget left: what waits
  * for a promotion is pruned then. */
 static as_status end_live(struct tx *t, struct arena *a, const struct sweep_head *s, bool is_done,
-                          const char *reason, struct as_err *err)
+                          const char *reason, const char *why, struct as_err *err)
 {
     const struct trial_change c = {
         .event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
-    const struct trial_change told = {.event = TRIAL_EV_PRUNE,
-                                      .reason =
-                                          arena_printf(a, "it was not promoted before %s", reason),
-                                      .outcome = "pruned"};
+    const struct trial_change told = {
+        .event = TRIAL_EV_PRUNE,
+        .reason = arena_printf(a, "it was not promoted before the sweep ended: %s", why),
+        .outcome = "pruned"};
     if (!told.reason)
         return as_fail_nomem(err);
     for (int64_t last = -1;;) {
@@ -333,7 +333,7 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
         const char *told = arena_printf(a, "the sweep is %s: %s", sweep_state_format(step.to), why);
         if (!told)
             return as_fail_nomem(err);
-        st = end_live(t, a, s, step.to == SWEEP_FINISHING, told, err);
+        st = end_live(t, a, s, step.to == SWEEP_FINISHING, told, why, err);
         if (st == AS_OK && s->stops)
             st = store_file_drop_kept(t, s->key, err);
         if (st != AS_OK)

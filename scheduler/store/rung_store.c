@@ -54,15 +54,19 @@ COLUMNS_READER(entry, struct entry_row, ENTRY_FIELDS)
 
 #define COUNT_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, reached, "count(*)")                                                                \
-    NEXT(i64, stopped, "count(*) filter (where r.decision = 'prune')")                             \
+    NEXT(i64, stopped,                                                                             \
+         "count(*) filter (where r.decision = 'prune' or (r.decision = 'pause' and "               \
+         "r.promoted_seq is null and t.state = 'pruned' and t.decision = 'pause' and t.rung = "    \
+         "r.rung + 1))")                                                                           \
     NEXT(i64, waiting,                                                                             \
          "count(*) filter (where r.decision = 'pause' and r.promoted_seq is null and t.state in "  \
          "('running', 'paused') and t.decision = 'pause')")                                        \
     NEXT(i64, obeyed,                                                                              \
-         "count(*) filter (where r.decision <> 'go_on' and x.reported in ('paused', 'pruned'))")   \
+         "count(*) filter (where r.decision <> 'go_on' and x.reported in ('paused', 'pruned') "    \
+         "and x.exit_code is distinct from -9)")                                                   \
     NEXT(i64, disobeyed,                                                                           \
          "count(*) filter (where r.decision <> 'go_on' and (x.reported not in ('paused', "         \
-         "'pruned') or x.outcome = 'lost'))")
+         "'pruned') or x.outcome = 'lost' or x.exit_code = -9))")
 COLUMNS_WHOLE_ROW(struct rung_count, COUNT_FIELDS)
 COLUMNS_READER(count, struct rung_count, COUNT_FIELDS)
 #define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
@@ -114,21 +118,22 @@ static const struct stmt stmts[] = {
          "('prune', 'pause') then l.reason else t.reason end, spent = case when "
          "l.is_result then greatest(t.spent, l.step - " SQL_OWN_AFTER
          ") else t.spent end from latest l where " JOINED_TRIAL},
-    [RUNG_PROMOTE] = {"rung_promote",
-                      "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
-                      "$3::int[], $4::bigint[], $5::text[]) with ordinality as l(sweep_key, "
-                      "number, rung, seq, reason, place)), marked as (update rung_result r set "
-                      "promoted_seq = l.seq, promoted_why = l.reason from l where " JOINED_RESULT
-                      "), counted as (" SQL_COUNTS_CHANGE
-                      "n_promoted = c.n_promoted + f.n, finish_seq = c.finish_seq + f.n from "
-                      "(select sweep_key, count(*) as n from l group by sweep_key) "
-                      "f" SQL_COUNTS_OF_EACH
-                      ") update trial t set decision = 'resume', reason = l.reason, missing = 0, "
-                      "state = case when t.state = 'paused' then 'queued' else t.state end from "
-                      "l cross join lateral (select o.state from trial o where o.sweep_key = "
-                      "l.sweep_key and o.number = l.number limit 1) o where " JOINED_TRIAL
-                      " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
-                      "returning l.place - 1, o.state = 'paused', t.attempt"},
+    [RUNG_PROMOTE] =
+        {"rung_promote",
+         "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
+         "$3::int[], $4::bigint[], $5::text[], $6::text[]) with ordinality as l(sweep_key, "
+         "number, rung, seq, why, reason, place)), marked as (update rung_result r set "
+         "promoted_seq = l.seq, promoted_why = l.why from l where " JOINED_RESULT
+         "), counted as (" SQL_COUNTS_CHANGE
+         "n_promoted = c.n_promoted + f.n, finish_seq = c.finish_seq + f.n from "
+         "(select sweep_key, count(*) as n from l group by sweep_key) "
+         "f" SQL_COUNTS_OF_EACH ") update trial t set decision = 'resume', reason = l.reason, "
+         "missing = 0, "
+         "state = case when t.state = 'paused' then 'queued' else t.state end from "
+         "l cross join lateral (select o.state from trial o where o.sweep_key = "
+         "l.sweep_key and o.number = l.number limit 1) o where " JOINED_TRIAL
+         " and t.decision = 'pause' and t.state in ('running', 'paused', 'queued') "
+         "returning l.place - 1, o.state = 'paused', t.attempt"},
     [RUNG_ENDED] = {"rung_ended",
                     "select count(*), count(*) filter (where h.has), count(*) filter (where "
                     "t.state = 'completed'), coalesce(max(t.step) filter (where t.state = "
@@ -139,10 +144,11 @@ static const struct stmt stmts[] = {
     [RUNG_REPORTED] = {"rung_reported",
                        "select distinct m.step from (select number from trial t where t.sweep_key "
                        "= $1 and t.state in ('completed', 'pruned') and t.origin <> 'known' and "
-                       "not exists (select from rung_result r where r.sweep_key = t.sweep_key and "
-                       "r.number = t.number) order by t.finish_seq limit 1) f join measurement m "
-                       "on m.sweep_key = $1 and m.number = f.number and m.metric = $2 order by "
-                       "m.step limit $3"},
+                       "not exists (select from rung_result r join sweep s on s.key = r.sweep_key "
+                       "where r.sweep_key = t.sweep_key and r.number = t.number and r.rung + 1 < "
+                       "array_length(s.rungs, 1)) order by t.finish_seq limit 1) f join "
+                       "measurement m on m.sweep_key = $1 and m.number = f.number and m.metric = "
+                       "$2 order by m.step limit $3"},
     [RUNG_STEPS] = {"rung_steps",
                     "select u.step, s.steps_spent, (select coalesce(sum(greatest(0, "
                     "s.rungs[array_length(s.rungs, 1)] - t.spent)), 0) from trial t where "
@@ -399,7 +405,7 @@ static struct event_new promotion_event(const struct rung_promoted *p)
                               .number = p->promotion.number,
                               .state = trial_state_format(TRIAL_QUEUED),
                               .attempt = p->attempt,
-                              .reason = p->promotion.reason};
+                              .reason = p->reason};
 }
 
 static as_status objectives_format(struct str *b, const struct rung_new *r, struct as_err *err)
@@ -476,12 +482,13 @@ as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size
         array_i64(&x.c[2], p->rung);
         array_i64(&x.c[3], p->seq);
         array_str(&x.c[4], p->reason);
+        array_str(&x.c[5], rows[i].reason);
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
         st = tx_query(t, &stmts[RUNG_PROMOTE],
                       ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
-                           arg_array(&x, 4)),
+                           arg_array(&x, 4), arg_array(&x, 5)),
                       &r, err);
     if (st == AS_OK && (size_t)r.rows != n)
         return as_fail(err, AS_E_CONFLICT, "%d of %zu trials waited for their promotion", r.rows,
@@ -502,16 +509,27 @@ as_status store_rung_promote_many(struct tx *t, struct rung_promoted *rows, size
 
 /* ---- for people ---- */
 
-as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key, const char *metric,
-                           struct rung_ended *ret, struct as_err *err)
+as_status store_rung_ended(struct tx *t, int64_t sweep_key, struct rung_ended *ret,
+                           struct as_err *err)
 {
-    RESULT_AUTO ended = {0};
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNG_ENDED], ARGS(arg_i64(sweep_key)), &ended, err);
-    if (st == AS_OK)
-        st =
-            tx_query(t, &stmts[RUNG_REPORTED],
-                     ARGS(arg_i64(sweep_key), arg_str(metric), arg_i64(RUNG_STEPS_SHOWN)), &r, err);
+    as_status st = tx_query(t, &stmts[RUNG_ENDED], ARGS(arg_i64(sweep_key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct rung_ended){.n = result_i64(&r, 0, 0),
+                               .n_with_result = result_i64(&r, 0, 1),
+                               .n_completed = result_i64(&r, 0, 2),
+                               .furthest = result_i64(&r, 0, 3)};
+    return AS_OK;
+}
+
+as_status store_rung_reported(struct tx *t, struct arena *a, int64_t sweep_key, const char *metric,
+                              const int64_t **ret, size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st =
+        tx_query(t, &stmts[RUNG_REPORTED],
+                 ARGS(arg_i64(sweep_key), arg_str(metric), arg_i64(RUNG_STEPS_SHOWN)), &r, err);
     if (st != AS_OK)
         return st;
     int64_t *steps = arena_alloc(a, (size_t)r.rows + 1, sizeof *steps);
@@ -519,12 +537,8 @@ as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key, con
         return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++)
         steps[i] = result_i64(&r, i, 0);
-    *ret = (struct rung_ended){.n = result_i64(&ended, 0, 0),
-                               .n_with_result = result_i64(&ended, 0, 1),
-                               .n_completed = result_i64(&ended, 0, 2),
-                               .furthest = result_i64(&ended, 0, 3),
-                               .steps = steps,
-                               .n_steps = (size_t)r.rows};
+    *ret = steps;
+    *ret_n = (size_t)r.rows;
     return AS_OK;
 }
 

@@ -61,9 +61,10 @@ struct rung_new {
 struct rung_promoted {
     int64_t sweep_key;
     struct rung_promotion promotion;
-    const char *sweep; /* id */
-    bool is_queued;    /* set: it is in the queue now; else its attempt is still ending */
-    int64_t attempt;   /* set */
+    const char *reason; /* of the trial and the event: that of the promotion, said as one */
+    const char *sweep;  /* id */
+    bool is_queued;     /* set: it is in the queue now; else its attempt is still ending */
+    int64_t attempt;    /* set */
 };
 
 struct rung_changes {
@@ -100,15 +101,17 @@ AS_MUST_CHECK as_status store_rung_read(struct tx *t, struct arena *a, int64_t s
 /* Trials that ended and did not fail. */
 struct rung_ended {
     int64_t n, n_with_result; /* the latter have a value at some rung */
-    const int64_t *steps;     /* at which the first of the others reported the metric, ascending; at
-                                 most RUNG_STEPS_SHOWN */
-    size_t n_steps;
-    int64_t n_completed; /* of n */
-    int64_t furthest;    /* the latest step that one of these reported; -1: none did */
+    int64_t n_completed;      /* of n */
+    int64_t furthest;         /* the latest step that one of these reported; -1: none did */
 };
-AS_MUST_CHECK as_status store_rung_ended(struct tx *t, struct arena *a, int64_t sweep_key,
-                                         const char *metric, struct rung_ended *ret,
+AS_MUST_CHECK as_status store_rung_ended(struct tx *t, int64_t sweep_key, struct rung_ended *ret,
                                          struct as_err *err);
+
+/* The steps at which the first ended trial without a value below the last rung reported the metric,
+ * ascending; at most RUNG_STEPS_SHOWN. In `a`. */
+AS_MUST_CHECK as_status store_rung_reported(struct tx *t, struct arena *a, int64_t sweep_key,
+                                            const char *metric, const int64_t **ret, size_t *ret_n,
+                                            struct as_err *err);
 
 /* Without its warning. */
 AS_MUST_CHECK as_status store_rung_report(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -22,7 +22,7 @@ struct decision_replay {
                                    arena */
     size_t n_due, due_at;
     bool *under_way; /* by trial: it goes on, from a rung to the next one */
-    size_t n_trials, n_under_way, n_differences;
+    size_t n_trials, n_under_way, n_completed, n_differences;
     bool is_closing; /* the event before `next` is a promotion that follows from no result */
     char why[2 * STOP_REASON_MAX + 80];
 };
@@ -145,6 +145,7 @@ static void follow_trial(struct decision_replay *r, const struct stored_event *e
     set_under_way(r, e->result.number,
                   e->kind == STORED_PROMOTION ||
                       (e->kind == STORED_RESULT && e->result.decision == STOP_GO_ON));
+    r->n_completed += e->kind == STORED_DONE;
 }
 
 /* ---- comparing ---- */
@@ -269,7 +270,8 @@ static as_status decide_again(struct decision_replay *r, const struct stored_eve
 static void close_again(struct decision_replay *r, const struct stored_event *e,
                         struct stop_promotion *p)
 {
-    bool any = stopping_promote(r->index, true, p);
+    bool any = stopping_promote(
+        r->index, r->is_closing || r->n_completed > 0 ? STOP_CLOSING : STOP_CLOSING_IN_VAIN, p);
     if (r->n_under_way > 0 && !r->is_closing)
         (void)snprintf(r->why, sizeof r->why,
                        "stored a promotion, and %zu trials were on their way to a rung",

@@ -22,7 +22,7 @@ typedef enum stored_kind {
     STORED_RESULT,
     STORED_PROMOTION,
     STORED_END, /* of a trial that did not complete, or a retry: it waits no longer */
-    STORED_DONE /* it completed */
+    STORED_DONE /* a trial of the search completed */
 } stored_kind;
 
 /* A trial that took the place of another one. */

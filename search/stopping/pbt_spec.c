@@ -41,10 +41,11 @@ static as_status read_factors(struct json_fields *f, struct pbt_spec *p, struct 
         p->up = up;
         return AS_OK;
     }
+    AS_AUTO(as_freep) char *found = json_format(list);
     st = as_fail_at(err, AS_E_INVAL, at,
-                    "%s: expected two factors, one between 0 and 1 and one above 1, such as "
-                    "[%g, %g]",
-                    at, DEFAULT_DOWN, DEFAULT_UP);
+                    "%s: found %.60s, expected two factors, one between 0 and 1 and one above 1, "
+                    "such as [%g, %g]",
+                    at, found ? found : "a list", DEFAULT_DOWN, DEFAULT_UP);
     return json_fields_note(f, st, err);
 }
 
@@ -103,6 +104,25 @@ static as_status read_explore(struct json_fields *f, const struct space *space, 
     return json_fields_note(f, st, err);
 }
 
+/* Categories and truth values change by resample alone. */
+static as_status check_changes(struct json_fields *f, const struct space *space,
+                               const struct pbt_spec *p, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    for (size_t i = 0; i < space->n; i++)
+        if (pbt_explores(p, i) && space->params[i].kind != PARAM_CATEGORICAL &&
+            space->params[i].kind != PARAM_BOOL)
+            return AS_OK;
+    if (p->resample > 0 || !explores_any(p))
+        return AS_OK;
+    json_pointer_child(f->pointer, "resample", at);
+    as_status st = as_fail_at(err, AS_E_INVAL, at,
+                              "%s: found 0, expected more: categories and truth values change in "
+                              "no other way, so all forks would have their parents' parameters",
+                              at);
+    return json_fields_note(f, st, err);
+}
+
 as_status pbt_spec_parse(struct json_fields *f, const struct space *space, struct pbt_spec *ret,
                          struct as_err *err)
 {
@@ -125,6 +145,8 @@ as_status pbt_spec_parse(struct json_fields *f, const struct space *space, struc
         st = read_factors(f, &p, err);
     if (st == AS_OK)
         st = read_explore(f, space, &p, err);
+    if (st == AS_OK)
+        st = check_changes(f, space, &p, err);
     if (st == AS_OK)
         *ret = p;
     return st;

@@ -42,7 +42,7 @@ size_t pbt_share(const struct pbt_spec *p, size_t n);
  *   ret  untouched on failure
  * AS_E_INVAL with the pointer of the field: a value out of its range, factors of which not one is
  * below 1 and one above it, an unknown parameter, one that is named twice or is a constant, no
- * parameter at all. Faults are noted in f->faults. */
+ * parameter at all, nothing that can change. Faults are noted in f->faults. */
 AS_MUST_CHECK as_status pbt_spec_parse(struct json_fields *f, const struct space *space,
                                        struct pbt_spec *ret, struct as_err *err);
 

@@ -22,8 +22,11 @@ static double epsilon_of(const struct ranking_cap *c)
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
         for (size_t j = 0; j < i; j++)
-            if (swapped_back(&c->trials[i], &c->trials[j]))
-                differences[n++] = fabs(c->trials[i].here - c->trials[j].here);
+            if (swapped_back(&c->trials[i], &c->trials[j])) {
+                double d = fabs(c->trials[i].here - c->trials[j].here);
+                if (isfinite(d)) /* a trial that diverged says nothing of how noisy ranks are */
+                    differences[n++] = d;
+            }
     if (n == 0)
         return 0;
     qsort(differences, n, sizeof *differences, as_order_f64);

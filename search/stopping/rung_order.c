@@ -110,7 +110,7 @@ as_status rung_order_reach(struct stopping *s, struct arena *a, const struct run
                               .of = (int64_t)d.of,
                               .parent = is_replaced ? (int64_t)d.parent : -1};
     const char *reason = reason_of(a, now, &d);
-    while (st == AS_OK && reason && stopping_promote(s, false, &p)) {
+    while (st == AS_OK && reason && stopping_promote(s, STOP_NOT_CLOSING, &p)) {
         stopping_promoted(s, p.number);
         if (p.number == row.number) {
             ret->verdict = STOP_GO_ON;
@@ -127,13 +127,17 @@ as_status rung_order_reach(struct stopping *s, struct arena *a, const struct run
     return st;
 }
 
-as_status rung_order_close(struct stopping *s, struct arena *a, int64_t *seq,
+as_status rung_order_close(struct stopping *s, struct arena *a, bool in_vain, int64_t *seq,
                            struct rung_promotion **ret, size_t *ret_n, struct as_err *err)
 {
     struct promotions l = {0};
     struct stop_promotion p;
     as_status st = AS_OK;
-    while (st == AS_OK && stopping_promote(s, true, &p)) {
+    while (st == AS_OK && stopping_promote(s, STOP_CLOSING, &p)) {
+        stopping_promoted(s, p.number);
+        st = add_promotion(&l, a, &p, ++*seq, err);
+    }
+    if (st == AS_OK && l.n == 0 && in_vain && stopping_promote(s, STOP_CLOSING_IN_VAIN, &p)) {
         stopping_promoted(s, p.number);
         st = add_promotion(&l, a, &p, ++*seq, err);
     }

@@ -65,10 +65,11 @@ AS_MUST_CHECK as_status rung_order_reach(struct stopping *s, struct arena *a,
 bool rung_order_is_end(const char *reason);
 bool rung_order_is_full(const char *reason);
 
-/* Nothing runs, and no new trial will begin: promote who goes on all the same. *seq: the last place
- * that is taken, before and after. */
-AS_MUST_CHECK as_status rung_order_close(struct stopping *s, struct arena *a, int64_t *seq,
-                                         struct rung_promotion **ret, size_t *ret_n,
+/* Nothing runs, and no new trial will begin: promote who goes on all the same. in_vain: no trial of
+ * the search has completed; then one goes on, if any waits. *seq: the last place that is taken,
+ * before and after. */
+AS_MUST_CHECK as_status rung_order_close(struct stopping *s, struct arena *a, bool in_vain,
+                                         int64_t *seq, struct rung_promotion **ret, size_t *ret_n,
                                          struct as_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* The results of one rung in the order of their ranks.
  *
  * A result is better than another if it is feasible and the other is not, then by value; NaN is
- * worst of all. With several metrics, of two feasible (or two infeasible) results the one that
- * fewer others dominate is better. Equal results have equal ranks; where one of them must be
- * chosen, it is the one with the lower trial number.
+ * worst of all, and so is an infinity on the good side, with which no trial can end. With several
+ * metrics, of two feasible (or two infeasible) results the one that fewer others dominate is
+ * better. Equal results have equal ranks; where one of them must be chosen, it is the one with the
+ * lower trial number.
  *
  * With one metric the rows are a list with ranks (rank_list.h), and asking costs O(log n). With
  * several metrics one result changes the ranks of others, and a call costs O(n). */
@@ -22,7 +23,7 @@
 struct standing {
     uint64_t number;
     double costs[SEARCH_MAX_OBJECTIVES]; /* minimised; those that count */
-    uint8_t kind;                        /* 0: feasible, 1: infeasible, 2: a cost is NaN */
+    uint8_t kind; /* 0: feasible, 1: infeasible, 2: a cost is NaN, or was -infinite */
     bool waits;
 };
 

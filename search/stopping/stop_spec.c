@@ -105,9 +105,10 @@ static as_status read_min_steps(struct json_fields *f, const struct stop_context
         return AS_OK;
     if (!json_is_integer(j)) {
         char at[AS_ERR_POINTER_MAX];
+        AS_AUTO(as_freep) char *found = json_format(j);
         json_pointer_child(f->pointer, "min_steps", at);
-        st = as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected auto or a whole number", at,
-                        json_type_name(j));
+        st = as_fail_at(err, AS_E_INVAL, at, "%s: found %.40s, expected auto or a whole number", at,
+                        found ? found : json_type_name(j));
         return json_fields_note(f, st, err);
     }
     return json_fields_i64(f, "min_steps", JSON_OPTIONAL, 1, STOP_MAX_STEPS, &s->min_steps, err);
@@ -116,9 +117,18 @@ static as_status read_min_steps(struct json_fields *f, const struct stop_context
 static as_status read_max_steps(struct json_fields *f, const struct stop_context *c,
                                 struct stop_spec *s, struct as_err *err)
 {
+    char at[AS_ERR_POINTER_MAX];
     s->max_steps = c->all_steps;
-    return json_fields_i64(f, "max_steps", c->all_steps ? JSON_OPTIONAL : JSON_REQUIRED, 1,
-                           STOP_MAX_STEPS, &s->max_steps, err);
+    as_status st =
+        json_fields_i64(f, "max_steps", JSON_OPTIONAL, 1, STOP_MAX_STEPS, &s->max_steps, err);
+    if (st != AS_OK || c->all_steps || !json_fields_lack(f, "max_steps"))
+        return st;
+    json_pointer_child(f->pointer, "max_steps", at);
+    st = as_fail_at(err, AS_E_INVAL, at,
+                    "%s is missing, expected the steps of a full trial: the last step that it "
+                    "reports",
+                    at);
+    return json_fields_note(f, st, err);
 }
 
 static as_status read_steps(struct json_fields *f, const struct stop_context *c,
@@ -226,6 +236,35 @@ static as_status read_rules(struct json_fields *f, const struct stop_context *c,
     return json_fields_double(f, "chance", JSON_OPTIONAL, 0, 1, &s->chance, err);
 }
 
+/* A field of other methods is no unknown field: say whose it is not. */
+static as_status refuse_foreign(struct json_fields *f, const struct stop_spec *s,
+                                struct as_err *err)
+{
+    static const char *const ladder[] = {"min_steps", "eta", "mode", "late", "chance", NULL};
+    static const char *const forks[] = {"population", "period",   "quantile", "explore",
+                                        "perturb",    "resample", NULL};
+    bool is_pbt = s->method == STOP_PBT;
+    const char *const *foreign = is_pbt ? ladder : forks;
+    for (size_t i = 0; foreign[i]; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_t *j = NULL;
+        if (!json_object_get(f->obj, foreign[i]))
+            continue;
+        json_pointer_child(f->pointer, foreign[i], at);
+        as_status st = json_fields_any(f, foreign[i], JSON_OPTIONAL, &j, err);
+        if (st == AS_OK && j)
+            st = as_fail_at(err, AS_E_INVAL, at,
+                            "%s: found beside method %s, expected fields of it: max_steps, "
+                            "metric, strict, %s",
+                            at, stop_method_name(s->method),
+                            is_pbt ? "population, period, quantile, explore, perturb, resample"
+                                   : "min_steps, eta, mode, late");
+        if ((st = json_fields_note(f, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 /* Of pbt: a trial that is replaced ends, and results are compared at equal steps, so mode and late
  * are no choices there. */
 static as_status read_pbt(struct json_fields *f, const struct stop_context *c, struct stop_spec *s,
@@ -263,8 +302,15 @@ as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
         return st;
     if ((st = (forks ? read_pbt : read_ladder)(f, c, &s, err)) != AS_OK)
         return st;
+    if ((st = refuse_foreign(f, &s, err)) != AS_OK)
+        return st;
     if ((st = json_fields_end(f, err)) != AS_OK)
         return st;
+    if (c->all_steps == 1)
+        return as_fail_at(err, AS_E_INVAL, f->pointer,
+                          "%s: found with a model that is made in one step, expected one that "
+                          "reports while it trains: no trial can end early",
+                          f->pointer);
     if ((st = check_together(f, &s, err)) != AS_OK)
         return st;
     if ((st = (forks ? make_periods : make_rungs)(&s, f->pointer, err)) != AS_OK)

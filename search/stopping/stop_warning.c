@@ -18,20 +18,56 @@ static void add_steps(struct str *b, const int64_t *steps, size_t n)
         str_puts(b, ", …");
 }
 
-static void say_no_result(const struct stopping *s, const struct stop_progress *p, struct str *b)
+/* The names of the metrics: "loss", "loss and accuracy". */
+static void add_metrics(struct str *b, const struct stop_progress *p)
 {
-    str_printf(b,
-               "early stopping has compared nothing: no trial has a value of %s at a rung (steps ",
-               p->metric);
-    add_steps(b, s->spec.steps, s->spec.n_rungs);
-    str_puts(b, "); ");
-    if (p->n_reported == 0) {
-        str_puts(b, "a trial that ended had not reported it at any step");
-        return;
+    for (size_t i = 0; i < p->n_metrics; i++)
+        str_printf(b, "%s%s",
+                   i == 0                 ? ""
+                   : i + 1 < p->n_metrics ? ", "
+                                          : " and ",
+                   p->reported[i].metric);
+}
+
+/* Would the first report past a rung count for it? Not one at the last rung or past it: nobody is
+ * compared there. */
+static bool late_helps(const struct stopping *s, const struct stop_progress *p)
+{
+    if (s->spec.late || s->spec.method == STOP_PBT) /* which refuses it */
+        return false;
+    for (size_t i = 0; i < p->n_metrics; i++) {
+        bool is_between = false;
+        for (size_t k = 0; k < p->reported[i].n; k++)
+            is_between = is_between || (p->reported[i].steps[k] >= s->spec.steps[0] &&
+                                        p->reported[i].steps[k] < s->spec.max_steps);
+        if (!is_between)
+            return false;
     }
-    str_puts(b, "a trial that ended had reported it at ");
-    add_steps(b, p->reported, p->n_reported);
-    if (!s->spec.late && s->spec.method != STOP_PBT) /* which refuses it */
+    return true;
+}
+
+static void say_no_result(const struct stopping *s, const struct stop_progress *p, bool some_last,
+                          struct str *b)
+{
+    size_t n_rungs = s->spec.n_rungs - some_last;
+    str_printf(b, "early stopping has compared nothing: no trial has %s of ",
+               p->n_metrics == 1 ? "a value" : "values");
+    add_metrics(b, p);
+    str_printf(b, " at %s rung%s (steps ", p->n_metrics == 1 ? "a" : "one",
+               some_last ? " below the last" : "");
+    add_steps(b, s->spec.steps, n_rungs);
+    str_puts(b, "); a trial that ended had ");
+    for (size_t i = 0; i < p->n_metrics; i++) {
+        const struct stop_reported *r = &p->reported[i];
+        const char *name = p->n_metrics == 1 ? "it" : r->metric;
+        if (r->n == 0) {
+            str_printf(b, "%snot reported %s at any step", i ? ", " : "", name);
+            continue;
+        }
+        str_printf(b, "%sreported %s at ", i ? ", " : "", name);
+        add_steps(b, r->steps, r->n);
+    }
+    if (late_helps(s, p))
         str_puts(b, "; with late: true the first report past a rung counts");
 }
 
@@ -40,8 +76,9 @@ static void say_no_result(const struct stopping *s, const struct stop_progress *
 static void say_no_end(const struct stopping *s, const struct stop_progress *p, struct str *b)
 {
     int64_t last = s->spec.steps[s->spec.n_rungs - 1];
-    str_printf(b, "no trial has a value of %s at the last rung, step %" PRId64 ": ", p->metric,
-               last);
+    str_printf(b, "no trial has %s of ", p->n_metrics == 1 ? "a value" : "values");
+    add_metrics(b, p);
+    str_printf(b, " at the last rung, step %" PRId64 ": ", last);
     if (p->furthest < 0)
         str_printf(b, "%" PRIu64 " completed without a report", p->n_completed);
     else
@@ -90,8 +127,20 @@ static void say_why(const struct stopping *s, struct str *b)
         str_printf(b, "only %zu trials have reached the first rung, step %" PRId64, n_first,
                    s->spec.steps[0]);
     } else {
-        str_puts(b, "each trial was among the best of its rung when it arrived");
+        str_puts(b, s->spec.method == STOP_CURVE
+                        ? "the chance of each trial to beat the best one was high enough"
+                        : "each trial that was compared was among the best of its rung when it "
+                          "arrived");
     }
+}
+
+/* Has no rung below the last one a result? */
+static bool is_blind_below(const struct stopping *s)
+{
+    for (size_t k = 0; k + 1 < s->spec.n_rungs; k++)
+        if (s->rungs[k].n > 0)
+            return false;
+    return true;
 }
 
 bool stop_warning(const struct stopping *s, const struct stop_progress *p,
@@ -100,9 +149,10 @@ bool stop_warning(const struct stopping *s, const struct stop_progress *p,
     AS_AUTO(str_done) struct str b = {0};
     if (s->spec.method == STOP_NONE || p->n_ended == 0)
         return false;
-    if (p->n_with_result == 0) {
-        say_no_result(s, p, &b);
-    } else if (p->n_completed > 0 && s->rungs[s->spec.n_rungs - 1].n == 0) {
+    bool some_last = s->rungs[s->spec.n_rungs - 1].n > 0;
+    if (p->n_with_result == 0 || (some_last && is_blind_below(s))) {
+        say_no_result(s, p, some_last, &b);
+    } else if (p->n_completed > 0 && !some_last) {
         say_no_end(s, p, &b);
     } else if (s->n_decided == 0 && p->n_ended >= STOP_WARNING_AFTER) {
         str_printf(&b, "early stopping has decided nothing about %" PRIu64 " trials: ", p->n_ended);

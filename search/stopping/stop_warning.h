@@ -12,24 +12,30 @@
 
 #include "search/stopping/stopping.h"
 
-#define STOP_WARNING_MAX 400
+#define STOP_WARNING_MAX 2400 /* fits four metrics, and eight steps of each */
 #define STOP_WARNING_AFTER 20 /* ended trials without a decision */
 #define STOP_STEPS_SHOWN 8
 
+/* The steps at which the first ended trial without a result below the last rung reported a metric,
+ * ascending. Borrowed. */
+struct stop_reported {
+    const char *metric;
+    const int64_t *steps;
+    size_t n;
+};
+
 struct stop_progress {
-    const char *metric;      /* the name of the one that decides, or of the first; borrowed */
-    uint64_t n_ended;        /* trials that completed, or were pruned or stopped; not failed ones */
-    uint64_t n_with_result;  /* of these, those with a result at some rung */
-    const int64_t *reported; /* the steps at which the first ended trial without a result reported
-                                the metric, ascending; borrowed */
-    size_t n_reported;
-    uint64_t n_completed; /* of n_ended */
-    int64_t furthest;     /* the latest step that one of these reported; -1: none did */
+    const struct stop_reported *reported; /* of each metric that is compared; borrowed */
+    size_t n_metrics;                     /* 1..SEARCH_MAX_OBJECTIVES */
+    uint64_t n_ended;       /* trials that completed, or were pruned or stopped; not failed ones */
+    uint64_t n_with_result; /* of these, those with a result at some rung */
+    uint64_t n_completed;   /* of n_ended */
+    int64_t furthest;       /* the latest step that one of these reported; -1: none did */
 };
 
 /* Is there something to say? ret_text is written if so: a sentence without a full stop.
  *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the
- *              sweep fails with this text)
+ *              sweep fails with this text), or at the last one only, where nobody is compared
  *   no end     one trial at least has completed, and none has a value at the last rung: what runs
  *              in full is not known there, and the search asks for values that never come
  *   nothing    STOP_WARNING_AFTER trials have ended, and no trial was paused or pruned at a rung */

@@ -150,8 +150,9 @@ static struct standing standing_of(const struct stop_spec *spec, const struct ru
     size_t n = spec->has_metric ? 1 : spec->n_objectives;
     for (size_t i = 0; i < n; i++) {
         double v = r->values[first + i];
-        row.costs[i] = spec->maximize[first + i] ? -v : v;
-        if (isnan(v))
+        double cost = spec->maximize[first + i] ? -v : v;
+        row.costs[i] = cost > -INFINITY ? cost : NAN; /* no trial can end with that */
+        if (isnan(row.costs[i]))
             row.kind = 2;
     }
     return row;
@@ -259,18 +260,24 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     return AS_OK;
 }
 
-void stopping_left(struct stopping *s, uint64_t number)
+static void end_wait(struct stopping *s, uint64_t number, bool goes_on)
 {
     struct place *p = number < s->n_places ? &s->places[number] : NULL;
     if (!p || !p->waits)
         return;
     p->waits = false;
+    p->has_left = !goes_on;
     standings_leave(&s->rungs[p->rung], &p->row);
+}
+
+void stopping_left(struct stopping *s, uint64_t number)
+{
+    end_wait(s, number, false);
 }
 
 void stopping_promoted(struct stopping *s, uint64_t number)
 {
-    stopping_left(s, number);
+    end_wait(s, number, true);
 }
 
 /* ---- promotions ---- */
@@ -332,7 +339,52 @@ static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_
     return true;
 }
 
-bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_promotion *ret)
+/* The highest rung with a result. */
+static uint32_t top_rung(const struct stopping *s)
+{
+    uint32_t top = last_rung(s);
+    while (top > 0 && s->rungs[top].n == 0)
+        top--;
+    return top;
+}
+
+/* How many trials went on from the rung? When nothing runs, none of them came further. */
+static size_t count_gone_on(const struct stopping *s, uint32_t rung)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_places; i++) {
+        const struct place *p = &s->places[i];
+        n += p->reached != 0 && p->rung == rung && !p->waits && !p->has_left;
+    }
+    return n;
+}
+
+/* The best waiting trial of the highest rung where one waits. Those that are better there have all
+ * ended, and none of them completed. Where several in a row failed on the way to the end, the
+ * others would as well. */
+static bool promote_in_vain(const struct stopping *s, struct stop_promotion *ret)
+{
+    if (count_gone_on(s, top_rung(s)) >= STOP_VAIN_TRIES)
+        return false;
+    for (uint32_t k = last_rung(s); k-- > 0;) {
+        const struct standing *best = standings_best_waiting(&s->rungs[k]);
+        if (!best)
+            continue;
+        *ret = (struct stop_promotion){.number = best->number,
+                                       .rung = k,
+                                       .until = k + 1,
+                                       .rank = standings_rank(&s->rungs[k], best, true),
+                                       .of = s->rungs[k].n};
+        (void)snprintf(ret->reason, sizeof ret->reason,
+                       "rank %zu of %zu at step %" PRId64
+                       ", the best that waits, and no trial has completed",
+                       ret->rank, ret->of, s->spec.steps[k]);
+        return true;
+    }
+    return false;
+}
+
+bool stopping_promote(const struct stopping *s, stop_closing closing, struct stop_promotion *ret)
 {
     if (s->spec.method == STOP_NONE || s->spec.mode != STOP_MODE_PAUSE)
         return false;
@@ -340,10 +392,10 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
         if (s->pairs ? promote_by_chance(s, k, ret)
                      : is_open(s, k) && promote_from(s, k, false, ret))
             return true;
-    uint32_t top = last_rung(s); /* the highest rung with a result */
-    while (top > 0 && s->rungs[top].n == 0)
-        top--;
-    return is_closing && top < last_rung(s) && promote_from(s, top, true, ret);
+    uint32_t top = top_rung(s);
+    if (closing != STOP_NOT_CLOSING && top < last_rung(s) && promote_from(s, top, true, ret))
+        return true;
+    return closing == STOP_CLOSING_IN_VAIN && promote_in_vain(s, ret);
 }
 
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
@@ -353,6 +405,21 @@ bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
         return false;
     size_t rank = standings_rank(&s->rungs[p->rung], &p->row, true);
     return rank > share(s, (size_t)most, true);
+}
+
+size_t stopping_list_over(const struct stopping *s, uint64_t most, uint64_t from, uint64_t *ret,
+                          size_t cap)
+{
+    size_t n = 0, looks = s->rungs[0].n_metrics > 1 ? STOP_OVER_LOOKS : 100 * STOP_OVER_LOOKS;
+    for (size_t i = 0; i < s->n_places && n < cap && looks > 0; i++) {
+        uint64_t number = (from % s->n_places + i) % s->n_places;
+        if (!s->places[number].waits)
+            continue;
+        looks--;
+        if (stopping_is_over(s, number, most))
+            ret[n++] = number;
+    }
+    return n;
 }
 
 /* ---- decisions ---- */

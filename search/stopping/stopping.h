@@ -17,16 +17,18 @@
 #include "search/stopping/stop_spec.h"
 
 #define STOP_REASON_MAX 200
+#define STOP_VAIN_TRIES 5 /* trials that fail on the way from the highest rung to the end */
 
 typedef enum stop_verdict { STOP_GO_ON, STOP_PRUNE, STOP_PAUSE } stop_verdict;
 
 /* The values of a trial at a rung, and what was decided. One for each (trial, rung). */
 struct rung_result {
-    uint64_t number;                      /* of the trial */
-    uint32_t rung;                        /* 0 is the lowest */
-    int64_t step;                         /* of the report: steps[rung], or later with `late` */
-    double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs; NaN is worst */
-    bool feasible; /* no outcome that was reported at the step is out of its bounds */
+    uint64_t number; /* of the trial */
+    uint32_t rung;   /* 0 is the lowest */
+    int64_t step;    /* of the report: steps[rung], or later with `late` */
+    double values
+        [SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs; NaN is worst, and -inf of a cost */
+    bool feasible;               /* no outcome that was reported at the step is out of its bounds */
     stop_verdict decision;
     uint64_t seq; /* its place in the order of the sweep's ends, rung results and promotions */
 };
@@ -78,17 +80,28 @@ void stopping_left(struct stopping *s, uint64_t number);
 AS_MUST_CHECK as_status stopping_decide(const struct stopping *s, const struct rung_result *now,
                                         struct stop_decision *ret, struct as_err *err);
 
-/* Which waiting trial goes on next? Ask before a new trial is suggested. Changes nothing: the
- * caller stores the promotion and calls stopping_promoted().
- *   is_closing  no trial will start any more (but for promotions): then the best of a rung goes on
- *               even where the share of one in eta is less than one trial, so that some trial runs
- *               to the end
- * False: none. Never true with STOP_MODE_STOP. */
-bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_promotion *ret);
+/* Will a trial start that is no promotion? If none will, the best of the highest rung goes on even
+ * where the share of one in eta is less than one trial, so that some trial runs to the end. It may
+ * have failed after its result. So if nothing runs and no trial has completed, the best one that
+ * waits goes on, whatever its rank, until STOP_VAIN_TRIES have failed. */
+typedef enum stop_closing { STOP_NOT_CLOSING, STOP_CLOSING, STOP_CLOSING_IN_VAIN } stop_closing;
+
+/* Which waiting trial goes on next? Ask before a new trial is suggested; with STOP_CLOSING_IN_VAIN
+ * ask once for each time that nothing runs. Changes nothing: the caller stores the promotion and
+ * calls stopping_promoted(). False: none. Never true with STOP_MODE_STOP. */
+bool stopping_promote(const struct stopping *s, stop_closing closing, struct stop_promotion *ret);
 
 /* Can this waiting trial never be promoted, so that its checkpoint may go? `most` is how many
  * trials the sweep has at most (limits.max_trials). False also for a trial that does not wait. */
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most);
+
+/* The waiting trials for which stopping_is_over() is true: at most `cap` of them, in ascending
+ * order from number `from` on and then from 0 on. A call looks at 100 * STOP_OVER_LOOKS waiting
+ * trials, with several metrics at STOP_OVER_LOOKS; another `from` finds others. As many calls of
+ * stopping_is_over(). */
+#define STOP_OVER_LOOKS 1000
+size_t stopping_list_over(const struct stopping *s, uint64_t most, uint64_t from, uint64_t *ret,
+                          size_t cap);
 
 /* The lowest rung that decides anything now: with min_steps: auto it changes. The last rung: none
  * does. */

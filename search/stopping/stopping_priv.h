@@ -15,6 +15,7 @@ struct place {
     uint32_t reached;    /* a bit for each rung with a result */
     uint32_t rung;       /* of `row` */
     bool waits;          /* at that rung */
+    bool has_left;       /* it waited there, and ended without going on */
     bool is_compared;    /* at some rung */
     double before;       /* its cost at the rung before, NaN: none; for pasha */
     struct standing row; /* its latest result */

@@ -304,6 +304,51 @@ class Ends(Case):
         self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "pruned", "pruned"])
         self.assertEqual(self.states(study), [t.state for t in study.trials])
 
+    def test_a_failure_after_the_decision(self):
+        """It stands, too, and the study says so with the service's reason."""
+        def objective(trial):
+            trial.report(trial.number, 1)
+            if trial.should_prune():
+                raise KeyError("after") if trial.number % 2 else assay.TrialPruned()
+            return trial.suggest_float("x", 0, 1)
+
+        study = assay.create_study(study_name="fails-late", space={"x": (0.0, 1.0)}, method="random",
+                                   early_stopping={"method": "asha", "min_steps": 1, "max_steps": 9, "eta": 3})
+        study.optimize(objective, n_trials=4, catch=KeyError)
+        rows = UP.trials("fails-late")
+        self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "pruned", "pruned"])
+        self.assertEqual([t.reason for t in study.trials], [r["reason"] for r in rows])
+        self.assertIn("rank 2 of 2", study.trials[1].reason)
+        with self.assertRaisesRegex(ValueError, "early_stopping: found 'asha', expected a dictionary"):
+            assay.create_study(early_stopping="asha")
+
+    def test_promoted_before_it_said_its_end(self):
+        """Others let a trial go on that was told to pause, before its program has said that it waits: it has not ended."""
+        def objective(trial):
+            if not trial.number and trial.attempt == 1:
+                trial.report(1.0, 1)
+                self.assertTrue(trial.should_prune())
+                for client in ("b", "c"):
+                    for other in UP.call("POST", "/v1/sweeps/hasty/suggestions", {"client": client})["items"]:
+                        path = f"/v1/sweeps/hasty/suggestions/{other['number']}"
+                        UP.call("POST", f"{path}/measurements", {"client": client, "items": [{"step": 1, "metrics": {"value": 2}}]})
+                        UP.call("POST", f"{path}/complete", {"client": client, "outcome": "paused"})
+                raise assay.TrialPruned()
+            seen.append((trial.number, trial.attempt, [t.state for t in study.trials if t.number == trial.number]))
+            for step in range(1, 10):
+                trial.report(1.0 + trial.number, step)
+                if trial.should_prune():
+                    raise assay.TrialPruned()
+            return 1.0
+
+        seen = []
+        study = assay.create_study(study_name="hasty", space={"x": (0.0, 1.0)}, method="random", limits={"max_trials": 3},
+                                   early_stopping={"method": "asha", "min_steps": 1, "max_steps": 9, "mode": "pause"})
+        study.optimize(objective, n_trials=3)
+        self.assertEqual(seen[0], (0, 2, ["running"]))
+        self.assertEqual([t.number for t in study.trials].count(0), 1)
+        self.assertEqual([t.state for t in study.trials if t.number == 0], ["completed"])
+
     def test_pruner_of_the_program(self):
         """It sees the curves of other programs, and stops trials here."""
         def objective(trial):

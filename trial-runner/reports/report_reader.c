@@ -57,9 +57,12 @@ static void quote_bare(const char *s, struct str *out)
 static as_status take_step(const json_t *j, int64_t *ret, struct as_err *err)
 {
     double v = json_number_value(j);
+    char found[32];
     if (!json_is_number(j) || v != floor(v) || v < 0 || v > (double)REPORT_MAX_STEP)
-        return as_fail(err, AS_E_INVAL, "step must be a whole number >= 0, found %s",
-                       json_is_number(j) ? "another number" : json_type_name(j));
+        return as_fail(err, AS_E_INVAL, "step: found %s, expected a whole number from 0 to %lld",
+                       json_is_number(j) ? as_format_double(v, found, sizeof found)
+                                         : json_type_name(j),
+                       (long long)REPORT_MAX_STEP);
     *ret = json_is_integer(j) ? json_integer_value(j) : (int64_t)v;
     return AS_OK;
 }

@@ -239,14 +239,14 @@ class _StudyTrials(_StudyMoves):
             row = trial._tell("complete", outcome="failed", reason=_encodable(str(reason or state))[:2000])
         if trial._lost is not None:
             state, reason = "cancelled", trial._lost
-        elif row is not None and state in ("completed", "pruned") and row["state"] != state:
+        elif row is not None and (row["state"] != state or trial._directive):
             state, reason = row["state"], row.get("reason")  # a decision of early stopping stands
         record = self._frozen(trial, state, metrics, reason)
         if trial._lost is not None:
             _warn(f"trial {trial.number}: its result is not used: {trial._lost}")
         with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
             self._let_go(trial)
-            if trial.number < 0 or state == "paused" or trial._lost is not None:  # it has not ended, or its end is not from here
+            if trial.number < 0 or state not in ENDED or trial._lost is not None:  # it has not ended, or its end is not from here
                 return record
             self._own.append(record)
             self._records[record.sweep, record.number] = record

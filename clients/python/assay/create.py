@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, 
 from .address import _Address, _find
 from .constants import JSON, LEASE_S
 from .constraints import ConstraintsFunc, _check_free_names
-from .errors import AssayError
+from .errors import AssayError, _repr
 from .messages import _warn
 from .methods import _Sampler
 from .own_sampler import BaseSampler
@@ -98,6 +98,9 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     options: JSON = {"search": {"method": method, **({} if seed is None else {"seed": int(seed)})},
                      "constraints": [dict(c) for c in constraints], "parameter_constraints": list(parameter_constraints),
                      "forbidden": [dict(f) for f in forbidden], "tags": list(tags), "limits": dict(limits or {}), "noise": noise}
+    if not isinstance(early_stopping or {}, Mapping):
+        raise ValueError(f"early_stopping: found {_repr(early_stopping)[:200]}, expected a dictionary such as "
+                         "{'method': 'asha', 'max_steps': 81}")
     if early_stopping:
         options["early_stopping"] = dict(early_stopping)
 

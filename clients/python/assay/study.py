@@ -153,7 +153,7 @@ class Study(_StudyTrials):
             if failure is not None and trial._sweep is None:  # no sweep for an objective that does not begin
                 self._release(trial)
                 raise
-            if failure is None and not pruned:
+            if failure is None and not pruned and not trial._directive:
                 _warn(f"trial {trial.number} failed: {reason}")
         except BaseException:  # Ctrl-C, SystemExit
             self._release(trial)

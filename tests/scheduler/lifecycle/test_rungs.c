@@ -557,6 +557,30 @@ START_TEST(clients_are_told_too)
 }
 END_TEST
 
+/* Who had to be killed did not obey, whatever its runner made of the end. */
+START_TEST(who_is_killed_did_not_obey)
+{
+    static const int64_t codes[] = {0, 1, -15, -9};
+    begin();
+    make_stopping("a", "stop", "'max_trials': 5", "");
+    struct claim_list l = claim(&s, "r", epoch, 5);
+    ck_goes_on(ref_of(&l.rows[0]), 3, 0.1);
+    for (size_t i = 0; i < AS_ARRAY_LEN(codes); i++) {
+        struct attempt_ref ref = ref_of(&l.rows[i + 1]);
+        const struct completion f = {
+            .outcome = OUTCOME_PRUNED, .has_exit_code = true, .exit_code = (int)codes[i]};
+        struct trial_row row;
+        ck_prunes(ref, 3, 0.5);
+        ck_ok(attempt_complete(s.db, &s.a, &ref, NULL, &f, &row, &err), err);
+    }
+    struct stopping_report r;
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    ck_assert_int_eq(r.rungs[0].stopped, 4);
+    ck_assert_int_eq(r.rungs[0].obeyed, 3);
+    ck_assert_int_eq(r.rungs[0].disobeyed, 1);
+}
+END_TEST
+
 /* ---- the end of a sweep ---- */
 
 /* Run whatever the sweep hands out, each to its next decision; the loss is that of the number. */
@@ -596,7 +620,47 @@ START_TEST(a_sweep_ends_when_nobody_can_be_promoted)
     ck_assert_int_eq(w.counts.by_state[TRIAL_CANCELLED], 0);
     struct trial_row row = trial_of(&s, "a", 6);
     ck_assert_int_eq(row.state, TRIAL_PRUNED);
-    ck_assert_ptr_nonnull(strstr(row.reason, "it was not promoted before the sweep is finishing"));
+    ck_assert_ptr_nonnull(strstr(row.reason, "it was not promoted before the sweep ended: "));
+    reap(&s);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+}
+END_TEST
+
+/* The trial that went on to the end fails there, and so does the next: the sweep ends with one that
+ * completed, and not with others that wait. */
+START_TEST(one_completes_though_the_best_fail)
+{
+    static const int64_t steps[] = {3, 9, 27};
+    begin();
+    make_stopping("a", "pause", "'max_trials': 7", "");
+    for (int failures = 0;;) {
+        struct claim_list l = claim(&s, "r", epoch, 8);
+        if (l.n == 0)
+            break;
+        for (size_t i = 0; i < l.n; i++) {
+            struct attempt_ref ref = ref_of(&l.rows[i]);
+            char sql[100];
+            snprintf(sql, sizeof sql, "select rung from trial where number = %d", (int)ref.number);
+            directive_action told = DIRECTIVE_STOP;
+            for (int64_t k = count(sql); k < 3 && told == DIRECTIVE_STOP; k++)
+                told = report_at(ref, steps[k], 1 + (double)ref.number / 10, NULL);
+            bool fails = told == DIRECTIVE_STOP && failures++ < 2;
+            end(&s, ref,
+                fails                    ? OUTCOME_FAILED
+                : told == DIRECTIVE_STOP ? OUTCOME_COMPLETED
+                                         : OUTCOME_PAUSED);
+        }
+    }
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert_int_eq(w.counts.by_state[TRIAL_FAILED], 2);
+    ck_assert_int_eq(w.counts.by_state[TRIAL_COMPLETED], 1);
+    ck_assert_int_eq(w.counts.by_state[TRIAL_PRUNED], 4);
+    struct stopping_report r;
+    ck_ok(sweep_stopping(s.db, &s.a, "a", &r, &err), err);
+    int64_t stopped = 0;
+    for (size_t i = 0; i < r.n_rungs; i++)
+        stopped += r.rungs[i].stopped;
+    ck_assert_int_eq(stopped, 4); /* where each of them waited */
     reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
 }
@@ -694,13 +758,15 @@ START_TEST(who_cannot_be_promoted_waits_no_longer)
 {
     begin();
     make_stopping("a", "pause", "'max_trials': 9", "");
-    struct claim_list l = claim(&s, "r", epoch, 5);
+    struct claim_list l = claim(&s, "r", epoch, 6);
     for (size_t i = 0; i < 5; i++) {
         (void)report_at(ref_of(&l.rows[i]), 3, 0.1 * (double)(i + 1), NULL);
         end(&s, ref_of(&l.rows[i]), OUTCOME_PAUSED);
     }
     ck_assert_int_eq(state_of("a", 0), TRIAL_QUEUED); /* promoted with the third result */
     ck_assert_int_eq(state_of("a", 4), TRIAL_PAUSED);
+    ck_assert_int_eq(reap(&s).hopeless, 0); /* all that are better may fail, and none completed */
+    finish(&s, ref_of(&l.rows[5]), 0.9);
     ck_assert_int_eq(reap(&s).hopeless, 2);
     ck_assert_int_eq(state_of("a", 2), TRIAL_PAUSED);
     ck_assert_int_eq(state_of("a", 3), TRIAL_PRUNED);
@@ -829,6 +895,8 @@ Suite *test_suite(void)
     tcase_add_test(c, last_values_reach_rungs);
     tcase_add_test(c, clients_are_told_too);
     tcase_add_test(c, a_sweep_ends_when_nobody_can_be_promoted);
+    tcase_add_test(c, who_is_killed_did_not_obey);
+    tcase_add_test(c, one_completes_though_the_best_fail);
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
     tcase_add_test(c, who_was_promoted_does_not_hold_the_end);

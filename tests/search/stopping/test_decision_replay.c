@@ -29,6 +29,8 @@ struct play {
     uint32_t rung[TRIALS]; /* the next one */
     int64_t seq;
     struct rng r;
+    size_t n_completed;
+    bool fails; /* no trial completes */
 };
 
 static void record(struct play *p, struct stored_event e)
@@ -44,6 +46,7 @@ static void end(struct play *p, size_t i, stored_kind kind)
     record(p, e);
     stopping_left(p->index, i);
     p->lives[i] = ENDED;
+    p->n_completed += kind == STORED_DONE;
 }
 
 static void promote(struct play *p, const struct rung_promotion *rows, size_t n)
@@ -103,7 +106,10 @@ static void complete(struct play *p, size_t i)
 /* A running trial reports at its next rung; at some it completes there. */
 static void report(struct play *p, size_t i)
 {
-    if (p->rung[i] == RUNGS - 1 || rng_uniform(&p->r) < 0.05)
+    bool ends = p->rung[i] == RUNGS - 1 || rng_uniform(&p->r) < 0.05;
+    if (ends && p->fails)
+        end(p, i, STORED_END);
+    else if (ends)
         complete(p, i);
     else
         reach_rung(p, i, draw(p), false);
@@ -147,7 +153,8 @@ static bool close_sweep(struct play *p)
     struct as_err err = {0};
     struct rung_promotion *rows = NULL;
     size_t n = 0;
-    ck_ok(rung_order_close(p->index, &p->arena, &p->seq, &rows, &n, &err), err);
+    ck_ok(rung_order_close(p->index, &p->arena, p->n_completed == 0, &p->seq, &rows, &n, &err),
+          err);
     promote(p, rows, n);
     return n > 0;
 }
@@ -358,6 +365,29 @@ START_TEST(test_a_closing_promotes_several)
 }
 END_TEST
 
+/* Every trial that goes on to the end fails: in the end some that waited have their turn, one at a
+ * time, and the replay knows why. */
+START_TEST(test_closings_in_vain)
+{
+    size_t n_vain = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct play *p = play_of(STOP_ASHA, STOP_MODE_PAUSE, 1 + (size_t)_i, false);
+        uint64_t first = 0;
+        size_t total = 0;
+        p->fails = true;
+        play(p, seed);
+        for (size_t i = 0; i < p->n; i++) {
+            n_vain += p->events[i].kind == STORED_PROMOTION &&
+                      strstr(p->events[i].reason, "no trial has completed") != NULL;
+            ck_assert(p->events[i].kind != STORED_DONE);
+        }
+        ck_assert_uint_eq(replay(p, p->events, p->n, &first, &total), 0);
+        play_done(p);
+    }
+    ck_assert_uint_gt(n_vain, 0);
+}
+END_TEST
+
 /* What comes after a free place is left out; a place that is taken twice is refused. */
 START_TEST(test_places)
 {
@@ -390,6 +420,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_a_changed_promotion_is_found);
     tcase_add_loop_test(t, test_an_early_closing_is_found, 0, 2);
     tcase_add_test(t, test_a_closing_promotes_several);
+    tcase_add_loop_test(t, test_closings_in_vain, 0, 2);
     tcase_add_test(t, test_places);
     suite_add_tcase(s, t);
     return s;

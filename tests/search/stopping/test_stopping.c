@@ -69,10 +69,11 @@ static void expect(struct stopping *s, uint64_t number, uint32_t rung, double va
                   d.reason);
 }
 
-static void expect_promotion(struct stopping *s, bool is_closing, uint64_t number, uint32_t rung)
+static void expect_promotion(struct stopping *s, stop_closing closing, uint64_t number,
+                             uint32_t rung)
 {
     struct stop_promotion p = {0};
-    ck_assert(stopping_promote(s, is_closing, &p));
+    ck_assert(stopping_promote(s, closing, &p));
     ck_assert_msg(p.number == number && p.rung == rung && p.until == rung + 1, "%d at %d",
                   (int)p.number, (int)p.rung);
     stopping_promoted(s, number);
@@ -108,6 +109,116 @@ START_TEST(test_asha_promotes)
     ck_assert(stopping_is_over(s, 7, 9)); /* the last of nine, of which three go on */
     ck_assert(!stopping_is_over(s, 7, 27));
     ck_assert(!stopping_is_over(s, 3, 9)); /* it does not wait */
+}
+END_TEST
+
+/* The best of a rung has failed or was cancelled, and no trial has completed: the next one goes on
+ * to the end, one at a time. */
+START_TEST(test_one_runs_in_full_if_the_best_fails)
+{
+    const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 3; i++)
+        expect(s, i, 0, 10 + (double)i, STOP_PAUSE);
+    expect_promotion(s, STOP_NOT_CLOSING, 0, 0);
+    expect(s, 0, 1, 1, STOP_PAUSE);
+    expect_promotion(s, STOP_CLOSING, 0, 1); /* and fails */
+    ck_assert(!stopping_promote(s, STOP_CLOSING, &p));
+    expect_promotion(s, STOP_CLOSING_IN_VAIN, 1, 0);
+    expect(s, 1, 1, 2, STOP_PAUSE);
+    ck_assert(!stopping_promote(s, STOP_CLOSING, &p)); /* trial 0 is better there */
+    ck_assert(stopping_promote(s, STOP_CLOSING_IN_VAIN, &p));
+    ck_assert_str_eq(p.reason, "rank 2 of 2 at step 3, the best that waits, and no trial has "
+                               "completed");
+    expect_promotion(s, STOP_CLOSING_IN_VAIN, 1, 1);
+    expect_promotion(s, STOP_CLOSING_IN_VAIN, 2, 0);
+    ck_assert(!stopping_promote(s, STOP_CLOSING_IN_VAIN, &p));
+}
+END_TEST
+
+/* All that are over are found, also behind more than a thousand that are not. */
+START_TEST(test_list_of_what_is_over)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    enum { GOOD = 1500, ALL = 2600 };
+    static uint64_t over[ALL];
+    spec.n_objectives = 1 + (size_t)_i;
+    spec.has_metric = _i == 0;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < ALL; i++) {
+        struct rung_result r = {.number = i,
+                                .values = {(double)i, (double)i},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+    size_t n = stopping_list_over(s, 3 * GOOD, 0, over, ALL);
+    ck_assert_uint_eq(n, _i == 0 ? ALL - GOOD : 0); /* of several metrics it looks at some */
+    ck_assert(_i > 0 || (over[0] == GOOD && over[n - 1] == ALL - 1));
+    ck_assert_uint_eq(stopping_list_over(s, 3 * GOOD, GOOD + 100, over, 7), 7);
+    ck_assert(over[0] == GOOD + 100 && over[6] == GOOD + 106);
+    n = stopping_list_over(s, 3 * GOOD, ALL - 2, over, ALL);
+    ck_assert(over[0] == ALL - 2 && over[1] == ALL - 1);
+    ck_assert_uint_eq(n, _i == 0 ? ALL - GOOD : 2);
+    for (uint64_t i = 0; i < ALL; i++)
+        stopping_left(s, i);
+    ck_assert_uint_eq(stopping_list_over(s, 3 * GOOD, 5, over, ALL), 0);
+}
+END_TEST
+
+/* Five fail on the way from the highest rung: so would the others. Trials that are cancelled while
+ * they wait are no failures. */
+START_TEST(test_what_fails_always_ends)
+{
+    const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 12; i++) {
+        struct rung_result r = {.number = i,
+                                .rung = 2,
+                                .values = {(double)i},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+    for (uint64_t i = 0; i < 6; i++)
+        stopping_left(s, i);
+    for (uint64_t i = 6; i < 6 + STOP_VAIN_TRIES; i++)
+        expect_promotion(s, STOP_CLOSING_IN_VAIN, i, 2);
+    ck_assert(!stopping_promote(s, STOP_CLOSING_IN_VAIN, &p));
+}
+END_TEST
+
+/* An infinity on the good side is no good value: its trial fails at the end. */
+START_TEST(test_infinities_are_worst)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    spec.maximize[0] = _i == 1;
+    double sign = _i == 1 ? -1 : 1;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    expect(s, 0, 0, sign * 5, STOP_GO_ON);
+    expect(s, 1, 0, sign * -INFINITY, STOP_PRUNE);
+    expect(s, 2, 0, sign * INFINITY, STOP_PRUNE);
+    ck_assert_uint_eq(report(s, 3, 0, NAN).rank, 3); /* as bad as trial 1 */
+    expect(s, 4, 0, sign * 4, STOP_GO_ON);
+    /* curve learns nothing of them: neither a best value that nobody beats nor a line */
+    struct stop_spec curve = spec_of(STOP_CURVE, STOP_MODE_STOP);
+    curve.maximize[0] = _i == 1;
+    curve.chance = 0.05;
+    AS_AUTO(stopping_freep) struct stopping *c = stopping_of(&curve);
+    for (uint64_t i = 0; i < 12; i++) {
+        double value = 1 + (double)i + 0.1 * (double)(i % 3);
+        struct rung_result r = {.number = i, .feasible = true, .values = {sign * value}};
+        ck_assert_int_eq(stopping_add(c, &r, NULL), AS_OK);
+        r.rung = 3;
+        r.values[0] = sign * (i == 3 ? -INFINITY : value);
+        ck_assert_int_eq(stopping_add(c, &r, NULL), AS_OK);
+    }
+    expect(c, 20, 0, sign * 11.5, STOP_PRUNE); /* the best had 1 */
+    expect(c, 21, 0, sign * 0.5, STOP_GO_ON);
 }
 END_TEST
 
@@ -394,6 +505,8 @@ START_TEST(test_memory_runs_out)
 }
 END_TEST
 
+static const struct stop_reported loss_unreported = {.metric = "loss"};
+
 static void check_warning(const struct stopping *s, const struct stop_progress *p, const char *part)
 {
     char text[STOP_WARNING_MAX] = "";
@@ -405,13 +518,14 @@ START_TEST(test_warnings)
 {
     struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
     static const int64_t reported[] = {2, 4, 6};
-    struct stop_progress p = {.metric = "loss"};
+    struct stop_reported loss = {.metric = "loss"};
+    struct stop_progress p = {.reported = &loss, .n_metrics = 1};
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
     check_warning(s, &p, NULL);
     p.n_ended = 1;
     check_warning(s, &p, "a trial that ended had not reported it at any step");
-    p.reported = reported;
-    p.n_reported = 3;
+    loss.steps = reported;
+    loss.n = 3;
     check_warning(s, &p,
                   "no trial has a value of loss at a rung (steps 1, 3, 9, 27); a trial that ended "
                   "had reported it at 2, 4, 6; with late: true");
@@ -429,13 +543,45 @@ START_TEST(test_warnings)
 }
 END_TEST
 
+/* A metric that is reported at the last rung alone, or a second one that comes after half: nobody
+ * is ever compared, though each trial has a result. */
+START_TEST(test_warning_of_results_at_the_last_rung_only)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    static const int64_t last[] = {27}, all[] = {1, 2, 3, 9, 27}, late[] = {14, 27};
+    struct stop_reported r[] = {{"loss", last, 1}, {"lag", late, 2}};
+    struct stop_progress p = {
+        .reported = r, .n_metrics = 1, .n_ended = 1, .n_with_result = 1, .n_completed = 1};
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    report(s, 0, 3, 1);
+    char text[STOP_WARNING_MAX] = "";
+    ck_assert(stop_warning(s, &p, text));
+    ck_assert_str_eq(text, "early stopping has compared nothing: no trial has a value of loss at a "
+                           "rung below the last (steps 1, 3, 9); a trial that ended had reported "
+                           "it at 27"); /* late: true would not help */
+    r[0] = (struct stop_reported){"loss", all, 5};
+    p.n_metrics = 2;
+    ck_assert(stop_warning(s, &p, text));
+    ck_assert_str_eq(text, "early stopping has compared nothing: no trial has values of loss and "
+                           "lag at one rung below the last (steps 1, 3, 9); a trial that ended had "
+                           "reported loss at 1, 2, 3, 9, 27, reported lag at 14, 27; with late: "
+                           "true the first report past a rung counts");
+    report(s, 1, 0, 1);
+    check_warning(s, &p, NULL);
+}
+END_TEST
+
 /* Trials complete below the last rung, or past it. */
 START_TEST(test_warning_of_the_last_rung)
 {
     static const stop_method methods[] = {STOP_ASHA, STOP_MEDIAN, STOP_CURVE, STOP_PBT};
     struct stop_spec spec = spec_of(methods[_i], STOP_MODE_STOP);
-    struct stop_progress p = {
-        .metric = "loss", .n_ended = 2, .n_with_result = 2, .n_completed = 1, .furthest = 20};
+    struct stop_progress p = {.reported = &loss_unreported,
+                              .n_metrics = 1,
+                              .n_ended = 2,
+                              .n_with_result = 2,
+                              .n_completed = 1,
+                              .furthest = 20};
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
     report(s, 0, 0, 1);
     check_warning(s, &p,
@@ -459,8 +605,12 @@ END_TEST
 /* Why nothing was decided about the first trials: the rule is not sure yet. */
 START_TEST(test_warning_of_rules_that_begin_late)
 {
-    struct stop_progress p = {
-        .metric = "loss", .n_ended = 20, .n_with_result = 20, .n_completed = 20, .furthest = 27};
+    struct stop_progress p = {.reported = &loss_unreported,
+                              .n_metrics = 1,
+                              .n_ended = 20,
+                              .n_with_result = 20,
+                              .n_completed = 20,
+                              .furthest = 27};
     struct stop_spec median = spec_of(STOP_MEDIAN, STOP_MODE_STOP);
     struct stop_spec curve = spec_of(STOP_CURVE, STOP_MODE_STOP);
     AS_AUTO(stopping_freep) struct stopping *a = stopping_of(&median);
@@ -480,7 +630,8 @@ END_TEST
 START_TEST(test_warning_of_auto)
 {
     struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
-    const struct stop_progress p = {.metric = "loss", .n_ended = 20, .n_with_result = 20};
+    const struct stop_progress p = {
+        .reported = &loss_unreported, .n_metrics = 1, .n_ended = 20, .n_with_result = 20};
     spec.is_min_auto = true;
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
     check_warning(s, &p, "fewer than 2 trials have run in full");
@@ -497,6 +648,11 @@ Suite *test_suite(void)
     TCase *t = tcase_create("stopping");
     tcase_add_test(t, test_asha_stops);
     tcase_add_test(t, test_asha_promotes);
+    tcase_add_test(t, test_one_runs_in_full_if_the_best_fails);
+    tcase_add_loop_test(t, test_list_of_what_is_over, 0, 2);
+    tcase_add_test(t, test_what_fails_always_ends);
+    tcase_add_loop_test(t, test_infinities_are_worst, 0, 2);
+    tcase_add_test(t, test_warning_of_results_at_the_last_rung_only);
     tcase_add_test(t, test_ranks_of_several_metrics);
     tcase_add_test(t, test_results_that_are_refused);
     tcase_add_test(t, test_median);

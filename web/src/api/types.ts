@@ -851,13 +851,13 @@ export type StoppingReport = {
     step: number;
     /** Trials with a result at this rung */
     reached: number;
-    /** Trials that were pruned here */
+    /** Trials that were pruned here, at once or after they had waited */
     stopped: number;
     /** Trials that wait here */
     paused: number;
     /** Decisions to prune or pause after which the attempt ended as it was told */
     obeyed: number;
-    /** Decisions to prune or pause after which the attempt went on to another end, or was lost */
+    /** Decisions to prune or pause after which the attempt went on to another end, had to be killed, or was lost */
     disobeyed: number;
   }[];
   /** The sum over all trials of the latest step; of a fork without its parent's */

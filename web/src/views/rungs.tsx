@@ -42,10 +42,10 @@ export function RungsPanel({ sweep }: { sweep: Api.Sweep }) {
               <tr>
                 <th scope="col" class="num">Step</th><th scope="col" class="wide"><span class="off">Share of the trials</span></th>
                 <th scope="col" class="num" title="Trials with a result at this rung">Reached</th>
-                <th scope="col" class="num" title="Trials that were pruned here">Stopped</th>
+                <th scope="col" class="num" title="Trials that were pruned here, at once or after they had waited">Stopped</th>
                 <th scope="col" class="num" title="Trials that wait here for a promotion">Wait</th>
                 <th scope="col" class="num roomy" title="Decisions to stop or to pause after which the attempt ended as it was told">Obeyed</th>
-                <th scope="col" class="num" title="Decisions after which the attempt ended in another way, or was lost">Did not</th>
+                <th scope="col" class="num" title="Decisions after which the attempt ended in another way, had to be killed, or was lost">Did not</th>
               </tr>
             </thead>
             <tbody>{rungs.map((r) => <Row key={r.step} rung={r} most={most} />)}</tbody>
