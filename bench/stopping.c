@@ -170,7 +170,7 @@ static as_status suggest_next(struct study *s, json_t **ret, struct as_err *err)
 static as_status ask(struct study *s, json_t **ret, struct as_err *err)
 {
     struct stop_promotion p;
-    if (!s->trials || !stopping_promote(s->stopping, false, &p))
+    if (!s->trials || !stopping_promote(s->stopping, STOP_NOT_CLOSING, &p))
         return suggest_next(s, ret, err);
     stopping_promoted(s->stopping, p.number);
     s->trials[p.number].state = OBSERVED_PENDING;
@@ -283,7 +283,7 @@ static int time_decisions(int64_t n)
                                   .feasible = true,
                                   .seq = (uint64_t)i + 1};
         began = i == n ? clock_mono_ns() : began;
-        if (stopping_promote(s, false, &p))
+        if (stopping_promote(s, STOP_NOT_CLOSING, &p))
             stopping_promoted(s, p.number);
         if ((st = stopping_decide(s, &now, &d, &err)) != AS_OK)
             break;

@@ -26,9 +26,9 @@ struct rung_result {
     uint64_t number; /* of the trial */
     uint32_t rung;   /* 0 is the lowest */
     int64_t step;    /* of the report: steps[rung], or later with `late` */
-    double values
-        [SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs; NaN is worst, and -inf of a cost */
-    bool feasible;               /* no outcome that was reported at the step is out of its bounds */
+    /* In the metrics' own units and signs; NaN is worst, and so is -inf of a cost. */
+    double values[SEARCH_MAX_OBJECTIVES];
+    bool feasible; /* no outcome that was reported at the step is out of its bounds */
     stop_verdict decision;
     uint64_t seq; /* its place in the order of the sweep's ends, rung results and promotions */
 };
