@@ -362,6 +362,63 @@ void pg_fixture_session_end(struct pg_session *s)
     PQfinish((PGconn *)s);
 }
 
+/* Emptying a database.
+ *
+ * Rows are deleted, because a few cost less than the new files of TRUNCATE, after which every
+ * connection plans its statements again; many rows, and the room of those deleted before, go by
+ * TRUNCATE. The session fires no triggers (session_replication_role), so that the order of tables
+ * is of no matter. An event trigger counts changes of the schema. */
+#define TRUNCATE_BYTES "2097152"
+
+static const char share_sql[] =
+    "create schema fixture; create sequence fixture.changes;"
+    "create function fixture.changed() returns event_trigger language plpgsql as"
+    " 'begin perform nextval(''fixture.changes''); end';"
+    "do $do$ declare t record; has boolean; sizes text := '0'; names text := '';"
+    " deletes text := ''; inserts text := ''; starts text := '';"
+    "begin"
+    " for t in select relname as name from pg_class where relkind = 'r'"
+    "  and relnamespace = 'public'::regnamespace loop"
+    "  sizes := sizes || format(' + pg_relation_size(''public.%I'')', t.name);"
+    "  names := names || format('%spublic.%I', case when names <> '' then ', ' end, t.name);"
+    "  deletes := deletes || format('if pg_relation_size(''public.%1$I'') > 0 then delete from "
+    "public.%1$I; end if; ', t.name);"
+    "  execute format('select exists (select from public.%I)', t.name) into has;"
+    "  if has then"
+    "   execute format('create table fixture.%1$I as table public.%1$I', t.name);"
+    "   inserts := inserts || format('insert into public.%1$I overriding system value table "
+    "fixture.%1$I; ', t.name);"
+    "  end if;"
+    " end loop;"
+    " for t in select format('public.%I', sequencename) as name, coalesce(last_value, "
+    "start_value) as n, last_value is not null as called from pg_sequences where schemaname = "
+    "'public' loop"
+    "  starts := starts || format('perform setval(%L, %s, %L); ', t.name, t.n, t.called);"
+    " end loop;"
+    " execute format('create function fixture.clear() returns boolean language plpgsql as %L',"
+    "  'begin if (select is_called from fixture.changes) then return false; end if; if ' || sizes"
+    "  || ' > " TRUNCATE_BYTES " then truncate ' || names || '; else ' || deletes || 'end if; '"
+    "  || inserts || starts || 'return true; end');"
+    "end $do$;"
+    "create event trigger fixture_changed on ddl_command_end execute function fixture.changed()";
+
+struct pg_session *pg_fixture_shared_database(char ret_url[PG_URL_SIZE])
+{
+    char url[PG_URL_SIZE + 100];
+    pg_fixture_database(ret_url);
+    (void)snprintf(url, sizeof url,
+                   "%s options='-c session_replication_role=replica -c lock_timeout=10s'", ret_url);
+    return pg_fixture_session(url, share_sql);
+}
+
+bool pg_fixture_clear(struct pg_session *s)
+{
+    PGresult *r = PQexec((PGconn *)s, "select fixture.clear()");
+    bool is_clear = PQresultStatus(r) == PGRES_TUPLES_OK && *PQgetvalue(r, 0, 0) == 't';
+    PQclear(r);
+    return is_clear;
+}
+
 /* The connections of the latest statements: one to the database where others are made, one to
  * another. A new backend costs 5 to 20 ms of processor time, a hundred times what most statements
  * of tests cost. Threads may share them: who finds none here, or one of another database, connects.

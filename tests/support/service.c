@@ -15,32 +15,98 @@
 #include "scheduler/store/pg_priv.h"
 #include "tests/support/check_main.h"
 
-void service_open(struct service *s, int64_t lease_ms)
+static void open_store(struct service *s, int64_t lease_ms)
 {
     struct as_err err = {0};
-    memset(s, 0, sizeof *s);
-    pg_fixture_database(s->url);
     struct store_opts opts = {.url = s->url, .max_connections = 8};
-    opts.config.lease_ms = lease_ms;
+    opts.config.lease_ms = s->lease_ms = lease_ms;
     opts.config.heartbeat_ms = lease_ms / 3;
     opts.config.prune_ms = 1;
     ck_ok(store_open(&opts, &s->db, &err), err);
+}
+
+static void make_lists(struct service *s)
+{
     s->reaper = (struct reaper){.db = s->db};
     s->orders = trial_orders_create(TRIAL_ORDERS_BYTES);
     s->fronts = sweep_fronts_create(SWEEP_FRONTS_BYTES);
     ck_assert(s->orders && s->fronts);
 }
 
-void service_close(struct service *s)
+static void free_lists(struct service *s)
 {
     trial_orders_free(s->orders);
     sweep_fronts_free(s->fronts);
-    store_close(s->db);
     arena_done(&s->a);
+    s->orders = NULL;
+    s->fronts = NULL;
+}
+
+void service_close(struct service *s)
+{
+    free_lists(s);
+    store_close(s->db);
+    if (s->shared)
+        pg_fixture_session_end(s->shared);
+    s->db = NULL;
+    s->shared = NULL;
+}
+
+void service_open(struct service *s, int64_t lease_ms)
+{
+    if (s->shared) /* of a test before */
+        service_close(s);
+    memset(s, 0, sizeof *s);
+    pg_fixture_database(s->url);
+    open_store(s, lease_ms);
+    make_lists(s);
+}
+
+/* Counts from 0, as those of a new store. Connections that were made are counted on: boards of
+ * rungs, which the store keeps by the key of their sweep, are good until the next one. */
+static void forget(struct store *db)
+{
+    struct store_counters *c = store_counters(db);
+    long connects = atomic_load(&c->connects) + 1;
+    *c = (struct store_counters){.connects = connects};
+    store_set_pieces(db, NULL);
+    store_on_finished(db, NULL, NULL);
+    store_on_finishing(db, NULL, NULL);
+}
+
+void service_begin(struct service *s, int64_t lease_ms)
+{
+    if (s->shared && s->lease_ms == lease_ms && pg_fixture_clear(s->shared)) {
+        forget(s->db);
+    } else {
+        service_close(s);
+        s->shared = pg_fixture_shared_database(s->url);
+        open_store(s, lease_ms);
+    }
+    make_lists(s);
+}
+
+void service_end(struct service *s)
+{
+    if (!s->shared)
+        service_close(s);
+    else
+        free_lists(s);
 }
 
 static struct service *of_case;
 static int64_t lease_of_case;
+
+static void begin_of_case(void)
+{
+    service_begin(of_case, lease_of_case);
+}
+
+static void end_of_case(void)
+{
+    check_invariants(of_case);
+    service_end(of_case);
+}
 
 static void open_of_case(void)
 {
@@ -57,9 +123,8 @@ int64_t commit_unsynced(struct service *s)
 {
     pg_fixture_exec(s->url, "alter system set wal_writer_delay = '10s'");
     pg_fixture_exec(s->url, "select pg_reload_conf()");
-    pg_fixture_exec(s->url, "begin; set local client_min_messages = warning; set local "
-                            "synchronous_commit = off; create table if not exists "
-                            "unsynced(x int); insert into unsynced values (1); commit");
+    pg_fixture_exec(s->url, "begin; set local synchronous_commit = off; select "
+                            "pg_logical_emit_message(true, 'test', ''); commit");
     return pg_fixture_i64(s->url, "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
 }
 
@@ -69,16 +134,27 @@ void check_synced(struct service *s, int64_t log_end)
                      log_end);
 }
 
-TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms)
+static TCase *make_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms,
+                        SFun setup, SFun teardown)
 {
     TCase *c = tcase_create(name);
-    assert(of_case == NULL || of_case == s);
+    assert(of_case == NULL || (of_case == s && lease_of_case == lease_ms));
     of_case = s;
     lease_of_case = lease_ms;
     pg_fixture_start();
-    tcase_add_checked_fixture(c, open_of_case, close_of_case);
+    tcase_add_checked_fixture(c, setup, teardown);
     suite_add_tcase(suite, c);
     return c;
+}
+
+TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms)
+{
+    return make_case(suite, name, s, lease_ms, begin_of_case, end_of_case);
+}
+
+TCase *service_case_alone(Suite *suite, const char *name, struct service *s, int64_t lease_ms)
+{
+    return make_case(suite, name, s, lease_ms, open_of_case, close_of_case);
 }
 
 static const char *create_sweep(struct service *s, const char *text)

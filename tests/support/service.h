@@ -30,16 +30,28 @@ struct service {
     struct trial_orders *orders; /* of sorted lists */
     struct sweep_fronts *fronts;
     struct arena a;
+    struct pg_session *shared; /* empties the database; NULL: that is of this test alone */
+    int64_t lease_ms;          /* as given */
 };
 
-/* A case whose tests each begin with *s open, on a database of its own, and end with its invariants
- * checked and *s closed; another checked fixture runs in between. lease_ms 0: the default. A
- * program has one such service; it keeps s. Starts the cluster. */
+/* A case whose tests each begin with *s open, on an empty database, and end with its invariants
+ * checked; another checked fixture runs in between. lease_ms 0: the default. A program has one such
+ * service; it keeps s. Starts the cluster.
+ *
+ * The tests share the database and the store with its connections, which service_begin() makes as
+ * new. A test that would see a difference (dead rows, statistics, plans, what a connection reads
+ * when it is new) belongs to a case of the second kind: each test has its own. */
 TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms);
+TCase *service_case_alone(Suite *suite, const char *name, struct service *s, int64_t lease_ms);
 
-/* For tests that need more than service_case(). */
+/* For tests that need more than service_case(): on a database and a store of its own. */
 void service_open(struct service *s, int64_t lease_ms);
 void service_close(struct service *s);
+
+/* The same on what the test before, of the same s, has left at service_end(). The first begins with
+ * *s zero. */
+void service_begin(struct service *s, int64_t lease_ms);
+void service_end(struct service *s);
 
 /* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as "'max_trials':
  * 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id. */

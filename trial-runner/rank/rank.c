@@ -77,6 +77,7 @@ static void rank_free(struct rank *r)
     json_decref(r->accusation.seats);
     control_lines_done(&r->in);
     str_done(&r->out);
+    free(r->gpus);
     free(r);
 }
 

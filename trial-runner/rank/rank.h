@@ -55,8 +55,9 @@ struct rank {
 
     /* The main thread's own. */
     bool ends_early; /* RANK_ENDS_EARLY has happened */
-    bool held; /* it has no process (launch: first), and keeps its slot until the gang is over */
-    int fd;    /* the socket to an elastic rank's process; -1: none */
+    char *gpus; /* of all ranks of its gang here, since the first of them began; NULL: none has */
+    bool held;  /* it has no process (launch: first), and keeps its slot until the gang is over */
+    int fd;     /* the socket to an elastic rank's process; -1: none */
     struct control_lines in;
     struct str out; /* bytes that could not be written yet */
 };

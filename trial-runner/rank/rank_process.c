@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,19 +58,37 @@ static as_status find_gpus(const struct attempt *t, struct attempt *const *all, 
     return str_check(list, err);
 }
 
+/* Write the list to all of them when the first begins. A rank that has ended is not in `all` any
+ * more, and the list of one that begins later would lack its GPUs. */
+static as_status share_gpus(const struct attempt *t, struct attempt *const *all, size_t n,
+                            struct as_err *err)
+{
+    AS_AUTO(str_done) struct str list = {0};
+    as_status st = find_gpus(t, all, n, &list, err);
+    for (size_t i = 0; st == AS_OK && i < n; i++) {
+        if (!same_gang(all[i], t))
+            continue;
+        free(all[i]->rank->gpus);
+        all[i]->rank->gpus = as_strdup(str_cstr(&list));
+        if (!all[i]->rank->gpus)
+            st = as_fail_nomem(err);
+    }
+    return st;
+}
+
 as_status rank_process_start(struct attempt *t, struct attempt *const *all, size_t n,
                              struct as_err *err)
 {
-    AS_AUTO(str_done) struct str gpus = {0};
-    if (t->rank->gang.elastic)
-        return child_spawn_on_socket(&t->launch.spec, &t->process.pid, &t->process.out_fd,
-                                     &t->rank->fd, err);
-    if (t->rank->held)
+    struct rank *r = t->rank;
+    if (r->gang.elastic)
+        return child_spawn_on_socket(&t->launch.spec, &t->process.pid, &t->process.out_fd, &r->fd,
+                                     err);
+    if (r->held)
         return AS_OK;
-    as_status st = find_gpus(t, all, n, &gpus, err);
+    as_status st = r->gpus ? AS_OK : share_gpus(t, all, n, err);
     if (st == AS_OK)
-        st = child_env_set(&t->launch.spec.env, "CUDA_VISIBLE_DEVICES", str_cstr(&gpus), err);
-    return st < 0 ? st : attempt_start(t, str_cstr(&gpus), err);
+        st = child_env_set(&t->launch.spec.env, "CUDA_VISIBLE_DEVICES", r->gpus, err);
+    return st < 0 ? st : attempt_start(t, r->gpus, err);
 }
 
 /* ---- from the process ---- */

@@ -105,7 +105,7 @@ void rig_make_asked(const struct rest *to, const char *path, const char *method,
 static void setup(void)
 {
     temp_folder_make(rig_dir);
-    pg_fixture_empty_database(rig_database);
+    pg_fixture_database(rig_database);
 }
 
 static void teardown(void)

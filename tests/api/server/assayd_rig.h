@@ -11,7 +11,8 @@
 #include "tests/support/pg_fixture.h"
 #include "tests/support/temp_folder.h"
 
-/* For the test that runs: a folder for its files, and the URL of an empty database. */
+/* For the test that runs: a folder for its files, and the URL of a database of its own. That is
+ * migrated, which takes half a second: a test of the migrations asks for an empty one. */
 extern char rig_dir[TEMP_FOLDER_SIZE], rig_database[PG_URL_SIZE];
 
 /* A suite of one case, over a PostgreSQL that was started; each of its tests has the folder and the

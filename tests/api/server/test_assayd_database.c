@@ -86,6 +86,7 @@ START_TEST(test_database_comes_late)
 {
     char url[128], token[128];
     (void)unlink(rig_file("url"));
+    pg_fixture_empty_database(rig_database);
     pg_fixture_stop();
     const char *const args[] = {"--listen",           "127.0.0.1:0",     "--database",
                                 rig_database,         "--address-file",  rig_file("url"),

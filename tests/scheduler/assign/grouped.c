@@ -15,7 +15,7 @@ void open_grouped(void)
     char hex[SHA256_HEX_SIZE], text[300];
     struct dataset_row d;
     bool created;
-    service_open(&s, 0);
+    service_begin(&s, 0);
     put_blob(&s, "x,y,class\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n1,3,a\n2,5,b\n", hex);
     snprintf(text, sizeof text,
              "{'name': 'toy', 'format': 'csv', 'files': {'table': '%s'}, 'target': 'class'}", hex);
@@ -27,7 +27,7 @@ void open_grouped(void)
 void close_grouped(void)
 {
     check_invariants(&s);
-    service_close(&s);
+    service_end(&s);
 }
 
 const char *make_train(const char *name, const char *method, const char *widths, const char *limits,

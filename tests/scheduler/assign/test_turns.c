@@ -301,7 +301,6 @@ Suite *test_suite(void)
 {
     Suite *su = suite_create("turns");
     TCase *c = service_case(su, "turns", &s, 0);
-    tcase_add_loop_test(c, three_sweeps_share_two_slots, 0, 3);
     tcase_add_loop_test(c, nobody_is_passed_often, 0, 3);
     tcase_add_test(c, higher_priority_goes_first);
     tcase_add_test(c, needs_bound_a_runner);
@@ -310,5 +309,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_large_trial_gets_its_room);
     tcase_add_test(c, an_exclusive_trial_is_alone_on_its_machine);
     tcase_add_test(c, a_waiting_exclusive_trial_closes_its_machine);
+    tcase_add_loop_test(service_case_alone(su, "two servers", &s, 0), three_sweeps_share_two_slots,
+                        0, 3);
     return su;
 }

@@ -26,7 +26,7 @@ static const char *runner_name(int i)
 static void begin(void)
 {
     ck_ok(committer_create(s.db, NULL, &(struct committer_opts){0}, &committer, &err), err);
-    service_open(&alone, 0);
+    service_begin(&alone, 0);
     for (int i = 0; i < RUNNERS; i++) {
         epochs[i] = make_runner(&s, runner_name(i), 4 + i);
         ck_assert_int_eq(make_runner(&alone, runner_name(i), 4 + i), epochs[i]);
@@ -37,7 +37,7 @@ static void end_both(void)
 {
     committer_free(committer);
     check_invariants(&alone);
-    service_close(&alone);
+    service_end(&alone);
 }
 
 static void make_both(const char *name, const char *limits, const char *more)

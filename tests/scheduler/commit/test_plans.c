@@ -156,7 +156,7 @@ Suite *test_suite(void)
     tcase_add_test(t, each_row_is_found_by_its_key);
     tcase_add_test(t, trials_that_did_not_complete_are_found_by_their_state);
     suite_add_tcase(suite, t);
-    tcase_add_test(service_case(suite, "analysed", &here, 0),
+    tcase_add_test(service_case_alone(suite, "analysed", &here, 0),
                    few_rows_that_were_analysed_are_found_by_their_key);
     return suite;
 }

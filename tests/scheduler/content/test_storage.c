@@ -382,10 +382,10 @@ Suite *test_suite(void)
     tcase_add_test(t, a_client_sends_what_is_missing);
     tcase_add_test(t, superseded_checkpoints_go_and_so_do_those_of_a_deleted_sweep);
     tcase_add_test(t, an_upload_of_what_is_about_to_go_keeps_it);
-    tcase_add_test(t, space_is_given_back);
     tcase_add_test(t, files_have_the_names_of_their_digests);
     tcase_add_test(t, altered_and_missing_files_are_named);
     tcase_add_test(t, what_a_killed_upload_left_is_removed);
     tcase_add_test(t, a_folder_of_somebody_else_is_refused);
+    tcase_add_test(service_case_alone(suite, "vacuum", &s, 0), space_is_given_back);
     return suite;
 }

@@ -712,9 +712,10 @@ Suite *test_suite(void)
     tcase_add_test(c, sets_of_events_keep_their_order_and_nulls);
     tcase_add_test(c, events_of_trials_share_rows);
     tcase_add_test(c, counts_change_once_for_each_statement);
-    tcase_add_test(c, a_sweep_is_found_beside_an_idle_transaction);
-    tcase_add_test(c, measurements_are_updates_in_place);
-    tcase_add_test(c, plans_of_sets_do_not_depend_on_statistics);
-    tcase_add_test(c, plans_of_batches_hold_when_tables_grow);
+    TCase *alone = service_case_alone(su, "rows in pages, and plans", &s, 0);
+    tcase_add_test(alone, a_sweep_is_found_beside_an_idle_transaction);
+    tcase_add_test(alone, measurements_are_updates_in_place);
+    tcase_add_test(alone, plans_of_sets_do_not_depend_on_statistics);
+    tcase_add_test(alone, plans_of_batches_hold_when_tables_grow);
     return su;
 }

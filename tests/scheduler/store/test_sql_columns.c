@@ -10,12 +10,12 @@ static struct as_err why;
 
 static void open_service(void)
 {
-    service_open(&s, 0);
+    service_begin(&s, 0);
 }
 
 static void close_service(void)
 {
-    service_close(&s);
+    service_end(&s);
 }
 
 struct part {

@@ -118,8 +118,10 @@ START_TEST(a_database_that_is_away_is_looked_for_each_second)
     (void)snprintf(url, sizeof url, "host=127.0.0.1 port=%d dbname=x", r.port);
     struct store_opts opts = {.url = url};
     ck_ok(store_open(&opts, &db, &err), err);
-    while (pthread_tryjoin_np(thread, NULL) != 0)
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
         ck_fails(migrate_check(db, &err), AS_E_UNAVAILABLE, err, "cannot reach the database");
+        clock_sleep_ms(5);
+    }
     store_close(db);
     int64_t shortest_ns = INT64_MAX;
     for (int i = TRIES - 4; i < TRIES; i++)
@@ -156,16 +158,97 @@ START_TEST(arrays_survive_any_text)
 }
 END_TEST
 
+/* What every table and sequence holds. */
+static void content_of(const char *url, char ret[64])
+{
+    pg_fixture_text(
+        url,
+        "select md5(concat((select string_agg(concat(relname, query_to_xml(format('select md5("
+        "string_agg(t::text, '';'' order by t::text)) from public.%I t', relname), true, true, "
+        "'')), ';' order by relname) from pg_class where relkind = 'r' and relnamespace = "
+        "'public'::regnamespace), (select string_agg(concat(sequencename, last_value), ';' order "
+        "by sequencename) from pg_sequences where schemaname = 'public')))",
+        ret, 64);
+}
+
+/* Of each kind of rows that tests leave; as many trials as make the tables large. */
+static void fill(struct service *t, int trials)
+{
+    char hex[SHA256_HEX_SIZE], sql[400];
+    (void)make_grid(t, "a", 4, "'max_trials': 4");
+    (void)make_learner(t, "b", "'max_trials': 100000", "");
+    struct claimed_row c = claim_one(t, "r", make_runner(t, "r", 1));
+    finish(t, ref_of(&c), 1);
+    tell(t, "b", ask_one(t, "b", "client").number, "client", 2);
+    put_blob(t, "content", hex);
+    snprintf(sql, sizeof sql,
+             "insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, "
+             "params, suggestion, seed) select (select key from sweep where id = 'b'), n, "
+             "'queued', 'suggested', n, 0, '{\"x\":0.5,\"y\":0.5}', '{}', n from "
+             "generate_series(10, %d) n",
+             trials + 9);
+    pg_fixture_exec(t->url, sql);
+}
+
+/* The database that tests share (service_begin()), after few rows, and after many. */
+START_TEST(what_a_test_left_is_gone)
+{
+    static struct service t;
+    char url[PG_URL_SIZE], before[64], filled[64], after[64];
+    content_of(s.url, before);
+    service_begin(&t, 0);
+    memcpy(url, t.url, sizeof url);
+    for (int trials = 1; trials <= 12001; trials += 12000) {
+        fill(&t, trials);
+        content_of(t.url, filled);
+        ck_assert_str_ne(before, filled);
+        service_end(&t);
+        service_begin(&t, 0);
+        ck_assert_str_eq(t.url, url);
+        content_of(t.url, after);
+        ck_assert_str_eq(before, after);
+        ck_assert_int_eq(atomic_load(&store_counters(t.db)->trials_claimed), 0);
+        ck_assert_int_eq(pg_fixture_i64(url, "select pg_relation_size('trial')") == 0, trials > 1);
+    }
+    service_close(&t);
+}
+END_TEST
+
+/* Where emptying tables is not enough, the next test has another database. */
+START_TEST(a_changed_schema_is_not_shared)
+{
+    static const char *const changes[] = {"begin; drop view event_each; rollback", NULL};
+    static struct service t;
+    char url[PG_URL_SIZE];
+    for (size_t i = 0; i < AS_ARRAY_LEN(changes); i++) {
+        service_begin(&t, 0);
+        memcpy(url, t.url, sizeof url);
+        if (changes[i])
+            pg_fixture_exec(url, changes[i]);
+        else
+            pg_fixture_kill_backends(url);
+        service_end(&t);
+        service_begin(&t, 0);
+        ck_assert_str_ne(t.url, url);
+        ck_assert_ptr_nonnull(make_sweep(&t, "a", "'max_trials': 1", ""));
+        service_end(&t);
+    }
+    service_close(&t);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("store");
     TCase *c = service_case(su, "store", &s, 0);
     tcase_add_test(c, every_statement_prepares);
-    tcase_add_test(c, a_killed_connection_is_replaced);
     tcase_add_test(c, bad_urls_are_refused);
     tcase_add_test(c, an_absent_database_is_unavailable_at_once);
     tcase_add_test(c, a_database_that_is_away_is_looked_for_each_second);
     tcase_add_test(c, fsync_off_is_refused);
     tcase_add_test(c, arrays_survive_any_text);
+    tcase_add_test(c, what_a_test_left_is_gone);
+    tcase_add_test(c, a_changed_schema_is_not_shared);
+    tcase_add_test(service_case_alone(su, "connections", &s, 0), a_killed_connection_is_replaced);
     return su;
 }

@@ -14,14 +14,14 @@ static struct as_err err;
 
 static void open_service(void)
 {
-    service_open(&s, 0);
+    service_begin(&s, 0);
     make_sweep(&s, "a", "'max_trials': 1", "");
     make_sweep(&s, "b", "'max_trials': 1", "");
 }
 
 static void close_service(void)
 {
-    service_close(&s);
+    service_end(&s);
 }
 
 static const struct stmt reason_stmt = {"test_reason", "update sweep_base set reason = $1"};

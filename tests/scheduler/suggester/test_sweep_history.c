@@ -230,10 +230,10 @@ Suite *test_suite(void)
     Suite *su = suite_create("history");
     TCase *c = service_case(su, "history", &s, 0);
     tcase_add_test(c, it_grows_by_what_is_new);
-    tcase_add_test(c, a_long_history_is_read_in_parts);
     tcase_add_test(c, a_sample_has_every_kth_trial);
     tcase_add_test(c, suppositions_last_until_the_next_look);
     tcase_add_test(c, every_metric_is_read);
     tcase_add_test(c, a_deleted_sweep_is_not_found);
+    tcase_add_test(service_case_alone(su, "analysed", &s, 0), a_long_history_is_read_in_parts);
     return su;
 }

@@ -54,9 +54,27 @@ static void answer_world(struct server_answer *a)
     json_decref(list);
 }
 
+static void wait_a_little(void)
+{
+    fx_unlock();
+    clock_sleep_ms(2);
+    fx_lock();
+}
+
+/* Have all told where they listen, but the one that is to be alone? */
+static bool others_told(void)
+{
+    for (int i = 0; i < gang.ranks; i++)
+        if (i != gang.alone && !gang.seats[i].told)
+            return false;
+    return true;
+}
+
 static void tell(struct gang_seat *s, const json_t *body, struct server_answer *a)
 {
     bool all = true;
+    while (gang.alone > 0 && s == &gang.seats[gang.alone] && !others_told())
+        wait_a_little(); /* who tells last gets the world with the answer */
     (void)snprintf(s->endpoint, sizeof s->endpoint, "%s",
                    json_string_value(json_object_get(body, "endpoint")));
     (void)snprintf(s->address, sizeof s->address, "%s",
@@ -125,11 +143,10 @@ static bool handle_gang(const char *verb, const char *seat_verb, int seat, json_
         const char *after = strstr(q->query, "after=");
         int64_t than = after ? strtoll(after + strlen("after="), NULL, 10) : 0;
         int64_t until = clock_mono_ns() + 300 * NS_PER_MS; /* the long poll, made short */
-        while (gang.epoch <= than && !gang.over && clock_mono_ns() < until) {
-            fx_unlock();
-            clock_sleep_ms(2);
-            fx_lock();
-        }
+        while (gang.epoch <= than && !gang.over && clock_mono_ns() < until)
+            wait_a_little();
+        while (gang.alone > 0 && gang.epoch > 0 && !gang.seats[gang.alone].end)
+            wait_a_little();
         answer_world(a);
     } else if (strcmp(verb, "world") == 0) {
         change(body, a);
@@ -178,9 +195,9 @@ void offer_seat(int seat, const char *trial)
 {
     /* Longer than any test: what ends, ends without SIGKILL. */
     int place = MAX_TRIALS - 1 - seat;
+    fx_lock(); /* a runner that runs would claim what is not whole yet */
     struct trial *t = gang.elastic ? offer_member(place, trial, "g")
                                    : offer(place, trial, PATIENCE_MS, 0, seat < 2);
-    fx_lock();
     json_object_del(t->claim, "group");
     json_object_set_new(t->claim, "gpus", json_integer(seat < 2));
     json_object_set_new(t->claim, "number", json_integer(0));

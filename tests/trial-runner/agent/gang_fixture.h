@@ -26,6 +26,7 @@ extern struct gang_server {
     int64_t writes[GANG_SEATS]; /* writes of the attempt by the leader, by seat */
     int refused;                /* writes of who does not lead, or of another epoch */
     bool first;                 /* launch: first */
+    int alone;                  /* this seat begins and ends before the others; 0: none */
 } gang;
 
 /* Offer `ranks` seats of trial 0; `trial` is the section of the

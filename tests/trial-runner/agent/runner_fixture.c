@@ -446,8 +446,8 @@ struct trial *offer_member(int number, const char *train, const char *group)
     AS_AUTO(str_done) struct str doc = {0};
     static const char table[] = "x,y\n1,2\n";
     str_printf(&doc, "{\"train\":%s}", train);
+    fx_lock(); /* a runner that runs would claim what is not whole yet */
     struct trial *t = offer(number, str_cstr(&doc), PATIENCE_MS, 0, 1);
-    fx_lock();
     if (fx.n_blobs == 0) {
         struct blob *b = &fx.blobs[fx.n_blobs++];
         b->bytes = as_strdup(table);

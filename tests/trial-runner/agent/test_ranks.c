@@ -110,6 +110,20 @@ START_TEST(a_program_sees_its_gang)
 }
 END_TEST
 
+/* The second rank has ended when the first begins, which sees the GPUs of both. */
+START_TEST(a_rank_that_begins_later_sees_all_gpus)
+{
+    struct trial *t = &fx.trials[0];
+    offer_gang(2, 2, false, "all", SH("echo gpus=$CUDA_VISIBLE_DEVICES"));
+    LOCKED(gang.alone = 1);
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    LOCKED(ck_assert_str_eq(end_of(1), "completed"));
+    ck_assert(log_has(t, "gpus=5,7\n") || log_has(t, "gpus=7,5\n"));
+    leave_cleanly();
+}
+END_TEST
+
 START_TEST(one_rank_fails_and_all_end)
 {
     offer_gang(3, 3, false, "all",
@@ -361,6 +375,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("ranks");
     ADD(a_program_sees_its_gang);
+    ADD(a_rank_that_begins_later_sees_all_gpus);
     ADD(one_rank_fails_and_all_end);
     ADD(the_leader_fails_and_its_reason_counts);
     ADD(only_the_first_rank_is_launched);
