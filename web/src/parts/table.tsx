@@ -184,7 +184,7 @@ function openRow<T>(event: MouseEvent, row: T, open: ((row: T) => void) | undefi
 function Heading<T>({ column, order, setOrder }: { column: Column<T>; order: Order; setOrder: (order: Order) => void }) {
   const chosen = order.column === column.id;
   const cls = column.numeric ? "num" : "";
-  if (!column.key && !column.sorts) return <th scope="col" class={cls} title={column.title}>{column.label}</th>;
+  if (!column.key && !column.sorts) return <th scope="col" class={`${cls} plain`} title={column.title}>{column.label}</th>;
   return (
     <th scope="col" class={cls} aria-sort={chosen ? (order.descending ? "descending" : "ascending") : "none"} title={column.title ?? column.label}>
       <button type="button" onClick={() => setOrder({ column: column.id, descending: chosen && !order.descending })}>
