@@ -41,8 +41,10 @@ function boundsOf(values: Float64Array, parameter: Api.Parameter | undefined, go
   const wide = goal === "minimize" && spansDecades(values);
   const log = min > 0 && (described?.scale === "log" || wide);
   const edge = goal === null ? Infinity : edgeOf(log ? values.map(Math.log) : values, goal === "minimize" ? 1 : -1);
-  const valueAt = (height: number) => (log ? Math.exp(height) : height);
-  if (edge < Infinity) [min, max] = goal === "minimize" ? [min, valueAt(edge)] : [valueAt(-edge), max];
+  if (edge < Infinity && log) { // up to the last value that is near: four times the spread are many decades
+    const near = values.filter((v) => Math.log(v) * (goal === "minimize" ? 1 : -1) <= edge);
+    [min, max] = goal === "minimize" ? [min, near.reduce((a, b) => Math.max(a, b))] : [near.reduce((a, b) => Math.min(a, b)), max];
+  } else if (edge < Infinity) [min, max] = goal === "minimize" ? [min, edge] : [-edge, max];
   if (min === max) [min, max] = log ? [min / 2, max * 2] : [min - 0.5, max + 0.5];
   return { min, max, log, beyond: edge < Infinity };
 }
