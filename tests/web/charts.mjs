@@ -30,6 +30,44 @@ async function downloads(panel, title) {
   return String(await saved(panel, "CSV")).trim().split("\r\n");
 }
 
+/** From now on the page counts what its main thread loads and what each frame does: rows that are made or changed, charts that
+ * are drawn as pixels. Counts, as a time would be one of the machine. */
+const watchFrames = () => page.evaluate(() => {
+  const notes = new Map();
+  const { fetch, requestAnimationFrame: inFrame } = window;
+  const { json } = Response.prototype;
+  const { drawImage } = CanvasRenderingContext2D.prototype;
+  let at = 0;
+  const now = () => notes.get(at) ?? notes.set(at, { charts: new Set(), made: new Set(), changed: new Set() }).get(at);
+  notes.loads = [];
+  notes.bytes = 0;
+  window.fetch = (url, ...rest) => { notes.loads.push(String(url)); return fetch(url, ...rest); };
+  Response.prototype.json = async function noted() { const text = await this.text(); notes.bytes += text.length; return JSON.parse(text); };
+  window.requestAnimationFrame = (work) => inFrame((time) => { at = time; work(time); });
+  CanvasRenderingContext2D.prototype.drawImage = function noted(image, ...rest) { if (image.width > 300 && this.canvas.isConnected) now().charts.add(this.canvas); return drawImage.call(this, image, ...rest); };
+  const observer = new MutationObserver((list) => {
+    const made = list.flatMap((m) => [...m.addedNodes]).filter((n) => n.nodeName === "TR");
+    for (const tr of made) now().made.add(tr);
+    for (const m of list) { const tr = (m.target.closest ? m.target : m.target.parentElement)?.closest(".rows tbody tr"); if (tr && !made.includes(tr)) now().changed.add(tr); }
+  });
+  observer.observe(document.body, { childList: true, characterData: true, subtree: true });
+  notes.end = () => {
+    observer.disconnect();
+    Object.assign(window, { fetch, requestAnimationFrame: inFrame });
+    Response.prototype.json = json;
+    CanvasRenderingContext2D.prototype.drawImage = drawImage;
+  };
+  window.frameNotes = notes;
+});
+
+/** The most of one frame, and the number of frames in which rows changed. */
+const framesSeen = () => page.evaluate(() => {
+  const notes = window.frameNotes;
+  const frames = [...notes.values()];
+  const most = (what) => Math.max(0, ...frames.map((f) => f[what].size));
+  return { loads: notes.loads, bytes: notes.bytes, charts: most("charts"), made: most("made"), changed: most("changed"), changedIn: frames.filter((f) => f.changed.size > 0).length };
+});
+
 const curvesOf = (id) => sweepOf(id).trials.filter((t) => t.step).length;
 
 const EXTREME = 10_000; // trials, tags, levels
@@ -76,8 +114,62 @@ const steps = {
     await inSight("Parameters of all trials", "predictions along each", () => panel.locator(".slices").getAttribute("data-predicted"), (n) => n === "8");
     await panel.getByRole("button", { name: "Contour" }).click();
     await inSight("Parameters of all trials", "a model over both", () => panel.locator("figure[data-cells]").getAttribute("data-cells"), (n) => n === String(12 * CATEGORIES));
+    const cut = await region("Trials").evaluate((box) => [...box.querySelectorAll("tbody tr:not(.gap) td")].filter((td) => td.scrollWidth > td.clientWidth + 1).map((td) => td.innerText));
+    assert.deepEqual(cut, [], "categories that are cut, though there is room");
     await page.getByLabel("Filter", { exact: true }).fill("tags has 'tag-4321'");
     await shows(page, "the trial with this tag", () => rowsOf(page, "Trials"), 1);
+  },
+
+  "20,000 trials: the worker loads them, the page makes a few rows a frame, changes those in sight, draws one chart a frame": async () => {
+    const most = 20_000;
+    fixture.invent("many", most).base.metrics = [{ name: "val_error", goal: "minimize" }, { name: "m1", goal: "minimize" }];
+    await watchFrames();
+    await leave(page, () => page.evaluate(() => { location.hash = "#/sweeps/many"; }));
+    await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === most);
+    const points = (panel) => inSight(panel, "what is drawn", attribute(region(panel), panel === "History" ? "data-points" : "data-drawn"), (n) => Number(n) > 10_000);
+    await points("History");
+    await region("Timeline").scrollIntoViewIfNeeded(); // the panel before it comes into sight
+    await points("Parameters of all trials");
+    await until(page, "the charts", () => page.evaluate(() => [...window.frameNotes.values()].filter((f) => f.charts.size > 0).length), (n) => n >= 3);
+    const asked = fixture.requests.filter((r) => r.path === "/v1/sweeps/many/table").length;
+    assert.ok(asked >= 1, "nobody loaded the table");
+    const opened = await framesSeen();
+    assert.deepEqual(opened.loads.filter((l) => /\/(table|points|attempts)\b/.test(l)), [], "files that the main thread loaded");
+    assert.ok(opened.bytes > 500 && opened.bytes < 50_000, `${opened.bytes} bytes of answers read by the main thread`);
+    assert.equal(opened.charts, 1, "charts of many points in one frame");
+    assert.ok(opened.made > 0 && opened.made <= 16 + 2, `${opened.made} rows made in one frame`);
+    await shows(page, "all rows that are to exist", () => region("Trials").evaluate((box) => box.querySelectorAll("tbody tr:not(.gap)").length - Math.ceil(box.clientHeight / 28)), 12);
+    const inView = await region("Trials").evaluate((box) => Math.ceil(box.clientHeight / 28) + 1);
+    const numbers = () => region("Trials").evaluate((box) => [...box.querySelectorAll("tbody tr:not(.gap) td:first-child")].map((td) => td.innerText.trim()).join());
+    const before = await numbers();
+    await page.evaluate(() => window.frameNotes.clear());
+    await region("Trials").getByRole("button", { name: "p3" }).click();
+    await until(page, "the order", numbers, (now) => now !== before);
+    await until(page, "the rows out of sight", async () => (await framesSeen()).changedIn, (frames) => frames >= 2);
+    const sorted = await framesSeen();
+    assert.ok(sorted.changed > 12 && sorted.changed <= inView, `${sorted.changed} rows changed in one frame, ${inView} are in sight`);
+    await page.evaluate(() => window.frameNotes.end());
+  },
+
+  "what the axes say: one trial, one curve, two minutes; values far from the rest": async () => {
+    const textsOf = async (panel) => [...String(await saved(region(panel), "SVG")).matchAll(/>([^<>]*)<\/text>/g)].map((m) => m[1]);
+    await visit(`#/sweeps/digits-mlp?filter=${encodeURIComponent("number == 0")}`);
+    await shows(page, "rows", () => rowsOf(page, "Trials"), 1);
+    const history = await textsOf("History");
+    assert.ok(history.includes("0") && !history.includes("50"), `the axis of one trial: ${history}`);
+    await inSight("Curves of all trials", "one curve", text(region("Curves of all trials")), (t) => /\b1 curve\b(?!s)/.test(t));
+    const from = Math.min(...sweepOf("digits-mlp").trials.map((t) => Date.parse(t.started_at)));
+    await openSweep("digits-mlp", `?from=${from}&to=${from + 100_000}`);
+    await inSight("Timeline", "the attempts", attribute(region("Timeline"), "data-runs"), (n) => n === "46");
+    const times = (await textsOf("Timeline")).filter((t) => /^\d\d:\d\d/.test(t));
+    assert.ok(times.length > 2 && new Set(times).size === times.length, `times along the axis: ${times}`);
+    const trial = sweepOf("twin-1").trials.find((t) => t.state === "completed");
+    const { value } = trial;
+    trial.value = 1e30;
+    await visit("#/compare?sweeps=twin-1,twin-2");
+    await matches(page, "what is not shown", text(region("Distribution")), /far from the rest lie beyond the edge/);
+    assert.ok((await textsOf("Distribution")).every((t) => !t.includes("e29")), "one value flattens the distribution");
+    trial.value = value;
   },
 
   "curves of all trials: all of them, stopped ones apart, by step and time, smoothed; in the address": async () => {

@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -226,9 +226,29 @@ const tests = {
     assert.deepEqual([marked.highlighted, marked.completed], [40, far.completed]);
     assert.ok(marked.marked.length > 8 && marked.marked.every((at) => marked.x[at] >= 100 && marked.x[at] < 140));
   },
-  "many squares are one shape of a file, around their places"() {
-    const svg = d.svgOf((s) => { s.squares([10, 20.5], [5, 6], 3, "#abcdef"); }, 40, 30, "t<", "#ffffff");
-    assert.match(svg, /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
+  "an outlier flattens no axis, also a logarithmic one; and it is counted"() {
+    const values = Float64Array.from({ length: 60 }, (_, i) => (i === 7 ? 1e30 : 10 ** (-2 + (i % 20) / 8)));
+    const t = storeOf(encodeTable({ version: 1, whole: true, columns: [{ name: "number", type: "u32", values: values.map((_, i) => i) }, { name: "state", type: "dict", words: ["completed"], values: values.map(() => 0) }, { name: "value", type: "f64", values }] })).table("1");
+    const all = { goal: "minimize", y: "log", far: false, filter: "", brush: "", picked: "", from: null, to: null };
+    const h = d.historyOf(t, all);
+    assert.deepEqual([h.log, h.clip, h.far, h.beyond, h.done[7]], [true, true, 1, [7], null]);
+    assert.equal(d.historyOf(t, { ...all, far: true }).done[7], 1e30);
+    assert.deepEqual(d.historyOf(t, { ...all, goal: "maximize" }).beyond, [], "the best one is no outlier");
+    const axis = d.axisOf(t.column("value"), "loss", Uint32Array.from(values.keys()), undefined, "minimize");
+    assert.deepEqual([axis.log, axis.beyond, axis.max], [true, true, 10 ** (-2 + 19 / 8)]);
+    assert.equal(d.placesOf(axis, t.column("value"), Uint32Array.of(7))[0], 1, "it lies at the edge");
+  },
+  "long names that begin alike differ when they are cut; a text of which nothing would be seen is JSON; one is no plural"() {
+    assert.deepEqual(["short", "category 12", "category 13"].map((w) => d.cut(w, 10)), ["short", "cate…ry 12", "cate…ry 13"]);
+    assert.deepEqual(["", " \t", "a b"].map(d.valueText), ['""', '" \\t"', "a b"]);
+    assert.deepEqual([d.some(1, "curve"), d.some(0, "curve"), d.some(1200, "curve")], ["1 curve", "0 curves", "1,200 curves"]);
+  },
+  "many squares, crosses and boxes are one shape of a file, around their places"() {
+    const svgOf = (draw) => d.svgOf(draw, 40, 30, "t<", "#ffffff");
+    assert.match(svgOf((s) => { s.stamps([10, NaN, 20.5], [5, 5, 6], 3, "#abcdef", false); }), /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
+    assert.match(svgOf((s) => { s.stamps([10], [5], 4, "#abcdef", true); }), /<path d="M8 3l4 4m0 -4l-4 4" fill="none" stroke="#abcdef"\/>/);
+    const place = (i, box) => Object.assign(box, { x: 2 * i, y: 1, width: 2, height: 1.5, fill: i === 1 ? "#111111" : "#222222", alpha: 0.5 });
+    assert.match(svgOf((s) => { s.boxes(3, place); }), /<path d="M0 1h2v1\.5h-2zM4 1h2v1\.5h-2z" fill="#222222" opacity="0\.5"\/>\n<path d="M2 1h2v1\.5h-2z" fill="#111111" opacity="0\.5"\/>/);
   },
   "predictions of a part, of many as the mean of neighbours"() {
     const values = (n, of) => Float64Array.from({ length: n }, (_, i) => of(i));

@@ -35,6 +35,8 @@ try {
     const list = fixture.hold("GET", "/v1/sweeps/live/table");
     await visit("#/sweeps/live");
     await Promise.all([stream.arrived, list.arrived]);
+    await matches(page, "the history, which would seem empty", text(region("History")), /Loading…/);
+    await matches(page, "the trials, which nobody has counted yet", text(region("All trials")), /All\s+Loading…/);
     fixture.finish("live"); // no stream is open to announce it
     stream.release();
     await page.getByText("Live", { exact: true }).waitFor();

@@ -26,8 +26,8 @@ export function sig(value: number | null, digits = 4): string {
   return size >= 10 ** digits ? String(Math.round(value)) : trimZeros(value.toPrecision(digits));
 }
 
-/** The whole value of a parameter: a text as it is, a list or null as JSON. */
-export const valueText = (value: Api.Value): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** The whole value of a parameter: a text as it is, a list, null or a text of which nothing would be seen as JSON. */
+export const valueText = (value: Api.Value): string => (typeof value === "string" && value.trim() !== "" ? value : JSON.stringify(value));
 
 export function param(value: Api.Value | undefined): string {
   if (value === undefined) return "";
@@ -43,6 +43,15 @@ export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, A
 }
 
 export const count = (n: number) => n.toLocaleString("en-US");
+
+/** At most so many characters. Names that begin alike differ at their ends. */
+export function cut(text: string, most: number): string {
+  const head = (most - 1) >> 1;
+  return text.length > most ? `${text.slice(0, head)}…${text.slice(head + 1 - most)}` : text;
+}
+
+/** So many of them. */
+export const some = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 
 const two = (n: number) => String(n).padStart(2, "0");
 

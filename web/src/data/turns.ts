@@ -16,6 +16,21 @@ let drawn = 0;
 /** For a drawing: a frame of it took so long. */
 export const noteDrawing = (ms: number): void => { drawn += ms; };
 
+/** What waits for a frame. */
+const forFrames: (() => void)[] = [];
+
+function frame(): void {
+  const work = forFrames.shift();
+  if (forFrames.length > 0) requestAnimationFrame(frame);
+  work?.();
+}
+
+/** Do this in a frame of its own, after what was asked for before: two charts in one frame would hold up the page for as long as
+ * both take. */
+export function inFrame(work: () => void): void {
+  if (forFrames.push(work) === 1) requestAnimationFrame(frame);
+}
+
 /** Make a change in a frame of its own. The answer is what it costs the main thread until it is on the screen: computing,
  * layout and drawing. In a hidden tab nothing is drawn, and the change is made at once. */
 export function costOf(change: () => void): Promise<number> {
@@ -31,7 +46,7 @@ export function costOf(change: () => void): Promise<number> {
       port2.postMessage(null);
     };
     if (document.hidden) make();
-    else requestAnimationFrame(make);
+    else inFrame(make);
   });
 }
 

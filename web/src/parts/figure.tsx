@@ -3,7 +3,7 @@
  * frame waits for it; the last picture stays until it is complete. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { noteDrawing } from "../data/turns";
+import { inFrame, noteDrawing } from "../data/turns";
 import { shown } from "../theme";
 import { Downloads } from "./downloads";
 import { canvasSurface, type Drawing } from "./surface";
@@ -23,8 +23,8 @@ interface Props {
 
 const SLICE_MS = 10; // of a frame
 
-/** Draw on a canvas, at once or over several frames. The result stops it. */
-function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: number): () => void {
+/** Draw on a canvas, at once or over several frames; `apart`: from the next free frame on. The result stops it. */
+function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: number, apart: boolean): () => void {
   const [w, h] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
   const made = canvas.width === w && canvas.height === h ? document.createElement("canvas") : canvas;
   [made.width, made.height] = [w, h];
@@ -32,13 +32,14 @@ function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: 
   if (!ctx) return () => undefined;
   ctx.scale(devicePixelRatio, devicePixelRatio);
   const rest = draw(canvasSurface(ctx, width, height));
-  let frame = 0;
+  let stopped = false;
   const on = () => {
+    if (stopped) return;
     const began = performance.now();
     let done = !rest;
     while (!done && performance.now() < began + SLICE_MS) done = rest!.next().done === true;
     if (done) show();
-    else frame = requestAnimationFrame(on);
+    else inFrame(on);
     noteDrawing(performance.now() - began);
   };
   const show = () => {
@@ -47,8 +48,9 @@ function paint(canvas: HTMLCanvasElement, draw: Drawing, width: number, height: 
     shown.clearRect(0, 0, w, h);
     shown.drawImage(made, 0, 0);
   };
-  on();
-  return () => cancelAnimationFrame(frame);
+  if (apart) inFrame(on);
+  else on();
+  return () => { stopped = true; };
 }
 
 export function Figure({ label, height, draw, file, csv, class: cls, children, onPointer }: Props) {
@@ -56,6 +58,7 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [inSight, setInSight] = useState(false);
+  const wasInSight = useRef(false);
   const look = shown.value;
   useLayoutEffect(() => {
     const element = box.current;
@@ -72,8 +75,10 @@ export function Figure({ label, height, draw, file, csv, class: cls, children, o
     };
   }, []);
   useLayoutEffect(() => {
+    const cameInSight = inSight && !wasInSight.current; // beside whatever else that frame draws
+    wasInSight.current = inSight;
     if (!canvas.current || width === 0 || !inSight) return undefined;
-    return paint(canvas.current, draw, width, height);
+    return paint(canvas.current, draw, width, height, cameInSight);
   }, [draw, width, height, look, inSight]);
   const point = (e: PointerEvent) => {
     const at = canvas.current?.getBoundingClientRect();

@@ -1,5 +1,7 @@
 /* The frame of a drawing with two axes: where places between 0 and 1 lie on a surface; grid, ticks and
  * names of the axes. */
+import { LEVELS, type Boxes } from "../data/density";
+import { cut } from "../format";
 import { colour } from "../theme";
 import type { Axis } from "./scale_of";
 import type { Surface } from "./surface";
@@ -29,7 +31,18 @@ export function frameOf(width: number, height: number, pad: Pad = PAD): Frame {
   return { left, right, top, bottom, px: (p) => left + p * (right - left), py: (p) => bottom - p * (bottom - top) };
 }
 
-const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** Many lines, as how many pass where; `alpha`: of the places that most pass. */
+export function drawDensity(s: Surface, f: Pad, { columns, rows, x, y, height, level, tone }: Boxes, fillOf: (tone: number) => string, alpha: number): void {
+  const [wide, high] = [(f.right - f.left) / columns, (f.bottom - f.top) / rows];
+  s.boxes(x.length, (i, box) => {
+    box.x = f.left + x[i]! * wide;
+    box.y = f.bottom - (y[i]! + height[i]!) * high;
+    box.width = wide;
+    box.height = height[i]! * high;
+    box.fill = fillOf(tone[i]!);
+    box.alpha = (alpha * level[i]!) / LEVELS;
+  });
+}
 
 /** Grid, ticks and names. */
 export function drawFrame(s: Surface, f: Frame, x: Axis, y: Axis): void {

@@ -256,16 +256,16 @@ export function historyOf(table: Table, input: HistoryInput): History {
   const isBad = (row: number) => bad?.kind === "number" && bad.values[row] === 1;
   const values = all.filter((v, row) => Number.isFinite(v) && isCompleted(row) && isShown(row));
   const sorted = values.slice().sort();
-  const outer = edgeOfSorted(sorted, sign);
   const [positive, wide] = [(sorted[0] ?? 1) > 0, sign > 0 && spansInOrder(sorted)];
   const log = positive && (y === "auto" ? wide : y === "log");
-  const clip = !log && !far;
-  const edge = clip ? outer : Infinity;
   const height = log ? Math.log : (v: number) => v;
+  const outer = edgeOfSorted(log ? sorted.map(height) : sorted, sign);
+  const clip = !far;
+  const edge = clip ? outer : Infinity;
   let [low, high] = [Infinity, -Infinity];
   for (let row = view.begin; row >= 0 && row <= view.end; row++) {
     const v = all[row]!;
-    if (Number.isFinite(v) && isCompleted(row) && isShown(row) && v * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
+    if (Number.isFinite(v) && isCompleted(row) && isShown(row) && height(v) * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
   }
   const numberOf = (row: number) => (row < 0 ? 0 : table.number[row]!);
   const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, marked: view.isMarked && [], highlighted: 0, first: numberOf(view.first), last: numberOf(view.last), isInfeasible: false, isRunning: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
@@ -277,11 +277,11 @@ export function historyOf(table: Table, input: HistoryInput): History {
     const infeasible = isBad(row);
     const better = completed && !infeasible && (h.bestValue === null || value * sign < h.bestValue * sign);
     if (better) [h.bestValue, h.bestNumber] = [value, table.number[row]!];
-    if (completed && value * sign > outer) h.far++;
+    if (completed && height(value) * sign > outer) h.far++;
     h.isInfeasible ||= infeasible;
     h.isRunning ||= isRunning(row);
     if (row < view.begin || row > view.end) continue;
-    const seen = value !== null && value * sign <= edge;
+    const seen = value !== null && height(value) * sign <= edge;
     const kind = completed ? (!seen ? BEYOND : infeasible ? BAD : DONE) : isFailed(row) ? FAILED : seen && (isRunning(row) || isPaused(row)) ? OPEN : QUEUED;
     const marked = view.isMarked !== null && view.isMarked(row);
     if (marked) h.highlighted++;

@@ -11,6 +11,7 @@ import { csvOf } from "./csv";
 import { Downloads } from "./downloads";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
 import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
+import { numbersBetween } from "./scale_of";
 import type { Surface } from "./surface";
 import { tipOf, trialLines } from "./tip";
 
@@ -29,7 +30,6 @@ interface Props {
 
 const HEIGHT = 300;
 const LEAST_DRAG_PX = 6;
-const MANY_MARKED = 500;
 const nothing = () => null;
 
 function describe(h: History, metric: string, part: Props["part"]): string {
@@ -50,14 +50,16 @@ export function HistoryChart({ sweep, table, history, predictions, left, part, c
   const many = history.x.length > 2000; // then uPlot's one path of all circles takes longer than a frame
   const size = many ? 3 : history.x.length > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
-    const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
+    // The line turns where a trial was the best; places without a value between cost nothing.
+    const turns = history.best.map((v, i) => (history.steps[i] !== null || i === 0 || i === history.best.length - 1 ? v : undefined));
+    const series = [turns, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
   }, [history, logY, left, predictions]); // new data draws again, also what only the hooks draw
 
   const under: Extra = (s, g) => {
     drawLeft(s, g, state.current.left);
     drawWhiskers(s, g, state.current.predictions);
-    if (many) drawSquares(s, g, state.current.history, colour(point));
+    if (many) s.stamps(state.current.history.x.map(g.x), state.current.history.done.map((v) => (v === null ? NaN : g.y(v))), 3, colour(point), false);
   };
   const over: Extra = (s, g) => {
     drawMarks(s, g, state.current.history, goal);
@@ -66,12 +68,12 @@ export function HistoryChart({ sweep, table, history, predictions, left, part, c
 
   const options = (): Options => ({
     scales: {
-      x: { time: false, range: (_u, min, max) => (part ? [part[0] - 0.6, part[1] + 0.6] : min === null || max === null ? [0, 10] : [min - 0.6, max + 0.6]) },
+      x: { time: false, range: () => { const { x } = state.current.history; return part ? [part[0] - 0.6, part[1] + 0.6] : x.length === 0 ? [0, 10] : [x[0]! - 0.6, x.at(-1)! + 0.6]; } },
       y: logY ? { distr: 3 } : { range: (_u, min, max) => (min === null || max === null ? [0, 1] : uPlot.rangeNum(...withReach(state.current.left, min, max), 0.08, true)) },
     },
     axes: [
       wholeAxis("trial"),
-      axis({ size: 56, values: tickText }),
+      axis({ size: 56, values: tickText, ...(logY ? { splits: (_u, _axis, min, max) => numbersBetween({ min, max, log: true }) } : {}) }),
     ],
     series: [
       {},
@@ -171,17 +173,11 @@ function drawWhiskers(s: Surface, g: Geometry, f: Foretold | null): void {
   });
 }
 
-/** Completed trials of many, as squares of three pixels. */
-function drawSquares(s: Surface, g: Geometry, h: History, fill: string): void {
-  const drawn = h.done.flatMap((value, at) => (value === null ? [] : [at]));
-  s.squares(drawn.map((at) => g.x(h.x[at]!)), drawn.map((at) => g.y(h.done[at]!)), 3, fill);
-}
-
 /** Infeasible trials as crosses; failed trials as ticks on the lower edge; outliers as triangles on the
  * worse edge. */
 function drawMarks(s: Surface, g: Geometry, h: History, goal: "minimize" | "maximize"): void {
   const bad = h.infeasible.flatMap((value, at) => (value === null ? [] : [{ x: g.x(h.x[at] ?? 0), y: g.y(value) }]));
-  drawCrosses(s, bad.map((p) => p.x), bad.map((p) => p.y), h.x.length > 500 ? 2 : 3.2, colour("--infeasible"));
+  drawCrosses(s, bad.map((p) => p.x), bad.map((p) => p.y), h.x.length > 500 ? 2 : 3, colour("--infeasible"));
   for (const at of h.failed) s.box(g.x(h.x[at] ?? 0) - 1, g.bottom - 9, 2, 9, colour("--failed"), 1);
   const [edge, tip] = goal === "maximize" ? [g.bottom, g.bottom - 7] : [g.top, g.top + 7];
   for (const at of h.beyond) {
@@ -196,11 +192,16 @@ function drawHighlighted(s: Surface, g: Geometry, h: History, goal: "minimize" |
   const failed = new Set(h.failed);
   const beyond = new Set(h.beyond);
   const far = goal === "maximize" ? g.bottom - 4 : g.top + 4;
+  const [xs, ys]: [number[], number[]] = [[], []];
   for (const at of h.marked ?? []) {
     const value = valueIn(h, at);
     if (failed.has(at)) s.box(g.x(h.x[at]!) - 1.5, g.bottom - 12, 3, 12, colour("--text"), 1);
-    else if (value !== null || beyond.has(at)) drawMarked(s, g.x(h.x[at]!), value === null ? far : g.y(value), fill, h.marked!.length > MANY_MARKED);
+    else if (value !== null || beyond.has(at)) {
+      xs.push(g.x(h.x[at]!));
+      ys.push(value === null ? far : g.y(value));
+    }
   }
+  drawMarked(s, xs, ys, () => fill);
 }
 
 interface Current {

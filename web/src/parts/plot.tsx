@@ -3,8 +3,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { inFrame } from "../data/turns";
 import { colour, shown } from "../theme";
 import { sig } from "../format";
+
+const MANY = 2000; // places: making the chart and drawing them are two frames
 
 export type Options = Omit<uPlot.Options, "width" | "height">;
 
@@ -22,14 +25,19 @@ interface Props {
 export function Plot({ label, height, data, deps, options, made, class: cls }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const isNew = useRef(true);
+  const fed = useRef(data);
   const look = shown.value;
 
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return undefined;
     const width = () => Math.max(160, element.clientWidth);
-    const u = new uPlot({ ...options(), width: width(), height }, data, element);
+    const isLate = isNew.current && data[0].length > MANY;
+    isNew.current = false;
+    const u = new uPlot({ ...options(), width: width(), height }, isLate ? data.map(() => []) as unknown as uPlot.AlignedData : data, element);
     plot.current = u;
+    if (isLate) inFrame(() => { if (plot.current === u) u.setData(fed.current); });
     made?.(u);
     const observer = new ResizeObserver(() => { if (u.width !== width()) u.setSize({ width: width(), height }); });
     observer.observe(element);
@@ -40,7 +48,6 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
     };
   }, [look, height, ...deps]);
 
-  const fed = useRef(data);
   const inSight = useInSight(box);
   useLayoutEffect(() => { // in the same frame as the text beside it
     if (fed.current === data || !inSight) return;

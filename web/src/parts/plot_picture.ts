@@ -2,6 +2,7 @@
  * download. The scales and the ticks are those of the chart on the page at that moment, zoom
  * included. */
 import type uPlot from "uplot";
+import { cut } from "../format";
 import { colour } from "../theme";
 import type { Picture } from "./downloads";
 import { canvasSurface, type Surface } from "./surface";
@@ -31,6 +32,7 @@ export type Extra = (s: Surface, g: Geometry) => void;
 /** For a hook: draw on the canvas of the chart, inside of its frame. */
 export function drawInside(u: uPlot, draw: Extra): void {
   const { ctx } = u;
+  if (u.data[0].length === 0) return; // a chart of many points gets them in the frame after that in which it is made
   ctx.save();
   ctx.scale(devicePixelRatio, devicePixelRatio);
   inside(canvasSurface(ctx, u.width, u.height), geometryOf(u), draw);
@@ -124,19 +126,25 @@ export function pictureOf(u: uPlot, looks: SeriesLook[], legend: [string, string
 
 /** Crosses, as for trials that break a constraint. */
 export function drawCrosses(s: Surface, xs: readonly number[], ys: readonly number[], arm: number, stroke: string): void {
+  if (xs.length > MANY) return s.stamps(xs, ys, 2 * arm + 1, stroke, true); // a path of so many lines takes longer than a frame
   const [px, py]: [number[], number[]] = [[], []];
   xs.forEach((x, i) => {
     const y = ys[i]!;
     px.push(x - arm, x + arm, NaN, x - arm, x + arm, NaN);
     py.push(y - arm, y + arm, NaN, y + arm, y - arm, NaN);
   });
-  s.line(px, py, stroke, 1.5, 1);
+  return s.line(px, py, stroke, 1.5, 1);
 }
 
-/** A highlighted trial; of many, without its edge. */
-export function drawMarked(s: Surface, x: number, y: number, fill: string, many: boolean): void {
-  if (!many) s.dot(x, y, 4.5, colour("--text"), 1);
-  s.dot(x, y, many ? 2 : 3, many ? colour("--text") : fill, 1);
+const MANY = 500;
+
+/** Highlighted trials; many of them without their edges. */
+export function drawMarked(s: Surface, xs: readonly number[], ys: readonly number[], fillOf: (i: number) => string): void {
+  if (xs.length > MANY) return s.stamps(xs, ys, 4, colour("--text"), false);
+  return xs.forEach((x, i) => {
+    s.dot(x, ys[i]!, 4.5, colour("--text"), 1);
+    s.dot(x, ys[i]!, 3, fillOf(i), 1);
+  });
 }
 
 export interface BarRow {
@@ -159,7 +167,7 @@ export function barsOf(rows: readonly BarRow[], legend: [string, string][], widt
     }
     rows.forEach((r, i) => {
       const y = 30 + i * ROW;
-      s.text(NAME - 10, y + ROW / 2, r.name.length > 22 ? `${r.name.slice(0, 21)}…` : r.name, colour("--text"), "end");
+      s.text(NAME - 10, y + ROW / 2, cut(r.name, 22), colour("--text"), "end");
       for (const p of r.parts) {
         const [from, to] = [p.from, p.to].map((v) => NAME + across * Math.min(1, Math.max(0, v))) as [number, number];
         s.box(from, y + (p.thin ? ROW / 2 - 1 : 4), Math.max(0, to - from), p.thin ? 2 : ROW - 8, p.fill, 1);

@@ -2,7 +2,7 @@
  * and 1; NaN: there is no value. */
 import type * as Api from "../api/types";
 import { MISSING, type Column } from "../data/columns";
-import { own, sig } from "../format";
+import { own, sig, valueText } from "../format";
 import { edgeOf, spansDecades } from "./history";
 
 const TICKS = 6;
@@ -40,13 +40,17 @@ function boundsOf(values: Float64Array, parameter: Api.Parameter | undefined, go
   if (!(min <= max)) [min, max] = [0, 1];
   const wide = goal === "minimize" && spansDecades(values);
   const log = min > 0 && (described?.scale === "log" || wide);
-  const edge = goal === null || log ? Infinity : edgeOf(values, goal === "minimize" ? 1 : -1);
-  if (edge < Infinity) [min, max] = goal === "minimize" ? [min, edge] : [-edge, max];
+  const edge = goal === null ? Infinity : edgeOf(log ? values.map(Math.log) : values, goal === "minimize" ? 1 : -1);
+  if (edge < Infinity && log) { // up to the last value that is near: four times the spread are many decades
+    const near = values.filter((v) => Math.log(v) * (goal === "minimize" ? 1 : -1) <= edge);
+    [min, max] = goal === "minimize" ? [min, near.reduce((a, b) => Math.max(a, b))] : [near.reduce((a, b) => Math.min(a, b)), max];
+  } else if (edge < Infinity) [min, max] = goal === "minimize" ? [min, edge] : [-edge, max];
   if (min === max) [min, max] = log ? [min / 2, max * 2] : [min - 0.5, max + 0.5];
   return { min, max, log, beyond: edge < Infinity };
 }
 
-function numbersBetween({ min, max, log }: { min: number; max: number; log: boolean }): number[] {
+/** Round numbers for the ticks of an axis. */
+export function numbersBetween({ min, max, log }: { min: number; max: number; log: boolean }): number[] {
   if (log) {
     const decades = Math.log10(max / min);
     const factors = decades > 2 ? [1] : decades > 1 ? [1, 3] : [1, 2, 3, 5, 7];
@@ -77,7 +81,7 @@ export function axisOf(column: Column, label: string, rows: Uint32Array, paramet
     const listed = ((parameter as { values?: Api.Value[] } | undefined)?.values ?? []).map((v) => (typeof v === "string" ? v : JSON.stringify(v)));
     const words = [...new Set([...listed, ...column.words])];
     const every = Math.ceil(words.length / MOST_WORDS);
-    const ticks = words.map((w, i) => ({ place: (i + 0.5) / words.length, label: w })).filter((_, i) => i % every === 0);
+    const ticks = words.map((w, i) => ({ place: (i + 0.5) / words.length, label: valueText(w) })).filter((_, i) => i % every === 0);
     return { name: column.name, label, words, min: 0, max: 1, log: false, beyond: false, ticks };
   }
   const finite = new Float64Array(rows.length);

@@ -19,7 +19,6 @@ const HEIGHT = 320;
 const REACH_PX = 24; // how near the pointer must be to a point
 const LEAST_DRAG_PX = 6;
 const MANY = 2000;
-const MANY_MARKED = 500;
 const nothing = () => null;
 
 interface Props {
@@ -48,7 +47,10 @@ export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) 
   const many = plane.x.length > MANY; // as in the history
   const size = many ? 3 : plane.x.length > 500 ? 4.5 : 6;
   const range = (_u: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true));
-  const under: Extra = (s, g) => { if (many) drawSquares(s, g, state.current.plane); };
+  const under: Extra = (s, g) => {
+    const { x: xs, y: ys, kind } = state.current.plane;
+    if (many) s.stamps(xs.map(g.x), ys.map((v, i) => (kind[i] === BEATEN ? g.y(v) : NaN)), 3, colour("--point-faint"), false);
+  };
   const over: Extra = (s, g) => drawOver(s, g, state.current.plane);
   const looks = (): SeriesLook[] => [
     many ? {} : { dots: size / 2, stroke: colour("--point-faint") },
@@ -83,14 +85,8 @@ export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) 
   );
 }
 
-/** Beaten trials of many, as squares of three pixels. */
-function drawSquares(s: Surface, g: Geometry, { x, y, kind }: Plane): void {
-  const [px, py] = [x, y].map((v) => v.filter((_, i) => kind[i] === BEATEN));
-  s.squares(px!.map((v) => g.x(v)), py!.map((v) => g.y(v)), 3, colour("--point-faint"));
-}
-
 /** Infeasible trials as crosses, and what is highlighted above all others. */
-function drawOver(s: Surface, g: Geometry, { x, y, kind, marked, highlighted }: Plane): void {
+function drawOver(s: Surface, g: Geometry, { x, y, kind, marked }: Plane): void {
   const bad: [number[], number[]] = [[], []];
   kind.forEach((k, i) => {
     if (k !== INFEASIBLE) return;
@@ -99,7 +95,8 @@ function drawOver(s: Surface, g: Geometry, { x, y, kind, marked, highlighted }: 
   });
   drawCrosses(s, ...bad, 3, colour("--infeasible"));
   const fills = [colour("--point"), colour("--infeasible"), colour("--accent")];
-  marked.forEach((m, i) => { if (m === 1) drawMarked(s, g.x(x[i]!), g.y(y[i]!), fills[kind[i]!]!, (highlighted ?? 0) > MANY_MARKED); });
+  const strong = Array.from(marked.keys()).filter((i) => marked[i] === 1);
+  drawMarked(s, strong.map((i) => g.x(x[i]!)), strong.map((i) => g.y(y[i]!)), (at) => fills[kind[strong[at]!]!]!);
 }
 
 /** The box that was dragged becomes ranges of both objectives, which every view follows. */

@@ -5,6 +5,15 @@
  * the next frame (figure.tsx). */
 export type Anchor = "start" | "middle" | "end";
 
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  fill: string;
+  alpha: number;
+}
+
 export interface Surface {
   readonly width: number;
   readonly height: number;
@@ -14,8 +23,11 @@ export interface Surface {
   area(xs: ArrayLike<number>, low: ArrayLike<number>, high: ArrayLike<number>, fill: string, alpha: number): void;
   dot(x: number, y: number, radius: number, fill: string, alpha: number): void;
   box(x: number, y: number, width: number, height: number, fill: string, alpha: number): void;
-  /** Squares around many places, at most a few pixels wide: they cost what the canvas is large, not what each costs. */
-  squares(xs: ArrayLike<number>, ys: ArrayLike<number>, side: number, fill: string): void;
+  /** Many boxes, whose edges are those of pixels: they cost what the canvas is large, not what each costs. Of two that overlap
+   * the later one is seen. `place` writes the i-th one. */
+  boxes(n: number, place: (i: number, box: Box) => void): void;
+  /** As cheap: the same square or cross around many places. What has no place is NaN. */
+  stamps(xs: ArrayLike<number>, ys: ArrayLike<number>, side: number, fill: string, cross: boolean): void;
   text(x: number, y: number, text: string, fill: string, anchor: Anchor): void;
   /** From here on nothing is drawn outside of a box; null: the end of that. */
   clip(box: { left: number; top: number; right: number; bottom: number } | null): void;
@@ -28,30 +40,71 @@ export function finish(drawn: void | Generator<void>): void {
   if (drawn) while (!drawn.next().done);
 }
 
+const NO_BOX: Box = { x: 0, y: 0, width: 0, height: 0, fill: "", alpha: 1 };
 const DASHES = [4, 3];
 const FONT_PX = 11;
 const FAMILY = "system-ui, sans-serif";
 
-/** A canvas for pictures that are made pixel by pixel. */
+/** For pictures that are made pixel by pixel: a canvas, and memory, which costs more to get than to clear. */
 let scratch: HTMLCanvasElement | null = null;
+let memory = new Uint32Array(0);
 
-/** Ten thousand calls of fillRect() take the main thread 50 ms twice: for the calls, and for drawing what they left. */
-function drawSquares(ctx: CanvasRenderingContext2D, width: number, height: number, xs: ArrayLike<number>, ys: ArrayLike<number>, side: number): void {
-  const scale = devicePixelRatio;
-  const [w, h, wide] = [Math.round(width * scale), Math.round(height * scale), Math.max(1, Math.round(side * scale))];
-  const image = new ImageData(w, h);
-  const pixels = new Uint32Array(image.data.buffer);
+/** A colour as a pixel reads, without its alpha. */
+function toneOf(ctx: CanvasRenderingContext2D, fill: string): number {
+  ctx.fillStyle = fill;
   const tone = Number.parseInt(String(ctx.fillStyle).slice(1), 16); // an opaque colour reads "#rrggbb"
-  const pixel = (0xff000000 | ((tone & 0xff) << 16) | (tone & 0xff00) | (tone >> 16)) >>> 0; // every browser's machine is little-endian
-  for (let i = 0; i < xs.length; i++) {
-    const [left, top] = [Math.round(xs[i]! * scale - wide / 2), Math.round(ys[i]! * scale - wide / 2)];
-    if (!(left >= 0 && top >= 0 && left + wide <= w && top + wide <= h)) continue; // NaN, or outside
-    for (let y = top; y < top + wide; y++) pixels.fill(pixel, y * w + left, y * w + left + wide);
-  }
+  return ((tone & 0xff) << 16) | (tone & 0xff00) | (tone >> 16); // every browser's machine is little-endian
+}
+
+/** Draw what `make` writes into pixels, w of them in a row. Ten thousand calls of fillRect() take the main thread 50 ms twice: for
+ * the calls, and for drawing what they left. */
+function drawPixels(ctx: CanvasRenderingContext2D, width: number, height: number, make: (pixels: Uint32Array, w: number, h: number) => void): void {
+  const [w, h] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
+  if (memory.length < w * h) memory = new Uint32Array(w * h);
+  const pixels = memory.subarray(0, w * h).fill(0);
+  make(pixels, w, h);
   scratch ??= document.createElement("canvas");
   [scratch.width, scratch.height] = [w, h];
-  scratch.getContext("2d", { willReadFrequently: true })?.putImageData(image, 0, 0);
+  scratch.getContext("2d", { willReadFrequently: true })?.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer, 0, 4 * w * h), w, h), 0, 0);
   ctx.drawImage(scratch, 0, 0, width, height);
+}
+
+function boxesInto(pixels: Uint32Array, w: number, h: number, n: number, place: (i: number, box: Box) => void, toneOf: (fill: string) => number): void {
+  const scale = devicePixelRatio;
+  const box: Box = { ...NO_BOX };
+  const tones = new Map<string, number>();
+  for (let i = 0; i < n; i++) {
+    place(i, box);
+    const tone = tones.get(box.fill) ?? toneOf(box.fill);
+    tones.set(box.fill, tone);
+    const pixel = ((Math.round(255 * box.alpha) << 24) | tone) >>> 0;
+    const left = Math.max(0, Math.round(box.x * scale));
+    const right = Math.min(w, Math.round((box.x + box.width) * scale));
+    const bottom = Math.min(h, Math.round((box.y + box.height) * scale));
+    for (let y = Math.max(0, Math.round(box.y * scale)); y < bottom; y++) for (let at = y * w + left, end = y * w + right; at < end; at++) pixels[at] = pixel;
+  }
+}
+
+/** The places of a stamp's pixels, counted from that in its middle. */
+function stampOf(wide: number, w: number, cross: boolean): Int32Array {
+  const places: number[] = [];
+  const half = wide >> 1;
+  for (let y = 0; y < wide; y++) for (let x = 0; x < wide; x++) if (!cross || x === y || x + y === wide - 1) places.push((y - half) * w + x - half);
+  return Int32Array.from(places);
+}
+
+function stampsInto(pixels: Uint32Array, w: number, h: number, xs: ArrayLike<number>, ys: ArrayLike<number>, side: number, cross: boolean, pixel: number): void {
+  const scale = devicePixelRatio;
+  const wide = Math.max(1, Math.round(side * scale));
+  const stamp = stampOf(wide, w, cross);
+  const shift = wide % 2 === 0 ? 0.5 : 0; // a pixel of the left half is in the middle of an even number
+  for (let i = 0; i < xs.length; i++) {
+    const x = Math.floor(xs[i]! * scale + shift);
+    const y = Math.floor(ys[i]! * scale + shift);
+    if (!(x >= wide && y >= wide && x + wide < w && y + wide < h)) continue; // NaN, or at an edge
+    const at = y * w + x;
+    for (let k = 0; k < stamp.length; k++) pixels[at + stamp[k]!] = pixel;
+  }
 }
 
 export function canvasSurface(ctx: CanvasRenderingContext2D, width: number, height: number): Surface {
@@ -96,10 +149,8 @@ export function canvasSurface(ctx: CanvasRenderingContext2D, width: number, heig
       ctx.fillStyle = fill;
       ctx.fillRect(x, y, w, h);
     }),
-    squares: (xs, ys, side, fill) => {
-      ctx.fillStyle = fill;
-      drawSquares(ctx, width, height, xs, ys, side);
-    },
+    boxes: (n, place) => drawPixels(ctx, width, height, (pixels, w, h) => boxesInto(pixels, w, h, n, place, (fill) => toneOf(ctx, fill))),
+    stamps: (xs, ys, side, fill, cross) => drawPixels(ctx, width, height, (pixels, w, h) => stampsInto(pixels, w, h, xs, ys, side, cross, (0xff000000 | toneOf(ctx, fill)) >>> 0)),
     text: (x, y, text, fill, anchor) => {
       ctx.fillStyle = fill;
       ctx.font = `${FONT_PX}px ${FAMILY}`;
@@ -144,7 +195,22 @@ export function svgOf(draw: Drawing, width: number, height: number, title: strin
     },
     dot: (x, y, radius, fill, alpha) => parts.push(`<circle cx="${round(x)}" cy="${round(y)}" r="${radius}" fill="${fill}" opacity="${round(alpha)}"/>`),
     box: (x, y, w, h, fill, alpha) => parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" fill="${fill}" opacity="${round(alpha)}"/>`),
-    squares: (xs, ys, side, fill) => parts.push(`<path d="${Array.from(xs, (x, i) => `M${round(x - side / 2)} ${round(ys[i]! - side / 2)}h${side}v${side}h-${side}z`).join("")}" fill="${fill}"/>`),
+    boxes: (n, place) => { // one shape of each colour
+      const shapes = new Map<string, string[]>();
+      const box: Box = { ...NO_BOX };
+      for (let i = 0; i < n; i++) {
+        place(i, box);
+        const look = `fill="${box.fill}" opacity="${round(box.alpha)}"`;
+        const shape = shapes.get(look) ?? [];
+        shapes.set(look, shape);
+        shape.push(`M${round(box.x)} ${round(box.y)}h${round(box.width)}v${round(box.height)}h${round(-box.width)}z`);
+      }
+      for (const [look, shape] of shapes) parts.push(`<path d="${shape.join("")}" ${look}/>`);
+    },
+    stamps: (xs, ys, side, fill, cross) => {
+      const shape = cross ? `l${side} ${side}m0 ${-side}l${-side} ${side}` : `h${side}v${side}h-${side}z`;
+      parts.push(`<path d="${Array.from(xs, (x, i) => (Number.isNaN(x + ys[i]!) ? "" : `M${round(x - side / 2)} ${round(ys[i]! - side / 2)}${shape}`)).join("")}" ${cross ? `fill="none" stroke="${fill}"` : `fill="${fill}"`}/>`);
+    },
     clip: (box) => {
       if (box === null) return parts.push("</g>");
       const id = `inside${parts.length}`;

@@ -3,11 +3,13 @@
  * It is a real <table>: two empty rows take the place of the rows above and below. The headings
  * choose the order, and the caller stores it (in the address). A row without a value is last in
  * either order. */
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { inFrame } from "../data/turns";
 
 const ROW_PX = 28;    // the height of .rows td in style.css
 const AHEAD = 12;     // rows above and below the visible ones that exist, too
+const GROWTH = 16;    // rows that one frame makes: forty are as long a task as the page may have
 const MANY = 3000;    // rows: a new order shows other ones, and changing texts costs less than making rows
 
 export interface Column<T> {
@@ -18,6 +20,9 @@ export interface Column<T> {
   width: number;
   numeric?: boolean;
   cell: (row: T) => ComponentChildren;
+  /** The tip and the class of the cell: an element around its text would double what is laid out. */
+  tip?: (row: T) => string;
+  tone?: (row: T) => string | false;
   /** Where the table is narrow, the column shrinks to this, in the same unit; by default `width`. */
   least?: number;
   /** The sort key; without it the column cannot be ordered. */
@@ -110,10 +115,12 @@ export function Table<T>(props: Props<T>) {
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    const ch = chOf(element);
-    const look = () => setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight && v.width === element.clientWidth && v.ch === ch ? v : { top: element.scrollTop, height: element.clientHeight, width: element.clientWidth, ch }));
-    look();
-    const observer = new ResizeObserver(look);
+    let ch = 0;
+    const look = () => {
+      ch ||= chOf(element);
+      setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight && v.width === element.clientWidth && v.ch === ch ? v : { top: element.scrollTop, height: element.clientHeight, width: element.clientWidth, ch }));
+    };
+    const observer = new ResizeObserver(look); // looks at first, too, when all is laid out
     observer.observe(element);
     element.addEventListener("scroll", look, { passive: true });
     return () => {
@@ -123,7 +130,31 @@ export function Table<T>(props: Props<T>) {
   }, []);
 
   const first = Math.max(0, Math.min(Math.floor(view.top / ROW_PX) - AHEAD, sorted.length - 1));
-  const last = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
+  const wanted = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
+  const [most, setMost] = useState(GROWTH); // rows
+  const last = Math.min(wanted, first + most);
+  useLayoutEffect(() => {
+    if (last < wanted) inFrame(() => setMost(most + GROWTH));
+    else if (most > last - first + GROWTH) setMost(last - first + GROWTH); // few are left: more come by frames again
+  }, [most, last, wanted, first]);
+  // A new order of many: rows that are not in sight follow in the next frame.
+  const made = useRef({ sorted, rows: new Map<number, VNode>() });
+  const before = made.current;
+  const [, setFrame] = useState(0);
+  const isNews = sorted.length > MANY && before.sorted !== sorted;
+  made.current = { sorted, rows: new Map() };
+  const isSeen = (at: number) => (at + 1) * ROW_PX > view.top && at * ROW_PX < view.top + view.height;
+  const rowOf = (at: number): VNode => {
+    const row = sorted[at]!;
+    const vnode = (isNews && !isSeen(at) && before.rows.get(at)) || (
+      <tr key={sorted.length > MANY ? at : props.rowKey(row)} aria-rowindex={at + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
+        {columns.map((c) => <td key={c.id} class={`${c.numeric ? "num " : ""}${c.tone?.(row) || ""}`} title={c.tip?.(row)}>{c.cell(row)}</td>)}
+      </tr>
+    );
+    made.current.rows.set(at, vnode);
+    return vnode;
+  };
+  useLayoutEffect(() => { if (isNews) inFrame(() => setFrame((n) => n + 1)); }, [sorted]);
   const total = (list: number[]) => list.reduce((all, w) => all + w, 0);
   const wide = widthsOf(columns, view.width, view.ch, PAD_PX);
   const tight = view.width > 0 && total(wide) > view.width + 0.5;
@@ -135,11 +166,7 @@ export function Table<T>(props: Props<T>) {
         <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
-          {Array.from({ length: Math.max(0, last - first) }, (_, i) => sorted[first + i]!).map((row, i) => (
-            <tr key={sorted.length > MANY ? first + i : props.rowKey(row)} aria-rowindex={first + i + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
-              {columns.map((c) => <td key={c.id} class={c.numeric ? "num" : ""}>{c.cell(row)}</td>)}
-            </tr>
-          ))}
+          {Array.from({ length: Math.max(0, last - first) }, (_, i) => rowOf(first + i))}
           {last < sorted.length && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${(sorted.length - last) * ROW_PX}px` }} /></tr>}
         </tbody>
       </table>
@@ -157,7 +184,7 @@ function openRow<T>(event: MouseEvent, row: T, open: ((row: T) => void) | undefi
 function Heading<T>({ column, order, setOrder }: { column: Column<T>; order: Order; setOrder: (order: Order) => void }) {
   const chosen = order.column === column.id;
   const cls = column.numeric ? "num" : "";
-  if (!column.key && !column.sorts) return <th scope="col" class={cls} title={column.title}>{column.label}</th>;
+  if (!column.key && !column.sorts) return <th scope="col" class={`${cls} plain`} title={column.title}>{column.label}</th>;
   return (
     <th scope="col" class={cls} aria-sort={chosen ? (order.descending ? "descending" : "ascending") : "none"} title={column.title ?? column.label}>
       <button type="button" onClick={() => setOrder({ column: column.id, descending: chosen && !order.descending })}>

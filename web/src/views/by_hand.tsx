@@ -1,5 +1,7 @@
 /* Ask and tell by hand: take a trial of an ask and tell sweep, and type what came of it. The trials that
- * this page holds are kept for its client's name, so that a reload finds them again. */
+ * this page holds are kept for its client's name, so that the next question after a reload finds them again; until then
+ * they are kept here, as the panel moves when the first trial comes, and views are left. */
+import { signal, type Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
@@ -19,23 +21,35 @@ const entered = (text: string): Api.Number | null => {
   return trimmed === "" || Number.isNaN(v) ? null : v;
 };
 
+interface Desk {
+  held: readonly Api.Suggestion[];
+  said: string;
+}
+
+/** By sweep. */
+const desks = new Map<string, Signal<Desk>>();
+
+function deskOf(sweep: string): Signal<Desk> {
+  const known = desks.get(sweep) ?? signal<Desk>({ held: [], said: "" });
+  desks.set(sweep, known);
+  return known;
+}
+
 export function ByHand({ sweep }: { sweep: Api.Sweep }) {
-  const [held, setHeld] = useState<readonly Api.Suggestion[]>([]);
-  const [said, setSaid] = useState("");
+  const desk = deskOf(sweep.id);
+  const { held, said } = desk.value;
   const [busy, setBusy] = useState(false);
   const ask = (more: number) => attempt(async () => {
     setBusy(true);
     try {
       const answer = await call("POST /v1/sweeps/{sweep}/suggestions", { path: { sweep: sweep.id }, body: { client: CLIENT, count: held.length + more, lease_ms: LEASE_MS, wait_ms: 5000 } });
-      setHeld(answer.items);
-      setSaid(answer.items.length > 0 ? "" : answer.done ? "The sweep has ended." : "There is no trial to try now.");
+      desk.value = { held: answer.items, said: answer.items.length > 0 ? "" : answer.done ? "The sweep has ended." : "There is no trial to try now." };
     } finally {
       setBusy(false);
     }
   });
   const told = (number: number, what: string) => {
-    setHeld((all) => all.filter((s) => s.number !== number));
-    setSaid(`Trial #${number} ${what}.`);
+    desk.value = { held: desk.peek().held.filter((s) => s.number !== number), said: `Trial #${number} ${what}.` };
   };
   return (
     <div class="by-hand">

@@ -10,6 +10,7 @@ import { SweepsModel } from "../live/sweeps";
 import { csvOf } from "../parts/csv";
 import { Figure } from "../parts/figure";
 import { drawFrame, frameOf } from "../parts/frame";
+import { edgeOf } from "../parts/history";
 import { axisBetween, placeOf } from "../parts/scale_of";
 import { Chips, Empty, Loading, State, Toggle } from "../parts/small";
 import type { Surface } from "../parts/surface";
@@ -150,13 +151,14 @@ function drawBands(s: Surface, bands: readonly Band[], x: ReturnType<typeof axis
 function Distribution({ groups, metric }: { groups: readonly Group[]; metric: string }) {
   const log = route.value.query.get("values") === "log";
   const runs = groups.flatMap((g, i) => g.runs.map((r) => ({ ...r, group: i })));
-  const { x, y } = useMemo(() => {
+  const { x, y, isCut } = useMemo(() => {
     const all = runs.flatMap((r) => [...r.summary.values]).sort((a, b) => a - b);
     const [low, high] = [all[0] ?? 0, all.at(-1) ?? 1];
     // A few diverged trials would flatten all others.
-    const [near, far] = [quantile(all, 0.01), quantile(all, 0.99)];
-    const isLong = !log && high - low > 4 * (far - near);
-    return { x: axisBetween(metric, isLong ? near : low, isLong ? far : high, log && low > 0), y: axisBetween("share of the completed trials", 0, 1, false) };
+    const isLog = log && low > 0;
+    const [heights, valueAt] = [isLog ? all.map(Math.log) : all, isLog ? Math.exp : Number];
+    const [near, far] = [Math.max(low, valueAt(-edgeOf(heights, -1))), Math.min(high, valueAt(edgeOf(heights, 1)))];
+    return { isCut: near > low || far < high, x: axisBetween(metric, near, far, isLog), y: axisBetween("share of the completed trials", 0, 1, false) };
   }, [groups, log, metric]);
   const draw = (s: Surface) => {
     const f = frameOf(s.width, s.height);
@@ -172,6 +174,7 @@ function Distribution({ groups, metric }: { groups: readonly Group[]; metric: st
       <div class="bar"><h2>Empirical distribution <small>{metric}</small></h2><span class="grow" /><Toggle label="Log values" on={log} change={(on) => choose({ values: on ? "log" : null })} /></div>
       <Legend groups={groups} />
       <Figure label={`Share of the completed trials with at most this ${metric}; medians: ${medians}`} height={HEIGHT} draw={draw} file="sweeps-distribution" csv={csv} />
+      {isCut && <p class="note">Values far from the rest lie beyond the edge.</p>}
     </section>
   );
 }

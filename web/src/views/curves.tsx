@@ -5,12 +5,11 @@ import type * as Api from "../api/types";
 import type { Across, Curve, Curves, CurvesInput } from "../data/points";
 import { brushText, filterText, pickedText } from "../data/selection";
 import { useJob } from "../data/use_job";
-import { LEVELS } from "../data/density";
-import { count, sig } from "../format";
+import { count, sig, some } from "../format";
 import { useSight } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
 import { Figure } from "../parts/figure";
-import { drawFrame, frameOf, type Frame } from "../parts/frame";
+import { drawDensity, drawFrame, frameOf, type Frame } from "../parts/frame";
 import { Chips, Toggle } from "../parts/small";
 import type { Surface } from "../parts/surface";
 import { choose, go, href, route } from "../route";
@@ -75,7 +74,7 @@ function Drawn({ model, sweep, curves, metric, input }: { model: SweepModel; swe
     if (e.type === "pointerup" && found) go(["sweeps", sweep.id, "trials", found.curve.number]);
   };
   const { marked, count: all, stopped, density } = curves;
-  const label = `${metric} of ${count(all)} trials against the ${curves.x.label}${stopped > 0 ? `; ${count(stopped)} of them were stopped early, failed or were cancelled` : ""}. The list below has the ends of the best ones.`;
+  const label = `${metric} of ${some(all, "trial")} against the ${curves.x.label}${stopped > 0 ? `; ${count(stopped)} of them were stopped early, failed or were cancelled` : ""}. The list below has the ends of the best ones.`;
   const notes = [
     density && (marked === null ? `Many curves: the darker a place, the more of the ${count(all)} pass it. The best one is a line.` : `Many curves: highlighted ones are lines${curves.curves.length < marked ? ` (${count(curves.curves.length)} of ${count(marked)})` : ""}, the others are shown by how many pass.`),
     curves.hidden > 0 && `${count(curves.hidden)} points cannot be shown on these axes.`,
@@ -83,7 +82,7 @@ function Drawn({ model, sweep, curves, metric, input }: { model: SweepModel; swe
   ].filter((n) => n !== null && n !== false);
   return (
     <>
-      <p class="faint caption" aria-hidden="true">{under ? `#${under.curve.number} ${under.curve.state}: ${pointText(curves, under.curve, under.at)}` : <>{count(all)} curves{stopped > 0 && <>, <i class="swatch stopped-line" />{count(stopped)} stopped</>}{marked !== null && <>, <b>{count(marked)}</b> highlighted</>}</>}</p>
+      <p class="faint caption" aria-hidden="true">{under ? `#${under.curve.number} ${under.curve.state}: ${pointText(curves, under.curve, under.at)}` : <>{some(all, "curve")}{stopped > 0 && <>, <i class="swatch stopped-line" />{count(stopped)} stopped</>}{marked !== null && <>, <b>{count(marked)}</b> highlighted</>}</>}</p>
       <Figure class="pointed" label={label} height={HEIGHT} draw={draw} file={`${sweep.id}-curves`} csv={() => model.trials.run("curvesCsv", input())} onPointer={point} />
       {notes.length > 0 && <p class="note">{notes.join(" ")}</p>}
       <Ends sweep={sweep} curves={curves} />
@@ -127,13 +126,8 @@ function* drawCurves(s: Surface, { x, y, curves, strong, density, marked }: Curv
   drawFrame(s, f, x, y);
   const [stopped, accent, point, text] = [colour("--point-faint"), colour("--accent"), colour("--point"), colour("--text")];
   s.clip(f);
-  if (density) {
-    const [wide, high] = [(f.right - f.left) / density.columns, (f.bottom - f.top) / density.rows];
-    for (let i = 0; i < density.x.length; i++) {
-      s.box(f.left + density.x[i]! * wide, f.bottom - (density.y[i]! + density.height[i]!) * high, wide + 0.3, density.height[i]! * high + 0.3, point, (0.85 * density.level[i]!) / LEVELS);
-      if (i % 2000 === 1999) yield;
-    }
-  }
+  if (density) drawDensity(s, f, density, () => point, 0.85);
+  yield;
   const one = (c: Curve, stroke: string, width: number, alpha: number) => {
     const [xs, ys] = [Array.from(c.x, f.px), Array.from(c.y, f.py)];
     if (c.x.length === 1) s.dot(xs[0]!, ys[0]!, 2, stroke, alpha);

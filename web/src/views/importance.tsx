@@ -1,6 +1,6 @@
 /* The importance of each parameter: Sobol indices of the server's model, with their intervals. */
 import type * as Api from "../api/types";
-import { count, sig } from "../format";
+import { sig, some } from "../format";
 import { useSight } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
 import { csvOf } from "../parts/csv";
@@ -32,7 +32,7 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
       <div class="bar">
         <h2>Importance <small>of the parameters for <bdi data-testid="importance-of">{metric}</bdi></small></h2>
         {sweep.metrics.length > 1 && <Chips label="Objective" chosen={metric} options={sweep.metrics.map((m) => ({ id: m.name, label: m.name }))} choose={(name) => choose({ importance: name === sweep.metric.name ? null : name })} />}
-        {now && <span class="faint">{now.r2 !== null && <span title="How well the model foretells trials that it did not see: 1 is without error, 0 no better than their mean">R² <b data-testid="r2">{now.r2.toFixed(2)}</b>, </span>}{count(now.trials)} {now.trials === 1 ? "trial" : "trials"}</span>}
+        {now && <span class="faint">{now.r2 !== null && <span title="How well the model foretells trials that it did not see: 1 is without error, 0 no better than their mean">R² <b data-testid="r2">{now.r2.toFixed(2)}</b>, </span>}{some(now.trials, "trial")}</span>}
         {now && now.parameters.length > 0 && <><span class="grow" /><ul class="legend"><li class="l-alone">alone</li><li class="l-total">with others</li><li class="l-range">90 %</li></ul></>}
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}

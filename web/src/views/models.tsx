@@ -13,7 +13,7 @@ const columns: Column<Api.Model>[] = [
   { id: "name", label: "Model", width: 28, least: 14, key: (m) => m.name, cell: (m) => <a href={href(["models", m.name])} title={m.name}>{m.name}</a> },
   { id: "versions", label: "Versions", width: 9, numeric: true, key: (m) => m.versions, cell: (m) => count(m.versions) },
   { id: "default", label: "Default", title: "The version that the name alone means: the champion, else the newest", width: 9, numeric: true, key: (m) => m.default_version, cell: (m) => m.default_version ?? NONE },
-  { id: "aliases", label: "Aliases", width: 36, least: 12, key: aliasesOf, cell: (m) => <span title={aliasesOf(m)}>{aliasesOf(m)}</span> },
+  { id: "aliases", label: "Aliases", width: 36, least: 12, key: aliasesOf, tip: aliasesOf, cell: aliasesOf },
   { id: "changed", label: "Changed", width: 13, least: 10, key: (m) => Date.parse(m.changed_at), cell: (m) => <Since time={m.changed_at} /> },
 ];
 

@@ -2,10 +2,10 @@
  * picture of how many pass where, coloured by their mean fifth, and the highlighted ones as lines. */
 import { useMemo, useState } from "preact/hooks";
 import type { ExploredAxis } from "../data/explore";
-import { LEVELS } from "../data/density";
 import { brush, brushes, type Brushes, type Range } from "../data/selection";
-import { count } from "../format";
+import { count, cut } from "../format";
 import { Figure } from "../parts/figure";
+import { drawDensity } from "../parts/frame";
 import { placeOf, placeOfWord, valueOf, type Axis } from "../parts/scale_of";
 import type { Surface } from "../parts/surface";
 import { choose, route } from "../route";
@@ -105,11 +105,8 @@ function* drawParallel(s: Surface, { explored }: Exploring, axes: readonly Explo
   const shades = shadesNow();
   const [pale, others] = [colour("--grid"), colour("--point-faint")];
   if (density) {
-    const [wide, high] = [(s.width - 2 * SIDE) / density.columns, tall / density.rows];
-    for (let i = 0; i < density.x.length; i++) {
-      s.box(SIDE + density.x[i]! * wide, bottom - (density.y[i]! + density.height[i]!) * high, wide + 0.3, density.height[i]! * high + 0.3, marked === null ? shades[density.tone[i]!]! : others, (0.75 * density.level[i]!) / LEVELS);
-      if (i % 2000 === 1999) yield;
-    }
+    drawDensity(s, { left: SIDE, right: s.width - SIDE, top: TOP, bottom }, density, (tone) => (marked === null ? shades[tone]! : others), 0.75);
+    yield;
   } else {
     for (let i = 0; i < faint; i++) {
       s.line(xs, ys(i), pale, 1, 0.6);
@@ -139,13 +136,13 @@ function drawAxes(s: Surface, all: number, axes: readonly ExploredAxis[], xs: re
     for (const t of axis.ticks) {
       const y = bottom - t.place * tall;
       s.line([x - 4, x], [y, y], text, 1, 1);
-      const label = t.label.length > 10 ? `${t.label.slice(0, 9)}…` : t.label;
+      const label = cut(t.label, 10);
       const wide = 6.2 * label.length;
       s.box(x - 8 - wide, y - 7, wide + 2, 14, panel, 0.8);
       s.text(x - 7, y, label, text, "end");
     }
     if (axis.active < all) s.text(x - 7, bottom + NONE_BELOW, "none", text, "end");
     if (axis.beyond) s.text(x, bottom + 10, "far ones at the edge", text, "middle");
-    s.text(x, 12, axis.label.length > 18 ? `${axis.label.slice(0, 17)}…` : axis.label, strong, "middle");
+    s.text(x, 12, cut(axis.label, 18), strong, "middle");
   });
 }

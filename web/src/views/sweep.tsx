@@ -200,7 +200,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   const choosePart = (chosen: readonly [number, number] | null) => choose({ part: chosen && chosen.join("-") });
   const some = h !== undefined && h.last > h.first;
-  const isEmpty = loaded && table.n === 0;
+  const isEmpty = loaded && table.n === 0; // until then an empty chart would say that there is nothing
   return (
     <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length} data-highlighted={h?.highlighted ?? 0}>
       <div class="bar">
@@ -218,13 +218,14 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
         <span class="grow" />
         {some && <PartButtons label="Part of the trials" first={h.first} last={h.last} from={Math.max(h.first, from ?? h.first)} to={Math.min(h.last, to ?? h.last)} least={2} choose={choosePart} />}
         {canPredict && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
-        {h && h.far > 0 && !h.log && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+        {h && h.far > 0 && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
         {!isEmpty && <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />}
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {predicted.error !== null && <p class="stale" role="status">Predictions are not up to date: {predicted.error}</p>}
       {isEmpty ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{whyEmpty(sweep)}</p>
-        : !h ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
+        : !h || (!loaded && table.n === 0) ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
+          : h.completed === 0 && h.failed.length === 0 && h.open.every((v) => v === null) ? <p class="hint tall">No trial has a value{hasEnded(sweep.state) ? "" : " yet"}.</p>
           : <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? predicted.done?.output ?? null : null} left={left} part={part} choosePart={choosePart} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
     </section>
   );

@@ -5,7 +5,7 @@ import type * as Api from "../api/types";
 import { brushText, filterText, pickedText } from "../data/selection";
 import type { Box, Timeline } from "../data/timeline";
 import { useJob } from "../data/use_job";
-import { clock, count, duration } from "../format";
+import { clock, count, cut, duration, some } from "../format";
 import { useSight } from "../live/lazy_resource";
 import type { SweepModel } from "../live/sweep";
 import { Figure } from "../parts/figure";
@@ -72,10 +72,10 @@ function Drawn({ model, sweep, timeline, from, to }: { model: SweepModel; sweep:
       else if (found?.run) go(["sweeps", sweep.id, "trials", found.run.trial]);
     }
   };
-  const label = `${count(timeline.runs)} attempts in ${count(timeline.lanes)} lanes of ${count(timeline.places.length)} runners, from ${clock(new Date(from).toISOString())} to ${clock(new Date(to).toISOString())}. The list below has each runner.`;
+  const label = `${some(timeline.runs, "attempt")} in ${some(timeline.lanes, "lane")} of ${some(timeline.places.length, "runner")}, from ${clock(new Date(from).toISOString())} to ${clock(new Date(to).toISOString())}. The list below has each runner.`;
   return (
     <>
-      <p class="faint caption" aria-hidden="true">{under === null ? `${count(timeline.runs)} attempts. Drag to see a part of the time.` : said(under, sweep.id)}</p>
+      <p class="faint caption" aria-hidden="true">{under === null ? `${some(timeline.runs, "attempt")}. Drag to see a part of the time.` : said(under, sweep.id)}</p>
       <div class="scroll lanes" tabIndex={0} role="region" aria-label="Lanes">
         <Figure class="pointed" label={label} height={height} draw={draw} file={`${sweep.id}-timeline`} csv={() => model.trials.run("timelineCsv", null)} onPointer={point}>
           {drag && <i class="dragged" style={{ left: `${Math.min(drag.from, drag.to)}px`, width: `${Math.abs(drag.from - drag.to)}px`, top: `${TOP}px`, height: `${thick * timeline.lanes}px` }} />}
@@ -120,7 +120,7 @@ function timesBetween(from: number, to: number): number[] {
 
 function timeText(ms: number, span: number): string {
   const text = clock(new Date(ms).toISOString());
-  return span > 2 * 86_400_000 ? text.slice(5, 10) : span > 3 * 3_600_000 ? text.slice(5, 16) : span > 60_000 ? text.slice(11, 16) : `${text.slice(11)}${span < 10_000 ? `.${String(ms % 1000).padStart(3, "0")}` : ""}`;
+  return span > 2 * 86_400_000 ? text.slice(5, 10) : span > 3 * 3_600_000 ? text.slice(5, 16) : span > 210_000 ? text.slice(11, 16) : `${text.slice(11)}${span < 10_000 ? `.${String(ms % 1000).padStart(3, "0")}` : ""}`;
 }
 
 function* drawTimeline(s: Surface, { places, boxes, lanes, marked }: Timeline, from: number, to: number, thick: number): Generator<void> {
@@ -140,7 +140,7 @@ function* drawTimeline(s: Surface, { places, boxes, lanes, marked }: Timeline, f
     s.line([0, right], [y, y], grid, 1, 1);
     const middle = y + (p.lanes * thick) / 2;
     if (middle - free >= 12) {
-      s.text(LEFT - 8, middle, p.name.length > 16 ? `${p.name.slice(0, 15)}…` : p.name, text, "end");
+      s.text(LEFT - 8, middle, cut(p.name, 16), text, "end");
       free = middle;
     }
   }

@@ -54,8 +54,9 @@ function widthOfValues(space: Api.Parameter): number {
 function paramColumn(table: Trials, [name, space]: [string, Api.Parameter]): Shown {
   const column = table.column(`param:${name}`);
   return {
-    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
-    cell: (row) => { const v = valueAt(column, row); return <span title={v === null ? "not active in this trial" : String(v)}>{v === null ? "" : param(v)}</span>; },
+    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2, valueWidth(space) + 1)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
+    tip: (row) => String(valueAt(column, row) ?? "not active in this trial"),
+    cell: (row) => { const v = valueAt(column, row); return v === null ? "" : param(v); },
   };
 }
 
@@ -69,7 +70,9 @@ function metricColumn(table: Trials, sweep: Api.Sweep, name: string, optional: b
   const bounds = sweep.constraints.filter((c) => c.metric === name).map(boundsOf).join(", ");
   return {
     id: `metric.${name}`, by: `metric:${name}`, label: name, title: bounds || name, width: metricWidth(name), least: metricLeast(name), numeric: true, sorts: true, optional,
-    cell: (row) => { const v = numberAt(column, row); const bad = breaks(sweep, name, v); return <span title={`${v ?? ""}${bad ? `: ${bounds} must hold` : ""}`} class={bad ? "bad" : ""}>{sig(v)}</span>; },
+    tip: (row) => { const v = numberAt(column, row); return `${v ?? ""}${breaks(sweep, name, v) ? `: ${bounds} must hold` : ""}`; },
+    tone: (row) => breaks(sweep, name, numberAt(column, row)) && "bad",
+    cell: (row) => sig(numberAt(column, row)),
   };
 }
 
@@ -77,7 +80,7 @@ function metricColumn(table: Trials, sweep: Api.Sweep, name: string, optional: b
 function predictionColumn(table: Trials, of: "predicted" | "deviation", name: string): Shown {
   const [column, label] = [table.column(`${of}:${name}`), of === "predicted" ? `${name} predicted` : `${name} ±`];
   const title = of === "predicted" ? `What the model foretold of ${name} before the trial ran` : `The deviation of what it foretold of ${name}`;
-  return { id: `${of}.${name}`, by: `${of}:${name}`, label, title, width: metricWidth(label), least: metricLeast(label), numeric: true, sorts: true, optional: true, cell: (row) => { const v = numberAt(column, row); return <span title={String(v ?? "")}>{sig(v)}</span>; } };
+  return { id: `${of}.${name}`, by: `${of}:${name}`, label, title, width: metricWidth(label), least: metricLeast(label), numeric: true, sorts: true, optional: true, tip: (row) => String(numberAt(column, row) ?? ""), cell: (row) => sig(numberAt(column, row)) };
 }
 
 const timeColumn = (table: Trials, id: string, label: string): Shown => ({
@@ -102,12 +105,12 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
       cell: (row) => { const n = table.number[row]!; return <><input type="checkbox" aria-label={`Select trial ${n}`} checked={picked.value.has(n)} onChange={(e) => pick(n, e.currentTarget.checked)} /><a href={href(["sweeps", sweep.id, "trials", n])}>{n}</a></>; },
     },
     { id: "state", label: "State", width: 11, sorts: true, cell: (row) => <State state={stateOf(row)} /> },
-    { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, sorts: true, cell: (row) => { const v = numberAt(value, row); return <b title={String(v ?? "")} class={stateOf(row) === "completed" && !infeasible(row) ? "" : "unsure"}>{sig(v)}</b>; } },
+    { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), least: metricLeast(sweep.metric.name), numeric: true, sorts: true, tip: (row) => String(numberAt(value, row) ?? ""), tone: (row) => (stateOf(row) === "completed" && !infeasible(row) ? "sure" : "unsure"), cell: (row) => sig(numberAt(value, row)) },
     ...judged.filter((name) => name !== sweep.metric.name).map((name) => metricColumn(table, sweep, name, false)),
   ];
   for (const { name } of sweep.metrics) for (const of of ["predicted", "deviation"] as const) if (table.column(`${of}:${name}`)) columns.push(predictionColumn(table, of, name));
   // Yes or no; nothing for a trial without a result.
-  if (sweep.constraints.length > 0) columns.push({ id: "feasible", by: "infeasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, sorts: true, cell: (row) => (stateOf(row) !== "completed" ? "" : infeasible(row) ? <span class="mark">no</span> : "yes") });
+  if (sweep.constraints.length > 0) columns.push({ id: "feasible", by: "infeasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, sorts: true, tone: (row) => infeasible(row) && "mark", cell: (row) => (stateOf(row) !== "completed" ? "" : infeasible(row) ? "no" : "yes") });
   if (has(table, "group")) {
     columns.push({
       id: "group", by: "group", label: "Group", title: "Trials of a group train in one process", width: 11, least: 6, sorts: true,
@@ -118,18 +121,17 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const started = (row: Row) => numberAt(table.column("started_at"), row);
   const took = (row: Row): number | null => { const s = started(row); return s === null ? null : (numberAt(table.column("ended_at"), row) ?? now.value) - s; };
   columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => duration(took(row)) });
-  if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, cell: (row) => { const n = numberAt(table.column("restarts"), row) ?? 0; return <span class={n > 0 ? "" : "faint"}>{n}</span>; } });
+  if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, tone: (row) => !numberAt(table.column("restarts"), row) && "faint", cell: (row) => numberAt(table.column("restarts"), row) ?? 0 });
   const origin = table.column("origin");
-  if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, cell: (row) => { const o = wordAt(origin, row); return <span class={o === "suggested" ? "faint" : ""}>{o}</span>; } });
+  if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, tone: (row) => wordAt(origin, row) === "suggested" && "faint", cell: (row) => wordAt(origin, row) });
+  const [runners, clients] = [table.column("runner"), table.column("client")];
+  const isGang = (row: Row) => ranks !== 1 && wordAt(runners, row) === null && wordAt(clients, row) === null && started(row) !== null;
   columns.push({
     id: "runner", by: sweep.for_runners ? "runner" : "client", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, sorts: true,
-    cell: (row) => {
-      const [runner, client] = [wordAt(table.column("runner"), row), wordAt(table.column("client"), row)];
-      const gang = runner === null && client === null && started(row) !== null && ranks !== 1 ? (typeof ranks === "number" ? `${count(ranks)} ranks` : "ranks") : null;
-      return <span title={client ? `client ${client}` : runner ?? (gang ? "its ranks ran on several runners: the page of the trial has them" : undefined)}>{runner ?? client ?? gang}</span>;
-    },
+    tip: (row) => { const client = wordAt(clients, row); return client ? `client ${client}` : wordAt(runners, row) ?? (isGang(row) ? "its ranks ran on several runners: the page of the trial has them" : ""); },
+    cell: (row) => wordAt(runners, row) ?? wordAt(clients, row) ?? (isGang(row) && (typeof ranks === "number" ? `${count(ranks)} ranks` : "ranks")),
   });
-  if (has(table, "tags")) columns.push({ id: "tags", by: "tags", label: "Tags", width: 18, least: 6, sorts: true, cell: (row) => { const tags = wordAt(table.column("tags"), row); return <span title={tags ?? ""}>{tags?.replaceAll(",", ", ")}</span>; } });
+  if (has(table, "tags")) columns.push({ id: "tags", by: "tags", label: "Tags", width: 18, least: 6, sorts: true, tip: (row) => wordAt(table.column("tags"), row) ?? "", cell: (row) => wordAt(table.column("tags"), row)?.replaceAll(",", ", ") });
   const parent = table.column("parent");
   if (parent?.kind === "number" && origin?.kind === "words" && origin.words.includes("forked")) {
     columns.push(
@@ -230,7 +232,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const mark = highlight.value;
   const counts = new Map(Object.entries(output?.counts ?? {}));
   const passing = [...counts.values()].reduce((sum, n) => sum + n, 0);
-  const options = [{ id: "all", label: "All", count: passing },
+  const options = [{ id: "all", label: "All", count: loaded || table.n > 0 ? passing : undefined },
     ...TRIAL_STATES.filter((s) => (counts.get(s) ?? 0) > 0 || s === state).map((s) => ({ id: s as string, label: s, count: counts.get(s) ?? 0 }))];
   const chosen = chosenOf(all);
   const infeasible = table.column("infeasible");
