@@ -60,7 +60,7 @@ def write_table(path, rows, separator=";"):
     """Identifiers, a text among numbers, decimal commas, dates, quoted separators, gaps, a rare class; infinite numbers, and at
     the end rows without a target."""
     with open(path, "w") as f:
-        f.write(separator.join(["id", "age", "income", "joined", "town", "same", "limit", "churn"]) + "\n")
+        f.write(separator.join(["id", "age", "income", "joined", "town", "", "limit [k, €]", "churn"]) + "\n")
         for i in range(rows + 4):
             m = i * 2654435761 % 4294967291
             churn = ("", "NA", "?", "null")[i - rows] if i >= rows else None
@@ -102,7 +102,7 @@ def check_start(assay, work):
     done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--row-time", "1m",
                "--output", "churn.model")
     for words in ("`id`: another value in each row", "`age`: 1 of 300 values is no number ('heavy', line 19); treated as",
-                  "Left out: id,same", "Taken as numbers, and as missing where they are none: age,limit", "No server runs",
+                  'Left out: id,""', r"Taken as numbers, and as missing where they are none: age,limit \[k\, €]", "No server runs",
                   "4 of 304 rows lack `churn` (the first: line 302) and are left out"):
         assert words in done.stderr, (words, done.stderr)
     pid = int(re.search(r"`kill (\d+)` ends it", done.stderr).group(1))
