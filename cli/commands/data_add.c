@@ -520,7 +520,7 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
             d->name, json_integer_value(json_object_get(test, "rows")));
     if (!d->task && data_show_numbers_are_classes(answer))
         say("%s: the target's %" JSON_INTEGER_FORMAT
-            " whole numbers are taken as classes; if they are quantities, add the data with --task "
+            " whole numbers are taken as classes; if they are quantities, give --task "
             "regression",
             d->name, outputs);
 }

@@ -14,6 +14,7 @@
 #include "cli/commands/fit_run.h"
 #include "cli/predict/row_time.h"
 #include "cli/session/fetch.h"
+#include "cli/view/say.h"
 
 #define SMALLER_TRIES 3 /* of a model that takes too long for a row */
 
@@ -190,6 +191,16 @@ static as_status choose(struct fit *f, int64_t size, int64_t until_ns, struct fi
     return fit_choice_make(&f->session, &of, size, until_ns, ret, err);
 }
 
+/* Its file could not be written: the search is not lost. */
+static void say_kept(const struct kept *k)
+{
+    const char *name = json_string_value(json_object_get(k->version, "model"));
+    json_int_t n = json_integer_value(json_object_get(k->version, "version"));
+    say("The model is kept as %s@%" JSON_INTEGER_FORMAT
+        ": `assay models get %s@%" JSON_INTEGER_FORMAT " FILE` writes it",
+        name, n, name, n);
+}
+
 /* Choose, keep and measure a model. Of `size` bytes at most, if it has to be: else *ret stays as it
  * is. */
 static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns, struct kept *ret,
@@ -201,8 +212,12 @@ static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns
         return AS_OK;
     if (st == AS_OK)
         st = fit_choice_keep(&f->session, &f->sweep, &k.choice, f->model, &k.version, err);
-    if (st == AS_OK)
-        st = measure_model(f, &k, err);
+    if (st != AS_OK)
+        return st;
+    f->kept = true;
+    st = measure_model(f, &k, err);
+    if (st < 0)
+        say_kept(&k);
     if (st != AS_OK)
         return st;
     kept_done(ret);
@@ -239,7 +254,7 @@ as_status fit_model_keep(struct fit *f, struct as_err *err)
     AS_AUTO(slower_done) struct fit_slower slower = {0};
     int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) * 2 / 3) * NS_PER_MS;
     as_status st = keep_fast_enough(f, until_ns, &k, &slower, err);
-    if (st == AS_E_NOT_FOUND && !k.version)
+    if (st == AS_E_NOT_FOUND && !f->kept)
         return fail_untrained(f, err);
     return st == AS_OK ? report(f, &k, &slower, err) : st;
 }

@@ -29,6 +29,8 @@ struct fit {
     const char *size, *output, *name;
     bool print, no_warm;
     int64_t start_ns;
+    int64_t begun_ms; /* when the search began, since the start; 0: before it */
+    bool kept;        /* the server has a model */
     /* what was decided */
     struct table_look look;
     struct fit_columns columns;

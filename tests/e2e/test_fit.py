@@ -242,6 +242,8 @@ def check_refused(assay, work):
         (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
         (["My Table.csv", "--target", "churn", "--groups", "town"], "--groups: column 'town' lacks "),
         (["none.csv", "--target", "y"], "none.csv"),
+        (["numbers.csv", "--target", "y", "--output", "none/model"], "--output: cannot create a file beside none/model"),
+        (["numbers.csv", "--target", "y", "--output", "."], "--output: . is a folder"),
         (["twice.csv", "--target", "y"], "columns 1 and 2 have one name, 'a'"),
         (["alone.csv", "--target", "y"], "column 'y': the class '1' has one row, expected 2 or more of each"),
     ):
