@@ -59,8 +59,8 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
     if (st < 0)
         return st;
-    f->data.drop_unlabelled = f->look.drop_unlabelled =
-        f->data.drop_unlabelled || f->look.n_unlabelled > 0;
+    f->look.drop_unlabelled = f->data.drop_unlabelled || f->look.n_unlabelled > 0;
+    f->data.drop_unlabelled = f->look.drop_unlabelled || f->data.test; /* also those of the test */
     f->facts = fit_facts_of(&f->look, f->wishes.groups);
     st = keep_remarks(f, remarks, n, err);
     if (st != AS_OK || f->print)

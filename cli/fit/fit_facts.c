@@ -45,6 +45,11 @@ as_status fit_columns_choose(const struct table_look *look, const char *groups,
         use how = use_of(c);
         if (groups && as_streq(c->name, groups)) {
             found = true;
+            if (c->constant)
+                return as_fail(err, AS_E_INVAL,
+                               "--groups: column '%.80s' has one value in all rows, expected two "
+                               "groups or more: one is held out",
+                               groups);
             if (c->n_missing > 0)
                 return as_fail(
                     err, AS_E_INVAL,

@@ -672,6 +672,9 @@ START_TEST(columns)
     ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 256);
     ck_assert_int_eq(fit_columns_choose(&look, "when", &none, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "--groups: there is no column 'when'"));
+    all[5].constant = true;
+    ck_assert_int_eq(fit_columns_choose(&look, "who", &none, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--groups: column 'who' has one value in all rows"));
     const struct table_look empty = {.n_columns = 1, .columns = &all[6], .target = (char *)"y"};
     AS_AUTO(fit_columns_done) struct fit_columns nothing = {0};
     ck_assert_int_eq(fit_columns_choose(&empty, NULL, &nothing, &err), AS_E_INVAL);
