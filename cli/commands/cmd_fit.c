@@ -29,6 +29,7 @@ static void fit_done(struct fit *f)
     table_look_done(&f->look);
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
+    json_decref(f->doubts);
     json_decref(f->warm_trials);
     json_decref(f->defaults);
     json_decref(f->first_trials);

@@ -129,6 +129,7 @@ static as_status report(struct fit *f, const struct kept *k, const struct fit_sl
                                  .layer = f->layer.sweep[0] ? f->layer.sweep : NULL,
                                  .metric = f->plan.metric,
                                  .remarks = f->remarks,
+                                 .doubts = f->doubts,
                                  .output = f->output,
                                  .data = f->data.test ? f->data.test : f->data.file,
                                  .row_ms = k->row_ms,

@@ -12,18 +12,26 @@
 
 #define NAMES_TRIED 100 /* NAME, NAME-2, … */
 
+static bool is_doubt(remark_kind kind)
+{
+    return kind == REMARK_TARGET || kind == REMARK_COPIES;
+}
+
 /* For the report. */
 static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_t n,
                               struct as_err *err)
 {
     f->remarks = json_array();
-    for (size_t i = 0; f->remarks && i < n; i++) {
+    f->doubts = json_array();
+    for (size_t i = 0; f->remarks && f->doubts && i < n; i++) {
         AS_AUTO(str_done) struct str line = {0};
         remark_format(&f->look, &remarks[i], &line);
-        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0)
+        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0 ||
+            (is_doubt(remarks[i].kind) &&
+             json_array_append_new(f->doubts, json_string(str_cstr(&line))) != 0))
             return as_fail_nomem(err);
     }
-    return f->remarks ? AS_OK : as_fail_nomem(err);
+    return f->remarks && f->doubts ? AS_OK : as_fail_nomem(err);
 }
 
 static void say_skewness(const struct fit *f)
