@@ -14,6 +14,7 @@
 #include "cli/commands/fit_run.h"
 #include "cli/predict/row_time.h"
 #include "cli/session/fetch.h"
+#include "cli/session/interrupt.h"
 #include "cli/view/say.h"
 
 #define SMALLER_TRIES 3 /* of a model that takes too long for a row */
@@ -216,11 +217,16 @@ static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns
     if (st != AS_OK)
         return st;
     f->kept = true;
-    st = measure_model(f, &k, err);
-    if (st < 0)
+    struct as_err why = {0};
+    st = measure_model(f, &k, &why);
+    if (st < 0 && !f->output && !interrupt_seen()) { /* such as a full folder of temporary files */
+        say("The time of a row is not known: %s", why.msg);
+        st = AS_OK;
+    }
+    if (st < 0) {
         say_kept(&k);
-    if (st != AS_OK)
-        return st;
+        return as_fail(err, st, "%s", why.msg);
+    }
     kept_done(ret);
     *ret = k;
     k = (struct kept){0};

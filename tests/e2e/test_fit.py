@@ -91,8 +91,8 @@ def write_skewed(path, rows):
 FIRST = "# First trials, which were good on public tables:"
 
 
-def fit(assay, work, *args, check=True):
-    done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env=assay.env, cwd=work, timeout=2 * PATIENCE_S)
+def fit(assay, work, *args, check=True, **env):
+    done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env={**assay.env, **env}, cwd=work, timeout=2 * PATIENCE_S)
     assert not check or done.returncode == 0, (args, done.stdout, done.stderr)
     return done
 
@@ -225,6 +225,20 @@ def check_python(assay, work):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def check_places(assay, work):
+    """A search is not lost for a place that cannot be written at its end, nor for test rows without a target."""
+    with open(os.path.join(work, "numbers-test.csv")) as f, open(os.path.join(work, "gaps-test.csv"), "w") as out:
+        out.write(f.read() + "1,2,\n")
+    args = ["numbers.csv", "--target", "y", "--trials", "1", "--time", "5m", "--no-warm"]
+    done = fit(assay, work, *args, "--test", "gaps-test.csv", TMPDIR="/nonexistent")
+    assert "The time of a row is not known: cannot create the temporary file" in done.stderr, done.stderr
+    assert re.search(r"^Test .* test rows$", done.stdout, re.M) and command(done.stdout, "Predict"), done.stdout
+    done = fit(assay, work, *args, "--output", "/dev/full", check=False)
+    kept = re.search(r"The model is kept as (numbers@\d+): `assay models get", done.stderr)
+    assert done.returncode == 1 and kept and "No space left on device" in done.stderr, done.stderr
+    assay.cli("models", "show", kept.group(1))
+
+
 def check_refused(assay, work):
     with open(os.path.join(work, "twice.csv"), "w") as f:
         f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
@@ -295,6 +309,7 @@ def main():
         check_layers(assay, work)
         check_warm(assay, work)
         check_python(assay, work)
+        check_places(assay, work)
     finally:
         if assay.up:
             assay.up.end()
