@@ -456,6 +456,19 @@ def others():
                 yield program
 
 
+class Ends(unittest.TestCase):
+    def test_a_study_that_sent_nothing_needs_no_server(self):
+        """At the end of its program; a server would be started for it."""
+        study = assay.Study("none", [("value", "minimize")], {}, lambda: self.fail("looked for a server"))
+
+        def objective(trial):
+            trial.suggest_float("x", 0, 1)
+            raise ValueError("first")
+        with self.assertRaises(ValueError):
+            study.optimize(objective, n_trials=3)
+        study._leave()
+
+
 class Tables(unittest.TestCase):
     """What assay.fit() gives to the program."""
 

@@ -203,6 +203,8 @@ class _StudyTrials(_StudyMoves):
         """At the end of the program. A sweep that nobody goes on with ends, unless other programs share the study: what an
         exception or stop() ended has no more trials, and those that were given back are cancelled."""
         _open_studies.discard(self)
+        if self._connected is None:  # nothing was sent; no server is started here
+            return
         self._http.patience = 5.0  # the program does not wait for a server that is away
         for trial in list(self._held):
             self._release(trial)

@@ -52,11 +52,13 @@ class Study(_StudyTrials):
         finally:
             self._run = None
             run.progress.end()
-            if self._is_ours:
+            if self._is_ours and self.sweep is not None:
                 _open_studies.add(self)  # it may have to end its sweep
         if run.errors:
             raise run.errors[0]
         self._unfinished = run.stop.is_set()
+        if not self._unfinished and not self._held and not self._given_back:
+            _open_studies.discard(self)
         if total is None and run.left() <= 0:
             self._end_here(run.returned)
 
