@@ -209,7 +209,7 @@ class _StudyTrials(_StudyMoves):
         for trial in list(self._held):
             self._release(trial)
         if not self._shared:
-            if self._is_ours and self._unfinished and self.sweep and self._get(self.sweep)["state"] == "running":
+            if self._maker == os.getpid() and self._unfinished and self.sweep and self._get(self.sweep)["state"] == "running":
                 self._change(self.sweep, limits={"max_trials": 1})
             for sweep, number in self._given_back:
                 if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":

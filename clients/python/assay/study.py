@@ -45,14 +45,14 @@ class Study(_StudyTrials):
         self._set_limit(n_trials, total, timeout)
         run = _Run(timeout, caught, callbacks or [], int(batch), _Progress(self, n_trials or total, show_progress_bar))
         self._run = run
-        self._is_ours = self._is_ours or self.sweep is None
+        self._maker = os.getpid() if self.sweep is None else self._maker
         self._unfinished = True
         try:
             self._run_threads(objective, run, (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs))
         finally:
             self._run = None
             run.progress.end()
-            if self._is_ours and self.sweep is not None:
+            if self._maker == os.getpid() and self.sweep is not None:
                 _open_studies.add(self)  # it may have to end its sweep
         if run.errors:
             raise run.errors[0]
