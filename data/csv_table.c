@@ -32,6 +32,13 @@ static bool pattern_fits(const char *pattern, const char *name)
     return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
 }
 
+void dataset_name_pattern(const char *name, struct str *b)
+{
+    str_puts(b, *name ? "" : "\"\"");
+    for (const char *c = name; *c; c++)
+        str_printf(b, "%s%c", strchr("*?[\"\\,", *c) ? "\\" : "", *c);
+}
+
 struct csv_dialect dataset_dialect(const struct dataset_options *o)
 {
     return (struct csv_dialect){o->separator ? o->separator : ',', o->comment,

@@ -31,6 +31,11 @@ void csv_table_done(struct csv_table *t);
  * where `o` does not say otherwise. */
 struct csv_dialect dataset_dialect(const struct dataset_options *o);
 
+/* Append the pattern that stands for this name alone, as an item of a list with commas: what
+ * patterns and lists give a meaning (* ? [ " \ and the comma) has a backslash before it. The empty
+ * name, which the index of a table of pandas has, is "". */
+void dataset_name_pattern(const char *name, struct str *b);
+
 /* Does one of the patterns stand for the name? */
 bool dataset_names_match(const struct dataset_names *names, const char *name);
 

@@ -427,11 +427,10 @@ as_status dataset_csv_rows(const struct dataset_paths *paths, const struct datas
 
 static bool is_number(const char *name)
 {
-    return !name[strspn(name, "0123456789,")];
+    return !name[strspn(name, "0123456789,-")];
 }
 
-/* Has the training part names that are no indices, so that it must have a header? */
-static bool has_names(const struct dataset_info *info)
+bool dataset_csv_named(const struct dataset_info *info)
 {
     const struct dataset_options *o = &info->options;
     size_t n = 0; /* columns, if all are inputs or targets */
@@ -454,7 +453,7 @@ static bool has_names(const struct dataset_info *info)
 static as_status open_like(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    csv_header header = has_names(info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
+    csv_header header = dataset_csv_named(info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
     as_status st =
         csv_table_open_as(path, csv_table_target_of(info), &info->options, header, ret, err);
     if (header == CSV_HEADER_YES || !ret->csv || !csv_has_header(ret->csv))
@@ -543,7 +542,7 @@ static as_status open_by_names(const char *path, const struct dataset_info *info
 static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    bool named = info->columns && has_names(info);
+    bool named = info->columns && dataset_csv_named(info);
     as_status st = named ? open_by_names(path, info, ret, err) : open_like(path, info, ret, err);
     if (st == AS_OK && !named)
         st = check_count(ret, info, err);

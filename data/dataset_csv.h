@@ -18,6 +18,11 @@ AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
                                          const struct dataset_info *info, struct dataset *ret,
                                          struct as_err *err);
 
+/* Have the columns or the target names that are no indices, as in a table with a header? The names
+ * of the columns alone may be numbers, such as years. False for arrays. Other tables of such a data
+ * set have a header. */
+bool dataset_csv_named(const struct dataset_info *info);
+
 /* The rows of a test file: dataset_test_inspect() if `ret` is NULL, else dataset_test_load() of
  * *ret_rows rows. On failure `ret` may be half-filled: the caller frees it. */
 AS_MUST_CHECK as_status dataset_csv_test(const struct dataset_paths *paths,

@@ -3,13 +3,15 @@
  * that helps. */
 #include "data/remarks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/csv_table.h"
 
 #define NAME_SHOWN 80
-#define TABLE_REMARKS 3 /* of the whole table, at most */
+#define TABLE_REMARKS 4 /* of the whole table, at most */
 
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
@@ -28,6 +30,8 @@ static int remark_of(const struct look_column *c)
         return REMARK_IDENTIFIER;
     if (c->too_long)
         return REMARK_LONG;
+    if (look_rounding_matters(&c->rounding))
+        return REMARK_ROUNDED;
     return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? REMARK_REFUSED : -1;
 }
 
@@ -43,6 +47,8 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
         if (kind >= 0)
             list[n++] = (struct remark){(remark_kind)kind, i};
     }
+    if (look_rounding_matters(&t->rounding))
+        list[n++] = (struct remark){REMARK_ROUNDED, SIZE_MAX};
     if (t->n_unlabelled > 0)
         list[n++] = (struct remark){REMARK_UNLABELLED, SIZE_MAX};
     if (t->n_copies > 0)
@@ -62,6 +68,27 @@ void remark_count(struct str *b, size_t n)
         str_printf(b, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
 }
 
+/* A word of the shell; a plain one stays as it is. */
+static void add_word(const char *text, struct str *b)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    bool is_plain = *text != '-' && !text[strspn(text, plain)];
+    str_puts(b, is_plain ? "" : "'");
+    for (const char *c = text; *c; c++)
+        str_printf(b, *c == '\'' ? "'\\''" : "%c", *c);
+    str_puts(b, is_plain ? "" : "'");
+}
+
+/* The option for a column, as it can be pasted. */
+static void add_option(const char *option, const struct look_column *c, struct str *b)
+{
+    AS_AUTO(str_done) struct str pattern = {0};
+    dataset_name_pattern(c->name, &pattern);
+    str_printf(b, "--%s ", option);
+    add_word(str_cstr(&pattern), b);
+    b->failed = b->failed || pattern.failed;
+}
+
 static void add_stray(const struct look_column *c, struct str *b)
 {
     remark_count(b, c->n_text);
@@ -78,27 +105,44 @@ static void add_stray(const struct look_column *c, struct str *b)
         remark_count(b, c->n_values);
         str_puts(b, " categories");
     }
-    str_printf(b, "; --numeric %.*s makes %s missing", NAME_SHOWN, c->name,
-               c->n_text == 1 ? "it" : "them");
+    str_puts(b, "; ");
+    add_option("numeric", c, b);
+    str_printf(b, " makes %s missing", c->n_text == 1 ? "it" : "them");
+}
+
+static void add_rounding(const struct look_rounding *r, struct str *b)
+{
+    str_printf(
+        b,
+        "tables are kept as float32, which rounds its values by up to %.3g, and their standard "
+        "deviation is %.3g: subtract a number such as %.12g from them",
+        r->most, sqrt(r->m2 / r->n), round(r->mean));
 }
 
 static void add_column(const struct look_column *c, remark_kind kind, const char *target,
                        struct str *b)
 {
-    str_printf(b, "`%.*s`: ", NAME_SHOWN, c->name);
+    if (*c->name)
+        str_printf(b, "`%.*s`: ", NAME_SHOWN, c->name);
+    else
+        str_puts(b, "the column without a name: ");
     switch (kind) {
     case REMARK_STRAY:
         add_stray(c, b);
         return;
     case REMARK_BAD:
-        str_printf(b, "%s, which is refused; --numeric %.*s makes it missing", c->bad, NAME_SHOWN,
-                   c->name);
+        str_printf(b, "%s, which is refused; ", c->bad);
+        add_option("numeric", c, b);
+        str_puts(b, " makes it missing");
         return;
     case REMARK_LONG:
-        str_printf(b,
-                   "a text of more than %zu bytes, which is refused as a category; --text %.*s "
-                   "hashes the words",
-                   DATASET_MAX_CLASS_NAME, NAME_SHOWN, c->name);
+        str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
+                   DATASET_MAX_CLASS_NAME);
+        add_option("text", c, b);
+        str_puts(b, " hashes the words");
+        return;
+    case REMARK_ROUNDED:
+        add_rounding(&c->rounding, b);
         return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");
@@ -107,8 +151,10 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
         str_printf(
             b,
             "more than %zu different texts, such as '%.40s' (line %zu), which are refused as "
-            "categories; --text %.*s hashes their words",
-            DATASET_MAX_CATEGORIES, c->text, c->text_line, NAME_SHOWN, c->name);
+            "categories; ",
+            DATASET_MAX_CATEGORIES, c->text, c->text_line);
+        add_option("text", c, b);
+        str_puts(b, " hashes their words");
         break;
     case REMARK_EMPTY:
         str_puts(b, "every value is missing");
@@ -122,8 +168,9 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
                    "target under another name?",
                    NAME_SHOWN, target);
     }
-    str_printf(b, "%s --drop %.*s leaves it out", kind == REMARK_TARGET ? "" : ";", NAME_SHOWN,
-               c->name);
+    str_puts(b, kind == REMARK_TARGET ? " " : "; ");
+    add_option("drop", c, b);
+    str_puts(b, " leaves it out");
 }
 
 static void add_unlabelled(const struct table_look *t, struct str *b)
@@ -160,6 +207,9 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
         str_printf(b,
                    "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
                    NAME_SHOWN, t->target, t->rarest_name);
+    } else if (r->kind == REMARK_ROUNDED) {
+        str_printf(b, "`%.*s`: ", NAME_SHOWN, t->target);
+        add_rounding(&t->rounding, b);
     } else if (r->kind == REMARK_UNLABELLED) {
         add_unlabelled(t, b);
     } else {

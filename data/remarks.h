@@ -16,6 +16,7 @@ typedef enum remark_kind {
     REMARK_REFUSED,    /* more categories than a column may have */
     REMARK_EMPTY,      /* every cell is missing */
     REMARK_CONSTANT,
+    REMARK_ROUNDED,    /* float32 takes much of how numbers differ; of the table: the target's */
     REMARK_TARGET,     /* it says what the target is */
     REMARK_COPIES,     /* rows that repeat others */
     REMARK_UNLABELLED, /* rows that lack the target */

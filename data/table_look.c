@@ -3,7 +3,8 @@
  * An identifier has another value in each row: whole numbers that are all of a range (1 to n in any
  * order) or whose column has the name of one, or texts that are neither dates nor prose. Other
  * numbers may all differ and say much. Texts that all differ where they are not missing are refused
- * as categories, so they are identifiers in a table of any size.
+ * as categories, so they are identifiers in a table of any size. A row that is a copy of an earlier
+ * one has its identifier, too.
  *
  * Texts among numbers are strays if they are few; if they are all words for a missing value; or if
  * the numbers are most of the cells and would be categories that nearly each row has alone.
@@ -16,6 +17,7 @@
 #include "data/table_look.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@
 #define ROWS_OF_VALUE ((size_t)10) /* of a column that says what the target is */
 #define STRAY_SHARE ((size_t)20)   /* one cell in so many may be a text among numbers */
 #define SAME 1e-12                 /* 1 - r^2 of a copy */
+#define LOST 0.01                  /* of a standard deviation, by rounding */
 
 /* Words that people and programs write where a value is missing, beside those that data sets take
  * as missing everywhere: among categories they may mean more than that. */
@@ -51,6 +54,7 @@ struct look_scan {
     size_t n_blank;  /* texts that are blank_words */
     size_t longest;  /* bytes of a text */
     double least, most;
+    struct look_rounding rounding;
     struct pairs {
         double n, x, y, xx, yy, xy; /* sums of differences from the first pair */
         double x0, y0;
@@ -65,6 +69,7 @@ struct look {
     struct value_counts classes; /* the values of the target */
     struct value_counts rows;
     struct skewness skewness; /* of one target */
+    struct look_rounding rounding;
     size_t n_rows, n_copies, n_unlabelled, unlabelled_line;
 };
 
@@ -96,6 +101,26 @@ static void look_done(struct look *l)
 
 /* ---- rows ---- */
 
+/* Numbers that float32 does not hold are refused, or missing. */
+static void add_rounding(struct look_rounding *r, double v)
+{
+    float kept = fabs(v) <= (double)FLT_MAX ? (float)v : 0;
+    double by = fabs(v - (double)kept), d = v - r->mean;
+    if (!(fabs(v) <= (double)FLT_MAX))
+        return;
+    r->least = r->n == 0 || kept < r->least ? kept : r->least;
+    r->greatest = r->n == 0 || kept > r->greatest ? kept : r->greatest;
+    r->mean += d / ++r->n;
+    r->m2 += d * (v - r->mean);
+    r->lost += by * by;
+    r->most = by > r->most ? by : r->most;
+}
+
+bool look_rounding_matters(const struct look_rounding *r)
+{
+    return r->m2 > 0 && r->lost > LOST * LOST * r->m2;
+}
+
 /* 1 and 1.0 are one class, as for target.h. */
 static uint64_t target_hash(const struct target_value *v)
 {
@@ -124,6 +149,7 @@ static void add_pair(struct pairs *p, double x, double y)
 static void add_number(struct look_scan *s, const struct column_cell *cell, size_t n_before)
 {
     s->fraction = s->fraction || cell->number != floor(cell->number);
+    add_rounding(&s->rounding, cell->number);
     s->least = n_before && s->least < cell->number ? s->least : cell->number;
     s->most = n_before && s->most > cell->number ? s->most : cell->number;
 }
@@ -143,7 +169,8 @@ static void add_text(struct look_scan *s, const struct column_cell *cell)
     s->n_blank += is_blank_word(cell);
 }
 
-/* Count the value, as long as the column may be an identifier or has few values. */
+/* Count the value, as long as the column may be an identifier or has few values. n_before: of the
+ * rows before this one that are no copies. */
 static as_status count_value(struct look_scan *s, const struct column_cell *cell, size_t n_before,
                              uint64_t target, struct as_err *err)
 {
@@ -155,7 +182,7 @@ static as_status count_value(struct look_scan *s, const struct column_cell *cell
         place->with = target;
     place->mixed = place->mixed || place->with != target;
     s->n_values = s->values.n;
-    bool all_differ = s->values.n == n_before + 1 && !s->fraction;
+    bool all_differ = s->values.n >= n_before && !s->fraction; /* this row may be a copy */
     if (s->values.n > TABLE_LOOK_VALUES && !all_differ) {
         s->open = false;
         value_counts_done(&s->values);
@@ -178,7 +205,8 @@ static as_status look_at_cell(struct look *l, struct look_scan *s, const struct 
     }
     if (cell->kind == CSV_TEXT)
         add_text(s, cell);
-    return s->open ? count_value(s, cell, before, target, err) : AS_OK;
+    size_t unlike = before > l->n_copies ? before - l->n_copies : 0;
+    return s->open ? count_value(s, cell, unlike, target, err) : AS_OK;
 }
 
 /* `y` of one target; with several `target` is a hash of all. */
@@ -196,8 +224,10 @@ static as_status look_at_target(struct look *l, const struct csv_row *row, struc
     if (l->t.n_targets > 1)
         return AS_OK;
     *target = target_hash(y);
-    if (y->is_number)
+    if (y->is_number) {
         skewness_add(&l->skewness, y->number);
+        add_rounding(&l->rounding, y->number);
+    }
     as_status st = target_scan_add(&l->target, y, err);
     if (st < 0)
         return csv_table_prefix(&l->t, row, l->t.targets[0], st, err);
@@ -270,15 +300,17 @@ static bool is_name_of_identifier(const char *name)
            (islower((unsigned char)end[-1]) && (as_streq(end, "Id") || as_streq(end, "ID")));
 }
 
-static bool is_identifier(const struct look_scan *s, const struct look_column *c, size_t rows)
+/* As many values as rows that are no copies: each of these has its own. */
+static bool is_identifier(const struct look_scan *s, const struct look_column *c, size_t rows,
+                          size_t copies)
 {
-    size_t present = rows - c->n_missing;
+    size_t present = rows - c->n_missing, unlike = rows - copies;
+    bool all_differ = s->open && c->n_missing == 0 && s->n_values == unlike;
     if (c->kind == LOOK_CATEGORY)
-        return s->open && s->n_values == present && present > 1;
-    bool all_differ = s->open && s->n_values == rows && c->n_missing == 0;
-    if (!all_differ || rows < FEW_ROWS || s->fraction)
+        return s->open && present > 1 && (s->n_values == present || (all_differ && unlike > 1));
+    if (!all_differ || unlike < FEW_ROWS || s->fraction)
         return false;
-    bool range = s->most - s->least + 1 == (double)rows;
+    bool range = s->most - s->least + 1 == (double)unlike;
     return c->kind == LOOK_NUMBER && (range || is_name_of_identifier(c->name));
 }
 
@@ -335,7 +367,9 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     ret->too_long = ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
     if (ret->kind == LOOK_NUMBER && c->any_bad && !(ret->bad = as_strdup(c->bad_number.msg)))
         return as_fail_nomem(err);
-    ret->identifier = !ret->stray && is_identifier(s, ret, l->n_rows);
+    if (ret->kind == LOOK_NUMBER)
+        ret->rounding = s->rounding;
+    ret->identifier = !ret->stray && is_identifier(s, ret, l->n_rows, l->n_copies);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;
 }
@@ -380,8 +414,11 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
                                 : target_scan_end(&l->target, &info, err);
     ret->task = info.task;
     ret->n_classes = info.n_classes;
-    if (info.task == DATASET_REGRESSION)
+    if (info.task == DATASET_REGRESSION) {
         ret->skewness = l->skewness;
+        ret->rounding = l->rounding;
+        ret->one_value = l->rounding.n > 0 && l->rounding.least == l->rounding.greatest;
+    }
     for (size_t i = 0; st == AS_OK && i < info.n_classes; i++) {
         size_t rows = rows_of_class(l, info.classes[i]);
         if (rows == 0 || (ret->rarest_name && rows >= ret->rarest))

@@ -23,6 +23,16 @@
 /* The kind that dataset_inspect() gives a column; LOOK_EMPTY: every cell is missing. */
 typedef enum look_kind { LOOK_NUMBER, LOOK_CATEGORY, LOOK_DATE, LOOK_TEXT, LOOK_EMPTY } look_kind;
 
+/* What float32, in which tables are kept, takes from numbers. */
+struct look_rounding {
+    double n, mean, m2; /* of the numbers; m2: the sum of squared distances from the mean */
+    double lost, most;  /* the sum of the squares of what rounding changes, and the most of one */
+    float least, greatest;
+};
+
+/* Is it more than a hundredth of how much the numbers differ? */
+bool look_rounding_matters(const struct look_rounding *r);
+
 struct look_column {
     char *name; /* owned */
     look_kind kind;
@@ -36,7 +46,8 @@ struct look_column {
     bool is_target;  /* its values say what the target is: see table_look.c */
     bool stray;      /* numbers, and cells of text that are no categories: see table_look.c */
     bool too_long;   /* texts, one of them too long for a category */
-    char *bad;       /* of numbers: what is said of the first that is infinite or too large; NULL:
+    struct look_rounding rounding; /* of numbers */
+    char *bad; /* of numbers: what is said of the first that is infinite or too large; NULL:
                       * none. Owned */
 };
 
@@ -51,6 +62,8 @@ struct table_look {
     size_t rarest;                        /* rows of the rarest class … */
     char *rarest_name;                    /* … and its name; NULL: a regression. Owned */
     struct skewness skewness;             /* of one target of numbers; else empty */
+    struct look_rounding rounding;        /* the same */
+    bool one_value;                       /* … which is the same float32 in all rows */
     size_t n_copies;                      /* rows that repeat an earlier one, the target included */
     size_t n_unlabelled, unlabelled_line; /* rows that lack the target, and the first one's line */
     bool drop_unlabelled;                 /* they are left out, by the options */

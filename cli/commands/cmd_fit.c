@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/commands/cmd.h"
 #include "cli/commands/fit_run.h"
 #include "cli/commands/watch.h"
@@ -27,6 +29,7 @@ static void fit_done(struct fit *f)
     table_look_done(&f->look);
     fit_columns_done(&f->columns);
     json_decref(f->remarks);
+    json_decref(f->doubts);
     json_decref(f->warm_trials);
     json_decref(f->defaults);
     json_decref(f->first_trials);
@@ -52,7 +55,8 @@ int64_t fit_elapsed_ms(const struct fit *f)
 int64_t fit_kept_back_ms(const struct fit *f)
 {
     double busy = 1 + f->wishes.load / (double)(f->wishes.cores ? f->wishes.cores : 1);
-    int64_t share = (int64_t)((double)f->time_ms / 12 * busy), most = f->time_ms / 3;
+    int64_t share = (int64_t)((double)f->time_ms / 12 * busy);
+    int64_t most = (f->time_ms - f->begun_ms) / 3; /* a start of `assay up` may take most of it */
     most = most > 60000 ? 60000 : most;
     share = share > most ? most : share;
     return share < 3000 ? 3000 : share;
@@ -111,6 +115,17 @@ static as_status plan(struct fit *f, struct as_err *err)
 
 /* ---- the verb ---- */
 
+/* Can the file be written that gets the model? Asked before the search, not after it. */
+static as_status check_output(const struct fit *f, struct as_err *err)
+{
+    AS_AUTO(file_draft_done) struct file_draft d = {0};
+    struct stat sb;
+    if (!f->output || (stat(f->output, &sb) == 0 && (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode))))
+        return AS_OK;
+    as_status st = file_draft_open(&d, f->output, err);
+    return st < 0 ? as_err_prefix(err, st, "--output") : AS_OK;
+}
+
 /* The slug of a file's name: "/data/My Table.csv" is my-table. */
 static void name_of(const char *path, char *ret)
 {
@@ -134,7 +149,9 @@ static void name_of(const char *path, char *ret)
 static as_status prepare(struct fit *f, struct as_err *err)
 {
     f->start_ns = clock_mono_ns();
-    as_status st = fit_table_look(f, err);
+    as_status st = f->print ? AS_OK : check_output(f, err);
+    if (st == AS_OK)
+        st = fit_table_look(f, err);
     if (st == AS_OK)
         st = plan(f, err);
     if (st != AS_OK || f->print)
@@ -178,6 +195,8 @@ static int fit(struct fit *f)
     if (st < 0)
         return session_end(&f->session, st, &err);
     int code = search(f);
+    if (interrupt_seen())
+        say("`assay models add %s %s` keeps its model when it has ended", f->sweep.sweep, f->model);
     if (interrupt_seen() || (code != EXIT_OK && code != EXIT_FAIL && code != EXIT_CANCELLED))
         return code;
     code = EXIT_OK;

@@ -86,7 +86,8 @@ static as_status print_summary(const struct predict_run *run, const struct predi
                                struct as_err *err)
 {
     if (s->unknown > 0)
-        say("%zu cell%s hold%s a category that training did not see, and count%s as another one; "
+        say("%zu cell%s hold%s a category that training saw in no row or in one, and count%s as "
+            "another one; "
             "the first: %s",
             s->unknown, s->unknown == 1 ? "" : "s", s->unknown == 1 ? "s" : "",
             s->unknown == 1 ? "s" : "", s->first);

@@ -134,13 +134,23 @@ static json_t *target_new(const char *text)
     return as_parse_i64(text, &index, NULL) == AS_OK ? json_integer(index) : json_string(text);
 }
 
+/* The bytes before the next comma of a list; one with a backslash before it belongs to the item. */
+static size_t item_length(const char *list)
+{
+    size_t n = 0;
+    while (list[n] && list[n] != ',')
+        n += list[n] == '\\' && list[n + 1] ? 2 : 1;
+    return n;
+}
+
 /* Add a list of names that commas separate. Returns 0, or -1 when memory is out. */
 static int add_names(json_t *o, const char *option, const char *text)
 {
     JSON_AUTO list = json_array();
     for (const char *p = text; p; p = *p ? p + 1 : NULL) {
-        size_t n = strcspn(p, ",");
-        if (json_array_append_new(list, json_stringn(p, n)) != 0)
+        size_t n = item_length(p);
+        bool is_empty = n == 2 && strncmp(p, "\"\"", n) == 0; /* the column without a name */
+        if (json_array_append_new(list, json_stringn(p, is_empty ? 0 : n)) != 0)
             return -1;
         p += n;
     }
@@ -510,7 +520,7 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
             d->name, json_integer_value(json_object_get(test, "rows")));
     if (!d->task && data_show_numbers_are_classes(answer))
         say("%s: the target's %" JSON_INTEGER_FORMAT
-            " whole numbers are taken as classes; if they are quantities, add the data with --task "
+            " whole numbers are taken as classes; if they are quantities, give --task "
             "regression",
             d->name, outputs);
 }

@@ -14,6 +14,8 @@
 #include "cli/commands/fit_run.h"
 #include "cli/predict/row_time.h"
 #include "cli/session/fetch.h"
+#include "cli/session/interrupt.h"
+#include "cli/view/say.h"
 
 #define SMALLER_TRIES 3 /* of a model that takes too long for a row */
 
@@ -128,6 +130,7 @@ static as_status report(struct fit *f, const struct kept *k, const struct fit_sl
                                  .layer = f->layer.sweep[0] ? f->layer.sweep : NULL,
                                  .metric = f->plan.metric,
                                  .remarks = f->remarks,
+                                 .doubts = f->doubts,
                                  .output = f->output,
                                  .data = f->data.test ? f->data.test : f->data.file,
                                  .row_ms = k->row_ms,
@@ -190,6 +193,16 @@ static as_status choose(struct fit *f, int64_t size, int64_t until_ns, struct fi
     return fit_choice_make(&f->session, &of, size, until_ns, ret, err);
 }
 
+/* Its file could not be written: the search is not lost. */
+static void say_kept(const struct kept *k)
+{
+    const char *name = json_string_value(json_object_get(k->version, "model"));
+    json_int_t n = json_integer_value(json_object_get(k->version, "version"));
+    say("The model is kept as %s@%" JSON_INTEGER_FORMAT
+        ": `assay models get %s@%" JSON_INTEGER_FORMAT " FILE` writes it",
+        name, n, name, n);
+}
+
 /* Choose, keep and measure a model. Of `size` bytes at most, if it has to be: else *ret stays as it
  * is. */
 static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns, struct kept *ret,
@@ -201,10 +214,19 @@ static as_status keep(struct fit *f, int64_t size, bool has_to, int64_t until_ns
         return AS_OK;
     if (st == AS_OK)
         st = fit_choice_keep(&f->session, &f->sweep, &k.choice, f->model, &k.version, err);
-    if (st == AS_OK)
-        st = measure_model(f, &k, err);
     if (st != AS_OK)
         return st;
+    f->kept = true;
+    struct as_err why = {0};
+    st = measure_model(f, &k, &why);
+    if (st < 0 && !f->output && !interrupt_seen()) { /* such as a full folder of temporary files */
+        say("The time of a row is not known: %s", why.msg);
+        st = AS_OK;
+    }
+    if (st < 0) {
+        say_kept(&k);
+        return as_fail(err, st, "%s", why.msg);
+    }
     kept_done(ret);
     *ret = k;
     k = (struct kept){0};
@@ -239,7 +261,7 @@ as_status fit_model_keep(struct fit *f, struct as_err *err)
     AS_AUTO(slower_done) struct fit_slower slower = {0};
     int64_t until_ns = f->start_ns + (f->time_ms - fit_kept_back_ms(f) * 2 / 3) * NS_PER_MS;
     as_status st = keep_fast_enough(f, until_ns, &k, &slower, err);
-    if (st == AS_E_NOT_FOUND && !k.version)
+    if (st == AS_E_NOT_FOUND && !f->kept)
         return fail_untrained(f, err);
     return st == AS_OK ? report(f, &k, &slower, err) : st;
 }

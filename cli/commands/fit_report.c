@@ -179,6 +179,10 @@ static void add_score(const struct fit_result *r, struct str *b)
     if (metric && !json_is_true(json_object_get(c->ensemble, "is_sweep_metric")))
         str_printf(b, LABEL "trials were compared by %s, models by %s\n", "", r->metric, metric);
     add_test(r, b);
+    size_t i;
+    json_t *doubt;
+    json_array_foreach((json_t *)r->doubts, i, doubt)
+        str_printf(b, LABEL "but %s\n", "", json_string_value(doubt));
 }
 
 static void add_search(const struct fit_result *r, struct str *b)

@@ -26,6 +26,7 @@ struct fit_result {
     const char *output;    /* the model's file; NULL: none was asked for */
     const char *data;      /* a table to predict, for the commands */
     const json_t *remarks; /* on the table: a list of texts */
+    const json_t *doubts;  /* those of them by which the figures may be too good; NULL: none */
     double row_ms;         /* NaN: not measured */
     size_t models;         /* in the model's file */
     int64_t row_time_ms;   /* that it was allowed */

@@ -29,6 +29,8 @@ struct fit {
     const char *size, *output, *name;
     bool print, no_warm;
     int64_t start_ns;
+    int64_t begun_ms; /* when the search began, since the start; 0: before it */
+    bool kept;        /* the server has a model */
     /* what was decided */
     struct table_look look;
     struct fit_columns columns;
@@ -45,7 +47,8 @@ struct fit {
     json_t *stack;          /* the trials that it sees, as of its document; owned */
     json_t *tree;           /* the document, as it is sent; owned */
     int64_t first_ms;       /* when the search of the first layer ends, since the start */
-    json_t *remarks;        /* a list of texts; owned */
+    json_t *remarks;        /* a list of texts; owned … */
+    json_t *doubts;         /* … and those by which figures may be too good; owned */
     char warm[FIT_WARM][FIT_NAME_MAX + 48]; /* sweeps of earlier fits on similar tables … */
     json_t *warm_trials;  /* … the best configuration of each; owned. NULL: not looked for */
     struct str warm_from; /* … and what they are, for people */

@@ -100,7 +100,9 @@ static int64_t left_ms(const struct fit *f)
 /* A further layer takes about as long as the trials that it trains again, with more columns. */
 static void divide_time(struct fit *f)
 {
-    int64_t now = fit_elapsed_ms(f), left = f->time_ms - fit_kept_back_ms(f) - now;
+    int64_t now = fit_elapsed_ms(f), left;
+    f->begun_ms = now;
+    left = f->time_ms - fit_kept_back_ms(f) - now;
     f->first_ms = now + (f->wishes.layers > 1 ? left * 3 / 5 : left);
 }
 
@@ -127,8 +129,8 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
     int64_t left = left_ms(f);
     if (left < 1000)
         return as_fail(err, AS_E_TIMEOUT,
-                       "--time: reading and registering the table took %.0f s, and nothing is left "
-                       "for the search",
+                       "--time: starting a server, if none ran, and reading and registering the "
+                       "table took %.0f s, and nothing is left for the search",
                        (double)fit_elapsed_ms(f) / 1000);
     f->plan.search_ms = left;
     as_status st = fit_warm_find(f, err);

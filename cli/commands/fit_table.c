@@ -12,18 +12,26 @@
 
 #define NAMES_TRIED 100 /* NAME, NAME-2, … */
 
+static bool is_doubt(remark_kind kind)
+{
+    return kind == REMARK_TARGET || kind == REMARK_COPIES;
+}
+
 /* For the report. */
 static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_t n,
                               struct as_err *err)
 {
     f->remarks = json_array();
-    for (size_t i = 0; f->remarks && i < n; i++) {
+    f->doubts = json_array();
+    for (size_t i = 0; f->remarks && f->doubts && i < n; i++) {
         AS_AUTO(str_done) struct str line = {0};
         remark_format(&f->look, &remarks[i], &line);
-        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0)
+        if (json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0 ||
+            (is_doubt(remarks[i].kind) &&
+             json_array_append_new(f->doubts, json_string(str_cstr(&line))) != 0))
             return as_fail_nomem(err);
     }
-    return f->remarks ? AS_OK : as_fail_nomem(err);
+    return f->remarks && f->doubts ? AS_OK : as_fail_nomem(err);
 }
 
 static void say_skewness(const struct fit *f)
@@ -59,8 +67,8 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
     if (st < 0)
         return st;
-    f->data.drop_unlabelled = f->look.drop_unlabelled =
-        f->data.drop_unlabelled || f->look.n_unlabelled > 0;
+    f->look.drop_unlabelled = f->data.drop_unlabelled || f->look.n_unlabelled > 0;
+    f->data.drop_unlabelled = f->look.drop_unlabelled || f->data.test; /* also those of the test */
     f->facts = fit_facts_of(&f->look, f->wishes.groups);
     st = keep_remarks(f, remarks, n, err);
     if (st != AS_OK || f->print)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "data/csv_table.h"
+
 #define TEXT_INPUTS 256 /* DATASET_BUCKETS */
 #define DATE_INPUTS 5   /* days, weekday, month */
 
@@ -17,16 +19,8 @@ void fit_columns_done(struct fit_columns *c)
 
 typedef enum use { USE_AS_IS, USE_NOT, USE_AS_NUMBER, USE_AS_TEXT } use;
 
-/* May the name stand in a list of patterns with commas between them? */
-static bool is_plain(const char *name)
-{
-    return *name && !strpbrk(name, ",*?[\\");
-}
-
 static use use_of(const struct look_column *c)
 {
-    if (!is_plain(c->name))
-        return USE_AS_IS;
     if (c->kind == LOOK_EMPTY || c->constant || c->identifier)
         return USE_NOT;
     if (c->stray || c->bad)
@@ -37,7 +31,8 @@ static use use_of(const struct look_column *c)
 
 static void add_name(struct str *list, const char *name)
 {
-    str_printf(list, "%s%s", list->len ? "," : "", name);
+    str_puts(list, list->len ? "," : "");
+    dataset_name_pattern(name, list);
 }
 
 as_status fit_columns_choose(const struct table_look *look, const char *groups,
@@ -50,6 +45,11 @@ as_status fit_columns_choose(const struct table_look *look, const char *groups,
         use how = use_of(c);
         if (groups && as_streq(c->name, groups)) {
             found = true;
+            if (c->constant)
+                return as_fail(err, AS_E_INVAL,
+                               "--groups: column '%.80s' has one value in all rows, expected two "
+                               "groups or more: one is held out",
+                               groups);
             if (c->n_missing > 0)
                 return as_fail(
                     err, AS_E_INVAL,
@@ -90,6 +90,12 @@ static size_t inputs_of(const struct look_column *c, use how)
 
 as_status fit_facts_check(const struct table_look *look, struct as_err *err)
 {
+    if (look->one_value)
+        return as_fail(err, AS_E_INVAL, "column '%.80s': %s %.12g in all rows%s", look->target,
+                       look->rounding.m2 > 0 ? "as float32 the values are" : "the value is",
+                       look->rounding.m2 > 0 ? (double)look->rounding.least : look->rounding.mean,
+                       look->rounding.m2 > 0 ? ", although they differ: subtract that number first"
+                                             : ", so there is nothing to predict");
     if (look->n_classes != 2 || look->rarest > 1)
         return AS_OK;
     return as_fail(err, AS_E_INVAL,

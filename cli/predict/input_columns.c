@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "data/csv_table.h"
+#include "data/dataset_csv.h"
 #include "data/target.h"
 
 #define MOST_LISTED 600 /* bytes of a list of names */
@@ -25,12 +26,10 @@ void predict_columns_done(struct predict_columns *c)
 
 bool predict_columns_named(const struct dataset_info *info)
 {
-    for (size_t i = 0; info->columns && i < info->n_features; i++) {
-        const char *name = info->columns[i].name;
-        if (*name == '\0' || name[strspn(name, "0123456789")] != '\0')
+    for (size_t i = 0; info->columns && i < info->n_features; i++)
+        if (info->columns[i].name[0] == '\0')
             return true;
-    }
-    return false;
+    return info->columns && dataset_csv_named(info);
 }
 
 static as_status alloc(size_t n, struct predict_columns *c, struct as_err *err)

@@ -133,15 +133,23 @@ static double half_of(const struct work *w, bool difference, int k)
     return w->data.rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE * sqrt(sum) / n;
 }
 
-static json_t *figure_new(double value, double half)
+static json_t *figure_new(double value, double low, double high)
 {
     JSON_AUTO j = json_pack("{s:o}", "value", json_number_new(value));
-    if (j && !isnan(half) &&
-        (json_object_set_new(j, "low", json_number_new(value - half)) != 0 ||
-         json_object_set_new(j, "high", json_number_new(value + half)) != 0 ||
+    if (j && !isnan(low) &&
+        (json_object_set_new(j, "low", json_number_new(low)) != 0 ||
+         json_object_set_new(j, "high", json_number_new(high)) != 0 ||
          json_object_set_new(j, "probability", json_real(ENSEMBLE_INTERVAL)) != 0))
         return NULL;
     return as_steal(j);
+}
+
+/* The metric of the ensemble (k 0) or the best trial. */
+static json_t *metric_new(const struct work *w, const double value[2], int k)
+{
+    double low, high;
+    score_interval(w->metric, value[k], half_of(w, false, k), &low, &high);
+    return figure_new(value[k], low, high);
 }
 
 static as_status measure(struct work *w, double ret[2], struct as_err *err)
@@ -180,13 +188,13 @@ static json_t *test_json(const struct work *w, const double value[2])
 {
     double gain = score_is_maximized(w->metric) ? value[0] - value[1] : value[1] - value[0];
     double half = half_of(w, true, 0);
-    JSON_AUTO difference = figure_new(gain, half);
+    JSON_AUTO difference = figure_new(gain, gain - half, gain + half);
     bool beyond = gain - half > 0 || gain + half < 0; /* false if there is no interval */
     if (!difference || json_object_set_new(difference, "within_noise", json_boolean(!beyond)) != 0)
         return NULL;
     return json_pack("{s:I, s:o, s:o, s:O}", "rows", (json_int_t)w->data.rows, "ensemble",
-                     figure_new(value[0], half_of(w, false, 0)), "best_single",
-                     figure_new(value[1], half_of(w, false, 1)), "gain", difference);
+                     metric_new(w, value, 0), "best_single", metric_new(w, value, 1), "gain",
+                     difference);
 }
 
 as_status ensemble_test(struct store *db, const struct ensemble_data *chosen,

@@ -456,6 +456,45 @@ def others():
                 yield program
 
 
+class Ends(unittest.TestCase):
+    def test_a_study_that_sent_nothing_needs_no_server(self):
+        """At the end of its program; a server would be started for it."""
+        study = assay.Study("none", [("value", "minimize")], {}, lambda: self.fail("looked for a server"))
+
+        def objective(trial):
+            trial.suggest_float("x", 0, 1)
+            raise ValueError("first")
+        with self.assertRaises(ValueError):
+            study.optimize(objective, n_trials=3)
+        study._leave()
+
+
+class Tables(unittest.TestCase):
+    """What assay.fit() gives to the program."""
+
+    def test_numbers_of_numpy(self):
+        class Number(float):
+            def __repr__(self):
+                return f"np.float64({float.__repr__(self)})"
+
+        self.assertEqual([assay._cell(v) for v in (Number(0.1), Number("nan"), 3, True, None)], ["0.1", "", "3", "true", ""])
+
+    def test_times_and_names(self):
+        self.assertEqual([assay._amount(v, 1000, "ms") for v in ("10m", 90, 0.5)], ["10m", "90000ms", "500ms"])
+        self.assertEqual(assay._list(["a,b", 10, "c*", ""]), r'a\,b,10,c*,""')
+        self.assertEqual(assay._list("a,b"), "a,b")
+
+    def test_columns_whose_names_are_numbers(self):
+        values = [[1, 2], [3, 4], [5, 6]]
+        frame = assay._Columns(["10", "20", "0"], values, "pandas", None, [10, 20, 0])
+        found, name = assay._with_target(frame, 0)  # the column of this name, not the first one
+        self.assertEqual((found.names, name), (["10", "20", "target 0"], "target 0"))
+        found, name = assay._with_target(frame._replace(names=["a", "20", "0"], labels=["a", 20, 0]), -1)
+        self.assertEqual((found.names, name), (["a", "20", "0"], "0"))
+        found, name = assay._with_target(assay._columns_of({"a": [1, 2], "b": [3, 4]}), 0)
+        self.assertEqual((found.names, name), (["a", "b"], "a"))
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--one"]:
         unittest.main(argv=sys.argv[:1], warnings="error")

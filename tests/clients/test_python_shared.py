@@ -306,6 +306,34 @@ class Lives(Case):
             self.assertEqual((s["state"], s["counts"]["queued"], s["counts"]["running"]), ("completed", 0, 0))
             self.assertGreaterEqual(s["counts"]["cancelled"], 1)
 
+    def test_no_sweep_waits_for_an_objective_that_raised(self):
+        """Nor for one that was stopped; a study of another program, and one that goes on, are left alone."""
+        p = program("""
+            def objective(trial):
+                x = trial.suggest_float("x", 0, 1)
+                if trial.number == 2:
+                    raise ValueError("two")
+                return x
+            for name, options in (("raises", {}), ("raises-threads", {"n_jobs": 2})):
+                try:
+                    assay.optimize(objective, n_trials=9, name=name, **options)
+                except ValueError:
+                    print("raised")
+            assay.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=9, name="stops", callbacks=[lambda s, t: s.stop()])
+            loop = assay.create_study(study_name="loops")
+            trial = loop.ask()
+            loop.tell(trial, trial.suggest_float("x", 0, 1))
+            try:
+                assay.load_study("loops").optimize(objective, n_trials=9)
+            except ValueError:
+                print("raised")
+        """)
+        self.assertEqual(self.ended(p)[0].count("raised"), 3)
+        for name in ("raises", "raises-threads", "stops"):
+            s = UP.wait_ended(name)
+            self.assertEqual((s["state"], s["counts"]["queued"], s["counts"]["running"]), ("completed", 0, 0))
+        self.assertEqual(UP.call("GET", "/v1/sweeps/loops")["state"], "running")
+
     def test_an_interrupt_between_a_request_and_its_answer(self):
         p = program("""
             study = assay.create_study(study_name="interrupt-ask", space={"x": (0.0, 1.0)})

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/csv_table.h"
 #include "data/remarks.h"
 #include "tests/support/check_main.h"
 #include "tests/support/temp_folder.h"
@@ -295,6 +296,80 @@ START_TEST(kinds_and_too_many_categories)
 }
 END_TEST
 
+/* The last 40 rows are copies. */
+static void put_copied(size_t i, struct str *b)
+{
+    size_t k = i % 5000;
+    str_printf(b, "%zu,u%zu,%zu,%zu", 7000 + k, k, mixed(k, 61), mixed(k + 77, 2));
+}
+
+START_TEST(identifiers_of_copied_rows)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("order_id,code,x,y", 5040, put_copied, &t), err);
+    ck_assert(t.n_copies == 40 && t.columns[0].identifier && t.columns[1].identifier);
+    ck_assert(!t.columns[2].identifier);
+}
+END_TEST
+
+static void put_constant(size_t i, struct str *b)
+{
+    str_printf(b, "1,1,1,1,1,%zu.5,%zu", i, mixed(i + 77, 2));
+}
+
+/* The options of the remarks are words of a shell, and name these columns alone. */
+START_TEST(names_that_are_no_plain_words)
+{
+    static const char *const names[] = {"a?", "b, [c]", "d*", "it's \\", "", "\"\""};
+    says("a?,\"b, [c]\",d*,it's \\,,x,y", 99, put_constant,
+         "`a?`: one value in all rows, which says nothing; --drop 'a\\?' leaves it out\n"
+         "`b, [c]`: one value in all rows, which says nothing; --drop 'b\\, \\[c]' leaves it out\n"
+         "`d*`: one value in all rows, which says nothing; --drop 'd\\*' leaves it out\n"
+         "`it's \\`: one value in all rows, which says nothing; --drop 'it'\\''s \\\\' leaves it "
+         "out\n"
+         "the column without a name: one value in all rows, which says nothing; --drop '\"\"' "
+         "leaves "
+         "it out\n");
+    for (size_t i = 1; i < AS_ARRAY_LEN(names); i++) {
+        AS_AUTO(str_done) struct str pattern = {0};
+        dataset_name_pattern(names[i], &pattern);
+        char *list[] = {*names[i] ? pattern.s : (char *)""};
+        const struct dataset_names one = {.name = list, .n = 1};
+        for (size_t k = 0; k < AS_ARRAY_LEN(names); k++)
+            ck_assert_msg(dataset_names_match(&one, names[k]) == (i == k), "%s and %s", pattern.s,
+                          names[k]);
+    }
+}
+END_TEST
+
+static void put_near(size_t i, struct str *b)
+{
+    str_printf(b, "%zu,%zu,%zu", 1700000000 + mixed(i, 997), 1700000000 + 997 * mixed(i, 997),
+               1000000000 + mixed(i + 77, 20000));
+}
+
+static void put_one_target(size_t i, struct str *b)
+{
+    str_printf(b, "%zu,100000000%zu.5", i, i % 7);
+}
+
+START_TEST(numbers_that_float32_does_not_tell_apart)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0}, one = {0};
+    ck_ok(look_at("near,far,y", 400, put_near, &t), err);
+    ck_assert(look_rounding_matters(&t.columns[0].rounding) && !t.one_value);
+    ck_assert(!look_rounding_matters(&t.columns[1].rounding));
+    ck_assert(!look_rounding_matters(&t.rounding));
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_msg(strstr(found, "`near`: tables are kept as float32, which rounds its values by up "
+                                "to 63, and their standard deviation is 290") == found &&
+                      strstr(found, ": subtract a number such as 1700000") != NULL,
+                  "%s", found);
+    ck_ok(look_at("x,y", 400, put_one_target, &one), err);
+    ck_assert(one.one_value && look_rounding_matters(&one.rounding));
+}
+END_TEST
+
 static void put_two(size_t i, struct str *b)
 {
     str_printf(b, "%zu,%zu,%zu", i, i, i % 2);
@@ -334,6 +409,9 @@ Suite *test_suite(void)
     tcase_add_test(t, columns_that_say_the_target);
     tcase_add_test(t, rows_and_classes);
     tcase_add_test(t, kinds_and_too_many_categories);
+    tcase_add_test(t, identifiers_of_copied_rows);
+    tcase_add_test(t, names_that_are_no_plain_words);
+    tcase_add_test(t, numbers_that_float32_does_not_tell_apart);
     tcase_add_test(t, refused);
     suite_add_tcase(s, t);
     return s;

@@ -60,7 +60,7 @@ def write_table(path, rows, separator=";"):
     """Identifiers, a text among numbers, decimal commas, dates, quoted separators, gaps, a rare class; infinite numbers, and at
     the end rows without a target."""
     with open(path, "w") as f:
-        f.write(separator.join(["id", "age", "income", "joined", "town", "same", "limit", "churn"]) + "\n")
+        f.write(separator.join(["id", "age", "income", "joined", "town", "", "limit [k, €]", "churn"]) + "\n")
         for i in range(rows + 4):
             m = i * 2654435761 % 4294967291
             churn = ("", "NA", "?", "null")[i - rows] if i >= rows else None
@@ -91,8 +91,8 @@ def write_skewed(path, rows):
 FIRST = "# First trials, which were good on public tables:"
 
 
-def fit(assay, work, *args, check=True):
-    done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env=assay.env, cwd=work, timeout=2 * PATIENCE_S)
+def fit(assay, work, *args, check=True, **env):
+    done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env={**assay.env, **env}, cwd=work, timeout=2 * PATIENCE_S)
     assert not check or done.returncode == 0, (args, done.stdout, done.stderr)
     return done
 
@@ -102,7 +102,7 @@ def check_start(assay, work):
     done = fit(assay, work, "My Table.csv", "--target", "churn", "--time", "5m", "--trials", "3", "--row-time", "1m",
                "--output", "churn.model")
     for words in ("`id`: another value in each row", "`age`: 1 of 300 values is no number ('heavy', line 19); treated as",
-                  "Left out: id,same", "Taken as numbers, and as missing where they are none: age,limit", "No server runs",
+                  'Left out: id,""', r"Taken as numbers, and as missing where they are none: age,limit \[k\, €]", "No server runs",
                   "4 of 304 rows lack `churn` (the first: line 302) and are left out"):
         assert words in done.stderr, (words, done.stderr)
     pid = int(re.search(r"`kill (\d+)` ends it", done.stderr).group(1))
@@ -225,6 +225,20 @@ def check_python(assay, work):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def check_places(assay, work):
+    """A search is not lost for a place that cannot be written at its end, nor for test rows without a target."""
+    with open(os.path.join(work, "numbers-test.csv")) as f, open(os.path.join(work, "gaps-test.csv"), "w") as out:
+        out.write(f.read() + "1,2,\n")
+    args = ["numbers.csv", "--target", "y", "--trials", "1", "--time", "5m", "--no-warm"]
+    done = fit(assay, work, *args, "--test", "gaps-test.csv", TMPDIR="/nonexistent")
+    assert "The time of a row is not known: cannot create the temporary file" in done.stderr, done.stderr
+    assert re.search(r"^Test .* test rows$", done.stdout, re.M) and command(done.stdout, "Predict"), done.stdout
+    done = fit(assay, work, *args, "--output", "/dev/full", check=False)
+    kept = re.search(r"The model is kept as (numbers@\d+): `assay models get", done.stderr)
+    assert done.returncode == 1 and kept and "No space left on device" in done.stderr, done.stderr
+    assay.cli("models", "show", kept.group(1))
+
+
 def check_refused(assay, work):
     with open(os.path.join(work, "twice.csv"), "w") as f:
         f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
@@ -242,6 +256,8 @@ def check_refused(assay, work):
         (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
         (["My Table.csv", "--target", "churn", "--groups", "town"], "--groups: column 'town' lacks "),
         (["none.csv", "--target", "y"], "none.csv"),
+        (["numbers.csv", "--target", "y", "--output", "none/model"], "--output: cannot create a file beside none/model"),
+        (["numbers.csv", "--target", "y", "--output", "."], "--output: . is a folder"),
         (["twice.csv", "--target", "y"], "columns 1 and 2 have one name, 'a'"),
         (["alone.csv", "--target", "y"], "column 'y': the class '1' has one row, expected 2 or more of each"),
     ):
@@ -293,6 +309,7 @@ def main():
         check_layers(assay, work)
         check_warm(assay, work)
         check_python(assay, work)
+        check_places(assay, work)
     finally:
         if assay.up:
             assay.up.end()

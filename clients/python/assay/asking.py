@@ -177,7 +177,7 @@ class _StudyTrials(_StudyMoves):
                 self._held.remove(trial)
             if self._first is trial:
                 self._first = None
-            if not self._held and not self._given_back:
+            if not self._held and not self._given_back and not self._unfinished:
                 _open_studies.discard(self)
 
     def _release(self, trial: Trial) -> None:
@@ -200,13 +200,17 @@ class _StudyTrials(_StudyMoves):
             self._http.patience = patience
 
     def _leave(self) -> None:
-        """At the end of the program. Trials that nobody will run are cancelled, so that the sweep ends: those that were
-        given back, unless other programs share the study."""
+        """At the end of the program. A sweep that nobody goes on with ends, unless other programs share the study: what an
+        exception or stop() ended has no more trials, and those that were given back are cancelled."""
         _open_studies.discard(self)
+        if self._connected is None:  # nothing was sent; no server is started here
+            return
         self._http.patience = 5.0  # the program does not wait for a server that is away
         for trial in list(self._held):
             self._release(trial)
         if not self._shared:
+            if self._maker == os.getpid() and self._unfinished and self.sweep and self._get(self.sweep)["state"] == "running":
+                self._change(self.sweep, limits={"max_trials": 1})
             for sweep, number in self._given_back:
                 if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":
                     self._change(sweep, limits={"max_trials": 1})

@@ -86,6 +86,8 @@ class _StudyData:
         self._given_back: Dict[Tuple[str, int], Trial] = {}  # to the queue, and not run since
         self._beating: Optional[threading.Thread] = None
         self._run: Optional[_Run] = None
+        self._maker = 0  # the process whose optimize() made the sweep; a child of it ends nothing
+        self._unfinished = False  # an exception or stop() ended optimize() before its last trial
 
     @property
     def _http(self) -> _Http:

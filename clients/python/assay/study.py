@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Type, Union
 
-from .asking import _StudyTrials
+from .asking import _open_studies, _StudyTrials
 from .constants import TRIALS_MAX
 from .errors import AssayError, SpaceError, _reason_of
 from .messages import _warn
@@ -45,13 +45,20 @@ class Study(_StudyTrials):
         self._set_limit(n_trials, total, timeout)
         run = _Run(timeout, caught, callbacks or [], int(batch), _Progress(self, n_trials or total, show_progress_bar))
         self._run = run
+        self._maker = os.getpid() if self.sweep is None else self._maker
+        self._unfinished = True
         try:
             self._run_threads(objective, run, (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs))
         finally:
             self._run = None
             run.progress.end()
+            if self._maker == os.getpid() and self.sweep is not None:
+                _open_studies.add(self)  # it may have to end its sweep
         if run.errors:
             raise run.errors[0]
+        self._unfinished = run.stop.is_set()
+        if not self._unfinished and not self._held and not self._given_back:
+            _open_studies.discard(self)
         if total is None and run.left() <= 0:
             self._end_here(run.returned)
 

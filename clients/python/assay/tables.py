@@ -26,6 +26,7 @@ class _Columns(NamedTuple):
     values: List[List[Any]]
     form: str  # "pandas", "numpy" or "list": of what is returned
     index: Any  # of a frame
+    labels: Sequence[Any] = ()  # of a frame: what its columns are called, which may be numbers
 
 
 def _is_of(value: Any, package: str, *names: str) -> bool:
@@ -39,7 +40,7 @@ def _of_frame(frame: Any) -> _Columns:
     for i in range(len(names)):
         column = frame.iloc[:, i]
         values.append([None if gone else v for v, gone in zip(column.tolist(), column.isna().tolist())])
-    return _Columns(names, values, "pandas", frame.index)
+    return _Columns(names, values, "pandas", frame.index, list(frame.columns))
 
 
 def _of_array(array: Any) -> _Columns:
@@ -79,7 +80,7 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
-    return repr(value) if isinstance(value, float) else str(value)
+    return float.__repr__(value) if isinstance(value, float) else str(value)  # numpy's own repr has a name before it
 
 
 def _class_key(value: Any) -> str:
@@ -98,8 +99,13 @@ def _write(columns: _Columns, path: str) -> None:
         writer.writerows([_cell(v) for v in row] for row in zip(*columns.values))
 
 
-def _list(values: Union[str, Iterable[str]]) -> str:
-    return values if isinstance(values, str) else ",".join(values)
+def _list(values: Union[str, Iterable[Any]]) -> str:
+    return values if isinstance(values, str) else ",".join(str(v).replace(",", "\\,") or '""' for v in values)
+
+
+def _amount(value: Union[str, float], factor: int, unit: str) -> str:
+    """A time or size as the program reads it; a number is seconds or bytes."""
+    return value if isinstance(value, str) else f"{int(value * factor)}{unit}"
 
 
 def _assay() -> str:
@@ -237,11 +243,22 @@ def _shaped(rows: List[List[float]], names: Sequence[Any], index: Any, form: str
 
 
 def _with_target(columns: _Columns, target: Any) -> Tuple[_Columns, str]:
-    """The table with its target as a column, and its name. target: a name, an index, or the values themselves."""
+    """The table with its target as a column, and its name. A header of numbers alone looks like a row, so the target gets
+    a text as its name then."""
+    columns, name = _found_target(columns, target)
+    if not all(n.isdecimal() for n in columns.names):
+        return columns, name
+    return columns._replace(names=[f"target {n}" if n == name else n for n in columns.names]), f"target {name}"
+
+
+def _found_target(columns: _Columns, target: Any) -> Tuple[_Columns, str]:
+    """target: a name, an index, or the values themselves."""
     if isinstance(target, str):
         if target not in columns.names:
             raise AssayError(f"target: there is no column '{target}'; the columns are: {', '.join(columns.names[:20])}")
         return columns, target
+    if isinstance(target, int) and target in columns.labels:  # a column of this name, not of this number
+        return columns, columns.names[list(columns.labels).index(target)]
     if isinstance(target, int) and not isinstance(target, bool):
         if not -len(columns.names) <= target < len(columns.names):
             raise AssayError(f"target: found column {target} of {len(columns.names)}")
@@ -294,12 +311,14 @@ def _fit_program(args: Sequence[str], verbose: bool) -> JSON:
     return follower.last
 
 
-def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "10m", size: str = "50MB",
+def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: Union[str, float] = "10m",
+        size: Union[str, float] = "50MB",
         metric: Optional[str] = None, groups: Optional[str] = None, folds: Optional[int] = None, trials: Optional[int] = None,
         layers: Optional[int] = None, name: Optional[str] = None, task: Optional[str] = None, drop: Union[str, Iterable[str]] = (),
         numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), warm: bool = True,
         server: Optional[str] = None, profile: Optional[str] = None, verbose: bool = True) -> Model:
-    """A model of a table, in `time`. target: the name or number of a column, or its values. test: rows for a figure that
+    """A model of a table, in `time` (a text such as "10m", or seconds; `size` is bytes). target: the name or number of a
+    column, or its values. test: rows for a figure that
     nothing is chosen by, with the target's column. The other options are those of `assay fit` (docs/fit.md), which is run."""
     where = [f for option, v in (("--server", server), ("--profile", profile)) if v for f in (option, v)]
     folder = tempfile.mkdtemp(prefix="assay-fit-")
@@ -311,7 +330,8 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: str = "
         else:
             columns, goal = _with_target(_columns_of(data), target)
             _write(columns, path)
-        args = [path, "--target", goal, "--time", time, "--size", size, "--output", os.path.join(folder, "model.safetensors")]
+        args = [path, "--target", goal, "--time", _amount(time, 1000, "ms"), "--size", _amount(size, 1, ""),
+                "--output", os.path.join(folder, "model.safetensors")]
         if test is not None and not isinstance(test, (str, os.PathLike)):
             tested = os.path.join(folder, "test.csv")
             _write(_columns_of(test), tested)

@@ -86,6 +86,10 @@ START_TEST(calibrated_and_faster)
          "(--row-time)\n",
          true);
     says(&r, "no faster model", false);
+    says(&r, "             but ", false);
+    JSON_AUTO doubts = json_pack("[s]", "`leak`: its values say what `y` is");
+    r.doubts = doubts;
+    says(&r, "             but `leak`: its values say what `y` is\n", true);
     JSON_AUTO j = fit_report_json(&r);
     const json_t *first = json_object_get(j, "slower");
     ck_assert_int_eq(json_integer_value(json_object_get(first, "version")), 1);

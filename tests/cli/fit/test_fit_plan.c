@@ -664,18 +664,33 @@ START_TEST(columns)
                                     .rarest = 9};
     AS_AUTO(fit_columns_done) struct fit_columns c = {0}, none = {0};
     ck_ok(fit_columns_choose(&look, "who", &c, &err), err);
-    ck_assert_str_eq(str_cstr(&c.drop), "id,none"); /* a,b cannot be in a list */
+    ck_assert_str_eq(str_cstr(&c.drop), "id,a\\,b,none");
     ck_assert_str_eq(str_cstr(&c.numeric), "age,inf");
     ck_assert_str_eq(str_cstr(&c.text), "town,path");
     struct fit_facts f = fit_facts_of(&look, "who");
-    ck_assert_uint_eq(f.columns, 6);
-    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 1 + 256);
+    ck_assert_uint_eq(f.columns, 5);
+    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 256);
     ck_assert_int_eq(fit_columns_choose(&look, "when", &none, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "--groups: there is no column 'when'"));
+    all[5].constant = true;
+    ck_assert_int_eq(fit_columns_choose(&look, "who", &none, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--groups: column 'who' has one value in all rows"));
     const struct table_look empty = {.n_columns = 1, .columns = &all[6], .target = (char *)"y"};
     AS_AUTO(fit_columns_done) struct fit_columns nothing = {0};
     ck_assert_int_eq(fit_columns_choose(&empty, NULL, &nothing, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "no column says anything about 'y'"));
+}
+END_TEST
+
+START_TEST(a_target_with_one_value)
+{
+    struct table_look look = {.target = (char *)"y", .one_value = true, .rounding = {.mean = 3.25}};
+    ck_assert_int_eq(fit_facts_check(&look, &err), AS_E_INVAL);
+    ck_assert_str_eq(err.msg,
+                     "column 'y': the value is 3.25 in all rows, so there is nothing to predict");
+    look.rounding = (struct look_rounding){.m2 = 2, .least = 1e9F};
+    ck_assert_int_eq(fit_facts_check(&look, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "as float32 the values are 1000000000 in all rows"));
 }
 END_TEST
 
@@ -696,6 +711,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("fit_plan");
     TCase *t = tcase_create("fit_plan");
     tcase_add_test(t, any_figures);
+    tcase_add_test(t, a_target_with_one_value);
     tcase_add_test(t, metrics);
     tcase_add_test(t, folds_by_rows_and_time);
     tcase_add_test(t, folds_that_are_asked_for);

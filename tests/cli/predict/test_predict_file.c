@@ -480,6 +480,33 @@ START_TEST(places_beside_columns_that_were_left_out)
 }
 END_TEST
 
+/* Years are names, too, although a header of them alone looks like a row. */
+START_TEST(columns_whose_names_are_numbers)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    char report[512], text[1200] = "2019,2020,y\n";
+    for (size_t i = 0; i < 40; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%zu.5,%zu,%s\n",
+                       i * 7 % 11, i % 5, i % 3 ? "up" : "down");
+    write_text("t.csv", text);
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    trained_model(&child, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
+                  "\"epochs\":2,\"model\":{\"layers\":[3]}", report, sizeof report);
+    read_model();
+    write_text("a.csv", "2019,2020\n3.5,1\n8,2\n");
+    write_text("b.csv", "2020,y,2019,x\n1,up,3.5,0\n2,up,8,0\n");
+    write_text("c.csv", "3.5,1\n8,2\n");
+    ck_ok(predict("a.csv", "a.out", (struct predict_opts){.proba = true}, &s), err);
+    ck_assert_uint_eq(s.rows, 2);
+    ck_ok(predict("b.csv", "b.out", (struct predict_opts){.proba = true}, &s), err);
+    ck_assert_str_eq(ignored, "x");
+    same_files("a.out", "b.out");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "there is no column '2019'");
+}
+END_TEST
+
 START_TEST(arrays_have_no_categories)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
@@ -595,6 +622,7 @@ Suite *test_suite(void)
     tcase_add_test(t, the_time_of_a_row_is_that_of_the_processor);
     tcase_add_test(t, it_can_be_stopped);
     tcase_add_test(t, images);
+    tcase_add_test(t, columns_whose_names_are_numbers);
     tcase_add_test(t, arrays_have_no_categories);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, columns_of_dates_and_texts);
