@@ -24,7 +24,7 @@ START_TEST(pieces_are_zeroed_aligned_and_apart)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("arena");
     TCase *t = tcase_create("arena");

@@ -77,7 +77,7 @@ START_TEST(comes_when_it_is_needed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("blas");
     TCase *t = tcase_create("blas");

@@ -70,7 +70,7 @@ START_TEST(moved_pieces_are_noticed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("checksum");
     TCase *t = tcase_create("checksum");

@@ -182,7 +182,7 @@ START_TEST(runs_out_of_memory_cleanly)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("command_line");
     TCase *t = tcase_create("command_line");

@@ -44,7 +44,7 @@ START_TEST(any_length_place_and_cut)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("crc32c");
     TCase *t = tcase_create("crc32c");

@@ -26,7 +26,7 @@ START_TEST(unknown_sizes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("base/disk_room");
     TCase *tc = tcase_create("disk_room");

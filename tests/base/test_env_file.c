@@ -82,7 +82,7 @@ START_TEST(host)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("env_file");
     TCase *t = tcase_create("env_file");

@@ -384,7 +384,7 @@ START_TEST(the_limit_of_descriptors_is_raised)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("file");
     TCase *t = tcase_create("file");

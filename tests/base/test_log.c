@@ -164,7 +164,7 @@ START_TEST(long_values_are_cut)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("log");
     TCase *t = tcase_create("log");

@@ -48,7 +48,7 @@ START_TEST(other_names_become_some)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("metric_name");
     TCase *t = tcase_create("metric_name");

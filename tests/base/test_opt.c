@@ -213,7 +213,7 @@ START_TEST(arguments_again)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("opt");
     TCase *t = tcase_create("opt");

@@ -89,7 +89,7 @@ START_TEST(literal_beginnings)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("pattern");
     TCase *t = tcase_create("pattern");

@@ -48,7 +48,7 @@ START_TEST(drop_and_hide)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("environment");
     TCase *t = tcase_create("environment");

@@ -33,7 +33,7 @@ START_TEST(what_is_no_such_line)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("base/proc_stat");
     TCase *t = tcase_create("proc_stat");

@@ -84,7 +84,7 @@ START_TEST(moments)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("rng");
     TCase *t = tcase_create("rng");

@@ -40,7 +40,7 @@ START_TEST(prefix_keeps_the_pointer)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("status");
     TCase *c = tcase_create("status");

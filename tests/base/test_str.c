@@ -222,7 +222,7 @@ START_TEST(nearest_names)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("str");
     TCase *t = tcase_create("str");

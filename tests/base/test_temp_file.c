@@ -66,7 +66,7 @@ static void remove_folder(void)
     memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("temp_file");
     TCase *c = tcase_create("temp_file");

@@ -126,7 +126,7 @@ START_TEST(runs_out_of_memory_cleanly)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("trial_template");
     TCase *t = tcase_create("trial_template");

@@ -63,7 +63,7 @@ START_TEST(places)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("yaml");
     TCase *t = tcase_create("yaml");

@@ -81,7 +81,7 @@ START_TEST(an_unknown_recipe_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("bench_peers");
     TCase *t = tcase_create("recipes");

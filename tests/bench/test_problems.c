@@ -236,7 +236,7 @@ START_TEST(a_surrogate_is_sent_the_active_parameters)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("bench_problems");
     TCase *t = tcase_create("problems");

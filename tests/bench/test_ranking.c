@@ -150,7 +150,7 @@ START_TEST(failures_after_the_tenth_are_counted)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("bench_ranking");
     TCase *t = tcase_create("ranking");

@@ -15,7 +15,7 @@ START_TEST(test_invariants)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("rows");
     TCase *tc = tcase_create("rows");

@@ -509,7 +509,7 @@ START_TEST(digits)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("dataset");
     TCase *t = tcase_create("dataset");

@@ -536,7 +536,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("dataset_arrays");
     TCase *t = tcase_create("dataset_arrays");

@@ -510,7 +510,7 @@ START_TEST(two_columns_of_one_name)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("dataset_columns");
     TCase *t = tcase_create("dataset_columns");

@@ -221,7 +221,7 @@ START_TEST(without_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("dataset_profile");
     TCase *tc = tcase_create("dataset_profile");

@@ -114,7 +114,7 @@ START_TEST(tokens)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("dataset_tokens");
     TCase *t = tcase_create("dataset_tokens");

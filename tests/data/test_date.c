@@ -112,7 +112,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("date");
     TCase *t = tcase_create("date");

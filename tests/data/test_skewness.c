@@ -106,7 +106,7 @@ START_TEST(what_is_worth_trying)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("skewness");
     TCase *t = tcase_create("skewness");

@@ -393,7 +393,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("table_look");
     TCase *t = tcase_create("table_look");

@@ -254,7 +254,7 @@ START_TEST(text_has_none)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("test_rows");
     TCase *t = tcase_create("all");

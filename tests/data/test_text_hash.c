@@ -39,7 +39,7 @@ START_TEST(order_matters)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("text_hash");
     TCase *t = tcase_create("text_hash");

@@ -390,7 +390,7 @@ START_TEST(checks_of_the_optimizer)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_backend");
     TCase *c = tcase_create("open");

@@ -497,7 +497,7 @@ START_TEST(bad_tensors)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_conv");

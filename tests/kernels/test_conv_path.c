@@ -295,7 +295,7 @@ START_TEST(tensor_cores)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_conv_path");

@@ -74,7 +74,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     open_library();
     plans_close();

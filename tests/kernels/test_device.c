@@ -376,7 +376,7 @@ START_TEST(gpus_have_uuids)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_device");

@@ -155,7 +155,7 @@ START_TEST(width_does_not_matter)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_dropout");

@@ -156,7 +156,7 @@ START_TEST(grids_cover)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_gemm");
     TCase *c = tcase_create("gemm");

@@ -201,7 +201,7 @@ START_TEST(network)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_gradients");
     TCase *c = tcase_create("finite_differences");

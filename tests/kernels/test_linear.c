@@ -291,7 +291,7 @@ START_TEST(columns)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_linear");

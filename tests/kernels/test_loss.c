@@ -202,7 +202,7 @@ START_TEST(mean_squared_error)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_loss");

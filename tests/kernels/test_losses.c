@@ -442,7 +442,7 @@ START_TEST(weights_of_rows_by_hand)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_losses");

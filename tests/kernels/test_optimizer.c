@@ -541,7 +541,7 @@ START_TEST(adam_ends)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_optimizer");

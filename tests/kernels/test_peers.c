@@ -304,7 +304,7 @@ START_TEST(what_is_missing_is_named)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("peers");
     TCase *t = tcase_create("peers");

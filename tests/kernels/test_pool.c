@@ -310,7 +310,7 @@ START_TEST(graphs_of_lanes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_pool");
     TCase *pool = tcase_create("pool"), *lanes = tcase_create("lanes");

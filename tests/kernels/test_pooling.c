@@ -195,7 +195,7 @@ START_TEST(faults)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_pool");

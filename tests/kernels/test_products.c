@@ -496,7 +496,7 @@ static TCase *add_way(Suite *s, const char *name, void (*open)(void), const TTes
     return c;
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_products");

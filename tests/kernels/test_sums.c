@@ -211,7 +211,7 @@ START_TEST(arguments)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     twin_probe();
     Suite *s = suite_create("kernels_sums");

@@ -230,7 +230,7 @@ START_TEST(losses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_threads");
     TCase *c = tcase_create("threads");

@@ -102,7 +102,7 @@ START_TEST(edges)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kernels_vec_math");
     TCase *c = tcase_create("vec_math");

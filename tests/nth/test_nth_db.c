@@ -259,7 +259,7 @@ START_TEST(each_allocation_fails)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("nth/db");
     /* a new connection prepares its statements, which allocates, too */

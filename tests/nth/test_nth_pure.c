@@ -443,7 +443,7 @@ START_TEST(files)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("nth/pure");
     TCase *t = tcase_create("nth");

@@ -221,7 +221,7 @@ START_TEST(the_database_is_restarted)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("faults");
     TCase *c = tcase_create("faults");

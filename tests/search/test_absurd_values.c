@@ -176,7 +176,7 @@ START_TEST(signs_and_caches)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/absurd_values");
     TCase *t = tcase_create("methods");

@@ -153,7 +153,7 @@ START_TEST(of_any_version)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("explain");
     TCase *t = tcase_create("explain");

@@ -205,7 +205,7 @@ START_TEST(exact_values_leave_no_noise_to_the_models)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("incumbent");
     TCase *t = tcase_create("incumbent");

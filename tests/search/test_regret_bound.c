@@ -204,7 +204,7 @@ START_TEST(counts_follow_each_other)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("regret_bound");
     TCase *t = tcase_create("bound");

@@ -465,7 +465,7 @@ START_TEST(nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("replay");
     TCase *t = tcase_create("replay");

@@ -332,7 +332,7 @@ START_TEST(refuses_a_place_taken_twice)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("replay_rungs");
     TCase *t = tcase_create("rungs");

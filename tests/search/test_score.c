@@ -213,7 +213,7 @@ START_TEST(intervals_end_where_the_metric_does)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/score");
     TCase *t = tcase_create("score");

@@ -102,7 +102,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_stop_replay");
     TCase *t = tcase_create("reading");

@@ -503,7 +503,7 @@ START_TEST(prepared_or_not_is_the_same)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/suggest");
     TCase *t = tcase_create("suggest");

@@ -281,7 +281,7 @@ START_TEST(follows_a_valley_across_the_axes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/suggest_gp");
     TCase *t = tcase_create("gp");

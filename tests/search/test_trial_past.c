@@ -80,7 +80,7 @@ START_TEST(what_is_wrong_is_named)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/trial_past");
     TCase *t = tcase_create("past");

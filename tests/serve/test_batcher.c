@@ -323,7 +323,7 @@ START_TEST(a_version_is_held_while_workers_compute)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("serve/batcher");
     TCase *t = tcase_create("batcher");

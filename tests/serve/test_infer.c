@@ -301,7 +301,7 @@ START_TEST(test_written_floats_read_back)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("serve/infer");
     TCase *t = tcase_create("codec");

@@ -564,7 +564,7 @@ START_TEST(test_silent_connections)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("serve/service");
     TCase *t = tcase_create("service");

@@ -121,7 +121,7 @@ START_TEST(a_seed_repeats_bit_for_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("simulation");
     TCase *t = tcase_create("simulation");

@@ -10,7 +10,7 @@
  * times as much. So a process for each is made only where it tells something: when the one process
  * dies in a test, or hangs, the program runs again with CK_FORK=yes, and Check names the test.
  *
- * CK_FORK=no (in the environment, or set by test_suite()): one process in which nothing is run
+ * CK_FORK=no (in the environment, or set in TEST_SUITE()): one process in which nothing is run
  * again, for sanitizers and for tests under a debugger. CK_FORK=yes: a process for each test. */
 #include "tests/support/check_main.h"
 

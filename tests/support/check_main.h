@@ -1,7 +1,12 @@
 /* What every Check test file includes: Check itself, and the list of suites of its program. A file
  * joins the list by defining
  *
- *     Suite *test_suite(void)
+ *     TEST_SUITE()
+ *     {
+ *         Suite *s = suite_create("what is tested");
+ *         …
+ *         return s;
+ *     }
  *
  * and main() runs the one suite that the program's argument names (check_main.c). */
 #ifndef ASSAY_TESTS_SUPPORT_CHECK_MAIN_H
@@ -46,21 +51,17 @@ struct test_file {
 };
 void test_file_join(struct test_file *file);
 
-/* test_suite() is each file's own function, which no other file of the program sees. The line that
- * begins its definition expands to a further declaration of suite_create(), which takes the type
- * that the line begins with; to a constructor that puts the file on the list; and to the static
- * function. */
-#define test_suite(none)                                                                           \
-    suite_create(const char *);                                                                    \
-    static Suite *test_suite(none);                                                                \
+/* The head of the function that makes the file's suite: a constructor puts it on the list. */
+#define TEST_SUITE()                                                                               \
+    static Suite *test_suite(void);                                                                \
     __attribute__((constructor)) static void join_test_files(void)                                 \
     {                                                                                              \
         static struct test_file this_test_file = {__FILE__, test_suite, NULL};                     \
         test_file_join(&this_test_file);                                                           \
     }                                                                                              \
-    static Suite *test_suite(none)
+    static Suite *test_suite(void)
 
-/* Count `n` tests as skipped. Called by test_suite(), instead of adding them to a case, when this
+/* Count `n` tests as skipped. Called in TEST_SUITE(), instead of adding them to a case, when this
  * machine lacks what they need. The program prints each call's count with its reason, and exits 77
  * if no other test is left to run. `name` and `reason` are kept. A test never returns early to
  * skip. */

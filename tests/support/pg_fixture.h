@@ -2,7 +2,7 @@
  * in /dev/shm where there is room, else in /tmp, and listens on a socket only. It ends when the
  * program ends, even if that crashes.
  *
- * The cluster belongs to the process that starts it, so call pg_fixture_start() in test_suite(),
+ * The cluster belongs to the process that starts it, so call pg_fixture_start() in TEST_SUITE(),
  * before Check forks. As root the server runs as the user postgres. fsync is off (the programs need
  * ASSAY_ALLOW_FSYNC_OFF=1, which is set here) unless the test sets it on.
  *
@@ -55,7 +55,7 @@ void pg_fixture_session_end(struct pg_session *s);
 void pg_fixture_kill_backends(const char *url);
 
 /* Stop the server as a power cut would (SIGQUIT), and start it again. Only where Check does not
- * fork (setenv("CK_FORK", "no", 1) in test_suite()). */
+ * fork (setenv("CK_FORK", "no", 1) in TEST_SUITE()). */
 void pg_fixture_stop(void);
 void pg_fixture_continue(void);
 

@@ -133,7 +133,7 @@ START_TEST(a_test_that_ends_the_process_is_named)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     const char *kind = getenv("ASSAY_TEST_SUITE");
     Suite *s = suite_create("support_check_main");

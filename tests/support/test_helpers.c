@@ -44,7 +44,7 @@ START_TEST(roots_hold_what_they_should)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("support_helpers");
     TCase *t = tcase_create("helpers");

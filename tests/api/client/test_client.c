@@ -535,7 +535,7 @@ START_TEST(a_stream_ends_on_a_tick_and_on_problems)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("client");
     TCase *t = tcase_create("client");

@@ -93,7 +93,7 @@ START_TEST(an_endless_event_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sse");
     TCase *t = tcase_create("sse");

@@ -142,7 +142,7 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_codec_batch");
     TCase *tc = tcase_create("batch");

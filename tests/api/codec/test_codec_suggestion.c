@@ -463,7 +463,7 @@ START_TEST(test_importance)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     json_fail_with_mem();
     Suite *s = suite_create("api_codec_suggestion");

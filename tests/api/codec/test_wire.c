@@ -618,7 +618,7 @@ START_TEST(test_decode_values)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     json_fail_with_mem();
     Suite *s = suite_create("api_codec");

@@ -652,7 +652,7 @@ START_TEST(test_watchdog)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_http");
     TCase *tc = tcase_create("transport");

@@ -109,7 +109,7 @@ START_TEST(test_gzip_comes_back)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("http_content");
     TCase *t = tcase_create("content");

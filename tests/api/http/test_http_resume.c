@@ -113,7 +113,7 @@ START_TEST(the_end_resumes_what_is_left)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api/http/http_resume");
     TCase *t = tcase_create("resume");

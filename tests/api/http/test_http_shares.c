@@ -149,7 +149,7 @@ START_TEST(test_any_sequence)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_http_shares");
     TCase *tc = tcase_create("shares");

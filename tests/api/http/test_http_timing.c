@@ -293,7 +293,7 @@ START_TEST(test_late_news)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_http_timing");
     TCase *tc = tcase_create("timing");

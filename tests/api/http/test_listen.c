@@ -63,7 +63,7 @@ START_TEST(the_address_is_written_as_a_line)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("listen");
     TCase *t = tcase_create("listen");

@@ -266,7 +266,7 @@ START_TEST(test_key_covers_query)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_added");
     TCase *tc = tcase_create("added");

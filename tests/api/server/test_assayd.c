@@ -312,7 +312,7 @@ START_TEST(test_guesses_refuse_no_good_token)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     TCase *tc;
     Suite *s = rig_suite("api_assayd", &tc);

@@ -144,7 +144,7 @@ START_TEST(test_two_servers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     TCase *tc;
     Suite *s = rig_suite("api_assayd_clients", &tc);

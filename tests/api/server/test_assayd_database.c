@@ -103,7 +103,7 @@ START_TEST(test_database_comes_late)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     TCase *tc;
     Suite *s = rig_suite("api_assayd_database", &tc);

@@ -321,7 +321,7 @@ START_TEST(test_revoked)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_auth");
     TCase *tc = tcase_create("auth");

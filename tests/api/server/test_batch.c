@@ -320,7 +320,7 @@ START_TEST(half_a_request_does_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_batch");
     TCase *tc = tcase_create("batch");

@@ -204,7 +204,7 @@ START_TEST(test_tables)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("content");
     TCase *t = tcase_create("content");

@@ -553,7 +553,7 @@ START_TEST(test_counts)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_dispatch");
     TCase *tc = tcase_create("dispatch");

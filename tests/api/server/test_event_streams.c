@@ -134,7 +134,7 @@ START_TEST(streams_at_one_place_share_a_query)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("event_streams");
     TCase *t = service_case(suite, "streams", &s, 0);

@@ -286,7 +286,7 @@ START_TEST(a_deleted_gang_answers_who_waits)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_gangs");
     TCase *tc = tcase_create("gangs");

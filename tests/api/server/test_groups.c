@@ -135,7 +135,7 @@ START_TEST(test_a_claim_that_awaits_a_result)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_groups");
     TCase *tc = tcase_create("groups");

@@ -207,7 +207,7 @@ START_TEST(test_streams_end_with_their_clients)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_live");
     TCase *tc = tcase_create("live");

@@ -101,7 +101,7 @@ START_TEST(test_large_documents)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("load");
     TCase *t = tcase_create("load");

@@ -200,7 +200,7 @@ START_TEST(test_find)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_openapi");
     TCase *tc = tcase_create("table");

@@ -69,7 +69,7 @@ START_TEST(a_sweep_ends_with_its_last_trial)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("api_reaper_loop");
     TCase *c = tcase_create("ends");

@@ -201,7 +201,7 @@ START_TEST(test_runner_protocol)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_runner_protocol");
     TCase *tc = tcase_create("protocol");

@@ -244,7 +244,7 @@ START_TEST(test_a_client_is_its_tokens)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_secrets");
     TCase *tc = tcase_create("secrets");

@@ -441,7 +441,7 @@ START_TEST(test_web)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_server");
     TCase *tc = tcase_create("routes");

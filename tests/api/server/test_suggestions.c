@@ -432,7 +432,7 @@ START_TEST(test_crowd)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_suggestions");
     TCase *tc = tcase_create("suggestions");

@@ -88,7 +88,7 @@ START_TEST(many_tokens)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("token_rates");
     TCase *tc = tcase_create("buckets");

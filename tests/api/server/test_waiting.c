@@ -206,7 +206,7 @@ START_TEST(test_empty)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_waiting");
     TCase *tc = tcase_create("waiting");

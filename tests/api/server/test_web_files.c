@@ -67,7 +67,7 @@ START_TEST(test_listed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("api_web_files");
     TCase *tc = tcase_create("files");

@@ -137,7 +137,7 @@ START_TEST(too_slow_and_alone)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("fit report");
     TCase *t = tcase_create("fit report");

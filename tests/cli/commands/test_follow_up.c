@@ -161,7 +161,7 @@ START_TEST(boosting)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("follow_up");
     TCase *t = tcase_create("follow_up");

@@ -113,7 +113,7 @@ START_TEST(what_has_no_folds_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("layer_sweep");
     TCase *t = tcase_create("layer_sweep");

@@ -40,7 +40,7 @@ START_TEST(absurd_values)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cli/told_trial");
     TCase *t = tcase_create("told_trial");

@@ -54,7 +54,7 @@ START_TEST(paragraphs_fit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("verbs");
     TCase *t = tcase_create("verbs");

@@ -51,7 +51,7 @@ START_TEST(folders)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("artifact_path");
     TCase *t = tcase_create("artifact_path");

@@ -82,7 +82,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("document");
     TCase *t = tcase_create("document");

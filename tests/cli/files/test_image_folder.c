@@ -151,7 +151,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("image_folder");
     TCase *t = tcase_create("image_folder");

@@ -182,7 +182,7 @@ START_TEST(a_file_that_is_not_there)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("known_results");
     TCase *t = tcase_create("known_results");

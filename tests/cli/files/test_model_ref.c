@@ -47,7 +47,7 @@ START_TEST(other_forms_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("model_ref");
     TCase *t = tcase_create("model_ref");

@@ -113,7 +113,7 @@ START_TEST(when_to_stop_is_written_shortly)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("param_args");
     TCase *t = tcase_create("param_args");

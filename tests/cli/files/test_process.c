@@ -40,7 +40,7 @@ START_TEST(zombie)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("process");
     TCase *t = tcase_create("process");

@@ -95,7 +95,7 @@ START_TEST(file)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("profiles");
     TCase *t = tcase_create("profiles");

@@ -87,7 +87,7 @@ START_TEST(a_damaged_file)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("row_sample");
     TCase *t = tcase_create("all");

@@ -78,7 +78,7 @@ START_TEST(data_folders)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("running_server");
     TCase *t = tcase_create("running_server");

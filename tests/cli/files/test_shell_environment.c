@@ -68,7 +68,7 @@ START_TEST(urls)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("shell_environment");
     TCase *t = tcase_create("shell_environment");

@@ -54,7 +54,7 @@ START_TEST(notes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("strategy_note");
     TCase *t = tcase_create("strategy_note");

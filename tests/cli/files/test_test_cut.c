@@ -103,7 +103,7 @@ START_TEST(what_is_not_clear_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("test_cut");
     TCase *t = tcase_create("all");

@@ -31,7 +31,7 @@ START_TEST(folders)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("trial_folder");
     TCase *t = tcase_create("trial_folder");

@@ -38,7 +38,7 @@ START_TEST(no_home)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("user_folder");
     TCase *t = tcase_create("user_folder");

@@ -706,7 +706,7 @@ START_TEST(a_class_with_one_row)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("fit_plan");
     TCase *t = tcase_create("fit_plan");

@@ -336,7 +336,7 @@ START_TEST(pods_belong_to_their_job)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("autoscale_plan");
     TCase *t = tcase_create("autoscale_plan");

@@ -50,7 +50,7 @@ START_TEST(a_signal_meanwhile)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("command");
     TCase *t = tcase_create("command");

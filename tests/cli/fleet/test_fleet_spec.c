@@ -253,7 +253,7 @@ START_TEST(programs_of_a_cluster)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("fleet_spec");
     TCase *t = tcase_create("fleet_spec");

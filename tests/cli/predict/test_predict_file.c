@@ -605,7 +605,7 @@ START_TEST(the_time_of_a_row_is_that_of_the_processor)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("predict_file");
     TCase *t = tcase_create("predict_file");

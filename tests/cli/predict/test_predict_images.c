@@ -201,7 +201,7 @@ START_TEST(other_models_take_none)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("predict_images");
     TCase *t = tcase_create("predict_images");

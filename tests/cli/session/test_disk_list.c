@@ -49,7 +49,7 @@ START_TEST(nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("disk_list");
     TCase *t = tcase_create("disk_list");

@@ -24,7 +24,7 @@ START_TEST(refs)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("request");
     TCase *t = tcase_create("request");

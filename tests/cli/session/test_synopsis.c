@@ -51,7 +51,7 @@ START_TEST(words)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("synopsis");
     TCase *t = tcase_create("synopsis");

@@ -51,7 +51,7 @@ START_TEST(options_of_help)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("verb");
     TCase *t = tcase_create("verb");

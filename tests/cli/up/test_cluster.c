@@ -10,7 +10,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cluster");
     TCase *t = tcase_create("cluster");

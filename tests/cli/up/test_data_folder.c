@@ -68,7 +68,7 @@ START_TEST(the_default_follows_xdg_data_home)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("data_folder");
     TCase *t = tcase_create("data_folder");

@@ -108,7 +108,7 @@ START_TEST(leftovers_end_together)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("leftover");
     TCase *t = tcase_create("leftover");

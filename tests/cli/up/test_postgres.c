@@ -29,7 +29,7 @@ START_TEST(unknown_version)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("postgres");
     TCase *t = tcase_create("postgres");

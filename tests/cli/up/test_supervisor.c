@@ -130,7 +130,7 @@ START_TEST(commands)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("supervisor");
     TCase *t = tcase_create("supervisor");

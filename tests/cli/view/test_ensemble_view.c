@@ -120,7 +120,7 @@ START_TEST(older_results)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ensemble_view");
     TCase *t = tcase_create("ensemble_view");

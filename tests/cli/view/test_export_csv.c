@@ -61,7 +61,7 @@ START_TEST(nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("export_csv");
     TCase *t = tcase_create("export_csv");

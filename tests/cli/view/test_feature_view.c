@@ -58,7 +58,7 @@ START_TEST(other_files_are_not_known)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cli_feature_view");
     TCase *t = tcase_create("cli_feature_view");

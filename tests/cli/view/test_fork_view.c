@@ -101,7 +101,7 @@ START_TEST(only_pbt_forks)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("cli/view/fork_view");
     TCase *t = tcase_create("fork_view");

@@ -116,7 +116,7 @@ START_TEST(limits_and_tags)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("format");
     TCase *t = tcase_create("format");

@@ -85,7 +85,7 @@ START_TEST(no_gang)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gang_view");
     TCase *c = tcase_create("rows");

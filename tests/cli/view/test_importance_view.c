@@ -73,7 +73,7 @@ START_TEST(on_a_terminal)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("importance_view");
     TCase *t = tcase_create("importance_view");

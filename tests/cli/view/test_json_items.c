@@ -37,7 +37,7 @@ START_TEST(same_as_the_whole)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("json_items");
     TCase *t = tcase_create("json_items");

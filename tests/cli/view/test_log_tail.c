@@ -47,7 +47,7 @@ START_TEST(all_short)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("log_tail");
     TCase *t = tcase_create("log_tail");

@@ -38,7 +38,7 @@ START_TEST(first_second)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("meter");
     TCase *t = tcase_create("meter");

@@ -112,7 +112,7 @@ START_TEST(line_and_json)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     terminal_setup();
     Suite *s = suite_create("progress");

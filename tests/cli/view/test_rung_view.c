@@ -59,7 +59,7 @@ START_TEST(what_it_did_in_a_sweep)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("cli/view/rung_view");
     TCase *t = tcase_create("rung_view");

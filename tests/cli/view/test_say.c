@@ -37,7 +37,7 @@ START_TEST(lines_and_escapes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("say");
     TCase *t = tcase_create("say");

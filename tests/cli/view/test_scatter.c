@@ -49,7 +49,7 @@ START_TEST(extremes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scatter");
     TCase *t = tcase_create("scatter");

@@ -76,7 +76,7 @@ START_TEST(names_of_clients)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("suggestion_view");
     TCase *t = tcase_create("suggestion_view");

@@ -67,7 +67,7 @@ START_TEST(padding)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     terminal_setup();
     Suite *s = suite_create("text");

@@ -154,7 +154,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     terminal_setup();
     Suite *s = suite_create("table");

@@ -89,7 +89,7 @@ START_TEST(several_objectives_and_a_constraint)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("trial_table");
     TCase *t = tcase_create("trial_table");

@@ -211,7 +211,7 @@ START_TEST(damaged_headers_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("columnar");
     TCase *t = tcase_create("columnar");

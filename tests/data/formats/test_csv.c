@@ -373,7 +373,7 @@ START_TEST(other_dialects_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("csv");
     TCase *t = tcase_create("csv");

@@ -174,7 +174,7 @@ START_TEST(not_npy)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("npy");
     TCase *t = tcase_create("npy");

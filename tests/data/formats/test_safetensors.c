@@ -180,7 +180,7 @@ START_TEST(bad_headers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("safetensors");
     TCase *t = tcase_create("safetensors");

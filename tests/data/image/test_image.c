@@ -207,7 +207,7 @@ START_TEST(files)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("image");
     TCase *t = tcase_create("image");

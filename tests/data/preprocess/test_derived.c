@@ -115,7 +115,7 @@ START_TEST(other_records)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("derived");
     TCase *t = tcase_create("derived");

@@ -200,7 +200,7 @@ START_TEST(weights)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("holdout");
     TCase *t = tcase_create("holdout");

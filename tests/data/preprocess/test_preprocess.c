@@ -417,7 +417,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("preprocess");
     TCase *t = tcase_create("preprocess");

@@ -265,7 +265,7 @@ START_TEST(rows_are_dealt_at_random)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("row_parts");
     TCase *t = tcase_create("row_parts");

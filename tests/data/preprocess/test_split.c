@@ -172,7 +172,7 @@ START_TEST(the_options_choose_the_shuffle)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("split");
     TCase *t = tcase_create("split");

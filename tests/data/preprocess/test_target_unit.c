@@ -171,7 +171,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("target_unit");
     TCase *t = tcase_create("target_unit");

@@ -143,7 +143,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_data");
     TCase *t = tcase_create("train_data");

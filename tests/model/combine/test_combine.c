@@ -104,7 +104,7 @@ START_TEST(calibrations)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("combine");
     TCase *t = tcase_create("combine");

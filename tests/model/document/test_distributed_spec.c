@@ -354,7 +354,7 @@ START_TEST(ranks)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("distributed_spec");
     TCase *t = tcase_create("distributed_spec");

@@ -767,7 +767,7 @@ START_TEST(kmeans)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_spec");
     TCase *t = tcase_create("train_spec");

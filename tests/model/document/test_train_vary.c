@@ -77,7 +77,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_vary");
     TCase *t = tcase_create("train_vary");

@@ -485,7 +485,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("extra_trees");
     TCase *t = tcase_create("extra_trees");

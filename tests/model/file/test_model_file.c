@@ -769,7 +769,7 @@ START_TEST(sources_that_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("model_file");
     TCase *t = tcase_create("model_file");

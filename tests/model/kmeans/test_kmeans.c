@@ -252,7 +252,7 @@ START_TEST(centroids_are_finite)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("k-means");
     TCase *t = tcase_create("kmeans");

@@ -367,7 +367,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("naive_bayes");
     TCase *t = tcase_create("naive_bayes");

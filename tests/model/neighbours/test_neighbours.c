@@ -227,7 +227,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("neighbours");
     TCase *t = tcase_create("neighbours");

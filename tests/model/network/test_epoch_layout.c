@@ -75,7 +75,7 @@ START_TEST(partitions_have_equal_batches)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("epoch_layout");
     TCase *t = tcase_create("epoch_layout");

@@ -111,7 +111,7 @@ START_TEST(failure_leaves_no_record)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("train_replay");
     TCase *c = tcase_create("graph_cache");

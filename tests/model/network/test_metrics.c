@@ -282,7 +282,7 @@ START_TEST(odd_numbers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("metrics");
     TCase *t = tcase_create("metrics");

@@ -435,7 +435,7 @@ START_TEST(preset_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("network");
     TCase *t = tcase_create("network");

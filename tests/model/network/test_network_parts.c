@@ -135,7 +135,7 @@ START_TEST(parts_have_the_bits_of_the_whole)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("network_parts");
     TCase *t = tcase_create("network_parts");

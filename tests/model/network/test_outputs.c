@@ -54,7 +54,7 @@ START_TEST(both_classes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("outputs");
     TCase *t = tcase_create("outputs");

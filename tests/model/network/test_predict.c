@@ -188,7 +188,7 @@ START_TEST(transformer)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("predict");
     TCase *t = tcase_create("predict");

@@ -110,7 +110,7 @@ START_TEST(a_training)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("privacy_account");
     TCase *t = tcase_create("privacy_account");

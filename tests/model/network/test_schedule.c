@@ -93,7 +93,7 @@ START_TEST(step)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("schedule");
     TCase *t = tcase_create("schedule");

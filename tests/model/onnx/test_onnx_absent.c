@@ -13,7 +13,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("onnx_absent");
     TCase *t = tcase_create("onnx_absent");

@@ -275,7 +275,7 @@ START_TEST(layers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("onnx_ensembles");
     TCase *t = tcase_create("onnx_ensembles");

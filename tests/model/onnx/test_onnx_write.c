@@ -545,7 +545,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("onnx_write");
     TCase *t = tcase_create("onnx_write");

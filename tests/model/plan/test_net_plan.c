@@ -436,7 +436,7 @@ START_TEST(from_dataset)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("net_plan");
     TCase *t = tcase_create("net_plan");

@@ -332,7 +332,7 @@ START_TEST(columns_are_no_inputs)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");

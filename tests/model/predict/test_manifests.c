@@ -624,7 +624,7 @@ START_TEST(layers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     const struct xgboost *xgboost = NULL;

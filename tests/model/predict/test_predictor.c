@@ -397,7 +397,7 @@ START_TEST(text_has_no_rows)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     Suite *s = suite_create("predictor");

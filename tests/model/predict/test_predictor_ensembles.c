@@ -356,7 +356,7 @@ START_TEST(dates_by_a_column)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     const struct xgboost *xgboost = NULL;

@@ -175,7 +175,7 @@ START_TEST(options_of_trees)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("prepare_rule");
     TCase *t = tcase_create("prepare_rule");

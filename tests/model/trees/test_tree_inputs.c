@@ -88,7 +88,7 @@ START_TEST(pixels)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("tree_inputs");
     TCase *t = tcase_create("all");

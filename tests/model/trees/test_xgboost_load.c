@@ -41,7 +41,7 @@ START_TEST(length_beyond_the_bytes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("xgboost_load");
     TCase *tc = tcase_create("load");

@@ -378,7 +378,7 @@ START_TEST(many_clients_get_each_trial_once)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("asks");
     TCase *c = service_case(su, "asks", &s, 100);

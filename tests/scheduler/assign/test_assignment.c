@@ -511,7 +511,7 @@ START_TEST(inactive_parameters_are_named_in_order)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("assignment");
     TCase *c = tcase_create("assignment");

@@ -335,7 +335,7 @@ START_TEST(many_claimers_take_each_trial_once)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("claims");
     TCase *c = service_case(su, "claims", &s, 0);

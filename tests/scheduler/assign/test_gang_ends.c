@@ -369,7 +369,7 @@ START_TEST(events_tell_what_happened)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/assign/gang_ends");
     TCase *t = tcase_create("gangs");

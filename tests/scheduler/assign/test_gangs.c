@@ -573,7 +573,7 @@ START_TEST(a_command_accuses_its_whole_gang)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/assign/gangs");
     TCase *t = tcase_create("gangs");

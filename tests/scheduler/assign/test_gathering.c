@@ -605,7 +605,7 @@ START_TEST(gangs_and_small_trials_share_slots)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/assign/gathering");
     TCase *t = tcase_create("gathering");

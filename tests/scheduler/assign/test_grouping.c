@@ -414,7 +414,7 @@ START_TEST(suggestions_stay_within_the_room)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("grouping");
     TCase *c = tcase_create("grouping");

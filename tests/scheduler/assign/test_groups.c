@@ -533,7 +533,7 @@ START_TEST(clients_are_alone)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("groups");
     TCase *c = tcase_create("groups");

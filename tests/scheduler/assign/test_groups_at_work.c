@@ -213,7 +213,7 @@ START_TEST(many_servers_take_each_trial_once)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("groups_at_work");
     TCase *c = tcase_create("groups_at_work");

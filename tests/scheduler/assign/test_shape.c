@@ -136,7 +136,7 @@ static void arena_clean(void)
     arena = (struct arena){0};
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("shape");
     TCase *c = tcase_create("shape");

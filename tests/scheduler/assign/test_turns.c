@@ -297,7 +297,7 @@ START_TEST(a_waiting_exclusive_trial_closes_its_machine)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("turns");
     TCase *c = service_case(su, "turns", &s, 0);

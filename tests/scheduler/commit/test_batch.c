@@ -689,7 +689,7 @@ START_TEST(a_batch_has_a_fixed_number_of_transactions)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_batch");
     TCase *t = service_case(suite, "batch", &s, 0);

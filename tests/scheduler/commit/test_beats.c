@@ -274,7 +274,7 @@ START_TEST(without_a_database_it_is_said)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_beats");
     TCase *t = service_case(suite, "beats", &s, 0);

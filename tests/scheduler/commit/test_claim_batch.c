@@ -330,7 +330,7 @@ START_TEST(claims_wait_together_for_a_sweep_that_is_held)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_claim_batch");
     TCase *t = service_case(suite, "claims", &s, 0);

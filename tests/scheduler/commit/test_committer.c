@@ -337,7 +337,7 @@ START_TEST(draining_answers_everybody)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_committer");
     TCase *t = service_case(suite, "committer", &s, 0);

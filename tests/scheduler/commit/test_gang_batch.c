@@ -131,7 +131,7 @@ START_TEST(a_world_that_changes_delays_its_leader_alone)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_gang_batch");
     TCase *t = tcase_create("gangs");

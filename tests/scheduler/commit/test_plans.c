@@ -148,7 +148,7 @@ START_TEST(few_rows_that_were_analysed_are_found_by_their_key)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_plans");
     TCase *t = tcase_create("plans");

@@ -199,7 +199,7 @@ START_TEST(the_chain_of_suggestions_has_no_gap)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("commit_prepared_batch");
     TCase *t = service_case(suite, "prepared", &s, 0);

@@ -437,7 +437,7 @@ START_TEST(metrics_are_prometheus_text)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("content");
     TCase *c = service_case(su, "content", &s, 0);

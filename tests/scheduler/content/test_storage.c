@@ -373,7 +373,7 @@ START_TEST(a_folder_of_somebody_else_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/content/storage");
     TCase *t = service_case(suite, "storage", &s, 0);

@@ -585,7 +585,7 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("attempts");
     TCase *c = service_case(su, "attempts", &s, 0);

@@ -220,7 +220,7 @@ START_TEST(a_cancelled_sweep_ends_all_its_live_trials)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/lifecycle/ends");
     TCase *t = service_case(suite, "ends", &s, 1000);

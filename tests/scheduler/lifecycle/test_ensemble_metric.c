@@ -165,7 +165,7 @@ START_TEST(refuses_a_class_without_an_output)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ensemble_metric");
     TCase *t = tcase_create("ensemble_metric");

@@ -263,7 +263,7 @@ START_TEST(one_server_at_a_time)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("ensemble requests");
     TCase *c = service_case(su, "ensemble requests", &s, 0);

@@ -359,7 +359,7 @@ START_TEST(test_rows_measure_what_was_chosen)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("ensembles");
     TCase *c = service_case(su, "ensembles", &s, 0);

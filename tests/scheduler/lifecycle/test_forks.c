@@ -351,7 +351,7 @@ START_TEST(repeats_fork_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/lifecycle/forks");
     TCase *c = service_case(suite, "forks", &s, 0);

@@ -65,7 +65,7 @@ START_TEST(old_rows_are_looked_for_once_in_a_while)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("lease_clock");
     TCase *t = tcase_create("clock");

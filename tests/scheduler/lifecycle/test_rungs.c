@@ -874,7 +874,7 @@ START_TEST(checkpoints_go_with_the_hope)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/lifecycle/rungs");
     TCase *c = service_case(suite, "rungs", &s, 1000);

@@ -147,7 +147,7 @@ START_TEST(ranks_that_the_search_chooses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("demand");
     TCase *t = tcase_create("demand");

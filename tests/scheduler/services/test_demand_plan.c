@@ -175,7 +175,7 @@ START_TEST(more_kinds_than_are_listed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("demand_plan");
     TCase *t = tcase_create("demand_plan");

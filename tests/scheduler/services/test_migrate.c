@@ -181,7 +181,7 @@ START_TEST(versions_ascend_without_holes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("migrate");
     TCase *c = tcase_create("migrate");

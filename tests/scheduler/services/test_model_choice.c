@@ -276,7 +276,7 @@ START_TEST(an_ensemble_that_does_not_fit_its_models_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/model_choice");
     TCase *t = service_case(suite, "model_choice", &s, 0);

@@ -49,7 +49,7 @@ START_TEST(positive_class)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("model_schema");
     TCase *t = tcase_create("model_schema");

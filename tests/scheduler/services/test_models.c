@@ -331,7 +331,7 @@ START_TEST(schemas_of_other_data)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/models");
     TCase *t = service_case(suite, "models", &s, 0);

@@ -193,7 +193,7 @@ START_TEST(a_long_series_comes_in_pages)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("page_bytes");
     TCase *t = service_case(suite, "pages", &s, 0);

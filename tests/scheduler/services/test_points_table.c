@@ -249,7 +249,7 @@ START_TEST(points_that_do_not_fit_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("points_table");
     TCase *t = tcase_create("points_table");

@@ -420,7 +420,7 @@ START_TEST(a_sweep_of_one_value_has_no_relative_bound)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/regret_checks");
     TCase *t = service_case(suite, "bounds", &s, 0);

@@ -590,7 +590,7 @@ START_TEST(the_job_and_the_fleet_of_a_runner)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("runners");
     /* the shortest lease; the reaper waits for one lease first */

@@ -380,7 +380,7 @@ START_TEST(two_servers_and_a_change_beside_claims)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/sweep_change");
     TCase *c = service_case(suite, "changes", &s, 0);

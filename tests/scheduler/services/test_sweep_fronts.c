@@ -197,7 +197,7 @@ START_TEST(memory_has_a_bound)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("sweep_fronts");
     TCase *t = service_case(suite, "fronts", &s, 0);

@@ -126,7 +126,7 @@ START_TEST(creates_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("sweep_preview");
     TCase *t = service_case(suite, "sweep_preview", &s, 0);

@@ -151,7 +151,7 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("sweep_surface");
     TCase *t = service_case(suite, "sweep_surface", &s, 0);

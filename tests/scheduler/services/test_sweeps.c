@@ -347,7 +347,7 @@ START_TEST(keys_make_one_sweep)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("sweeps");
     TCase *c = service_case(su, "sweeps", &s, 0);

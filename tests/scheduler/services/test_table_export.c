@@ -330,7 +330,7 @@ START_TEST(memory_is_bounded)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("table_export");
     TCase *t = service_case(suite, "table_export", &s, 0);

@@ -273,7 +273,7 @@ START_TEST(seats_of_a_gang)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("table_points");
     TCase *t = tcase_create("table_points");

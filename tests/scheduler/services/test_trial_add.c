@@ -487,7 +487,7 @@ START_TEST(keys_of_rows_add_nothing_twice)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("trial_add");
     TCase *c = service_case(su, "trial_add", &s, 0);

@@ -254,7 +254,7 @@ START_TEST(many_read_at_once)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("trial_orders");
     TCase *t = service_case(suite, "trial_orders", &s, 0);

@@ -222,7 +222,7 @@ START_TEST(the_search_sees_it_run_again)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/trial_retry");
     TCase *c = service_case(suite, "retry", &s, 0);

@@ -95,7 +95,7 @@ START_TEST(requests_that_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("trial_tags");
     TCase *t = service_case(suite, "trial_tags", &s, 0);

@@ -185,7 +185,7 @@ START_TEST(figures_of_test_rows)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("trials");
     TCase *c = service_case(su, "trials", &s, 0);

@@ -699,7 +699,7 @@ START_TEST(measurements_are_updates_in_place)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("sets");
     TCase *c = service_case(su, "sets", &s, 0);

@@ -103,7 +103,7 @@ START_TEST(an_unknown_word_is_an_error)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     pg_fixture_start();
     Suite *suite = suite_create("columns");

@@ -237,7 +237,7 @@ START_TEST(a_changed_schema_is_not_shared)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("store");
     TCase *c = service_case(su, "store", &s, 0);

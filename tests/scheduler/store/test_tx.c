@@ -479,7 +479,7 @@ START_TEST(what_was_seen_is_read_again)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("tx");
     TCase *c = tcase_create("tx");

@@ -65,7 +65,7 @@ START_TEST(runs_out_of_memory_cleanly)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scheduler/result_cache");
     TCase *t = tcase_create("result_cache");

@@ -542,7 +542,7 @@ START_TEST(servers_share_a_sweep)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("suggester");
     TCase *c = service_case(su, "suggester", &s, 0);

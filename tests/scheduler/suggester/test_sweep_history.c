@@ -225,7 +225,7 @@ START_TEST(a_deleted_sweep_is_not_found)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("history");
     TCase *c = service_case(su, "history", &s, 0);

@@ -49,7 +49,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("buckets_rule");
     TCase *t = tcase_create("buckets_rule");

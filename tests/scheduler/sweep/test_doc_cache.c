@@ -159,7 +159,7 @@ START_TEST(threads_share_documents)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("doc_cache");
     TCase *c = tcase_create("doc_cache");

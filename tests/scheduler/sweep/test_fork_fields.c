@@ -138,7 +138,7 @@ START_TEST(a_sweep_without_forks_keeps_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/sweep/fork_fields");
     TCase *t = tcase_create("fork_fields");

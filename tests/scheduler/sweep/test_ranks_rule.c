@@ -48,7 +48,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ranks_rule");
     TCase *t = tcase_create("ranks_rule");

@@ -126,7 +126,7 @@ START_TEST(pauses_double)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/sweep/seat_state");
     TCase *t = tcase_create("rules");

@@ -36,7 +36,7 @@ START_TEST(leaves_alone)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("split_rule");
     TCase *t = tcase_create("split_rule");

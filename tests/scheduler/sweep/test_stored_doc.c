@@ -57,7 +57,7 @@ START_TEST(out_of_memory_stays)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("stored_doc");
     TCase *c = tcase_create("stored_doc");

@@ -659,7 +659,7 @@ START_TEST(refuses_objectives)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scheduler/sweep/sweep_doc_refused");
     TCase *t = tcase_create("refused");

@@ -65,7 +65,7 @@ START_TEST(the_order_is_target_failures_little_left_time_trials)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scheduler/sweep/sweep_end");
     TCase *t = tcase_create("ends");

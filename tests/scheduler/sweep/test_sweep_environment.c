@@ -125,7 +125,7 @@ START_TEST(containers_of_ranks)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sweep_environment");
     TCase *t = tcase_create("sweep_environment");

@@ -24,7 +24,7 @@ START_TEST(seeds_have_31_bits)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *su = suite_create("scheduler/trial_seed");
     TCase *c = tcase_create("trial_seed");

@@ -118,7 +118,7 @@ START_TEST(names_survive)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scheduler/model/trial_state");
     TCase *t = tcase_create("states");

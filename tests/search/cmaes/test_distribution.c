@@ -136,7 +136,7 @@ START_TEST(scales_a_dimension)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/distribution");
     TCase *t = tcase_create("distribution");

@@ -195,7 +195,7 @@ START_TEST(a_space_ends)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/coordinate");
     TCase *t = tcase_create("coordinate");

@@ -266,7 +266,7 @@ START_TEST(numbers_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("calibration");
     TCase *t = tcase_create("calibration");

@@ -631,7 +631,7 @@ START_TEST(chance_is_noise)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/ensemble");
     TCase *t = tcase_create("ensemble");

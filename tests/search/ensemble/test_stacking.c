@@ -235,7 +235,7 @@ START_TEST(few_rows)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/ensemble/stacking");
     TCase *t = tcase_create("stacking");

@@ -170,7 +170,7 @@ START_TEST(known_values)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/acquisition");
     TCase *t = tcase_create("acquisition");

@@ -198,7 +198,7 @@ START_TEST(a_crowd_around_the_best_is_seen)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/schedule");
     TCase *t = tcase_create("schedule");

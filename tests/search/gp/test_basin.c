@@ -147,7 +147,7 @@ START_TEST(a_sweep_that_crowds_looks_into_other_basins)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/basin");
     TCase *t = tcase_create("basin");

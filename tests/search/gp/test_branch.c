@@ -383,7 +383,7 @@ START_TEST(a_region_of_failures_costs_few_trials)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/branch");
     TCase *t = tcase_create("branch");

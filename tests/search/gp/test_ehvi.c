@@ -272,7 +272,7 @@ START_TEST(bad_input)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_ehvi");
     TCase *t = tcase_create("ehvi");

@@ -169,7 +169,7 @@ START_TEST(strange_fits_under_way)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/fits");
     TCase *t = tcase_create("slices");

@@ -383,7 +383,7 @@ START_TEST(guides_end)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/guide");
     TCase *t = tcase_create("guide");

@@ -64,7 +64,7 @@ START_TEST(minimises_on_a_simplex)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/narrow");
     TCase *t = tcase_create("narrow");

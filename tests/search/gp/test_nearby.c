@@ -143,7 +143,7 @@ START_TEST(one_success_leads_to_more)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/nearby");
     TCase *t = tcase_create("nearby");

@@ -184,7 +184,7 @@ START_TEST(trust_region_lives)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/parts");
     TCase *t = tcase_create("parts");

@@ -136,7 +136,7 @@ START_TEST(finds_minima_among_failures)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp");
     TCase *t = tcase_create("quality");

@@ -216,7 +216,7 @@ START_TEST(declared_conditions_leave_nothing_to_learn)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/relevance");
     TCase *t = tcase_create("relevance");

@@ -232,7 +232,7 @@ START_TEST(a_sweep_leaves_out_the_model_that_is_wrong)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/reliability");
     TCase *t = tcase_create("reliability");

@@ -249,7 +249,7 @@ START_TEST(misleading_rungs_say_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_rungs");
     TCase *t = tcase_create("rungs");

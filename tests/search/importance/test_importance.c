@@ -211,7 +211,7 @@ START_TEST(memory_that_runs_out)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_importance");
     TCase *t = tcase_create("importance");

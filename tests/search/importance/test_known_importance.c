@@ -62,7 +62,7 @@ START_TEST(clustered_trials)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_known_importance");
     TCase *t = tcase_create("known_importance");

@@ -88,7 +88,7 @@ START_TEST(few_trials_and_ties)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_ped_anova");
     TCase *t = tcase_create("ped_anova");

@@ -117,7 +117,7 @@ START_TEST(memory_that_runs_out)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_region");
     TCase *t = tcase_create("region");

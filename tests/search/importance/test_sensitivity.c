@@ -276,7 +276,7 @@ START_TEST(failures_pass_through)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_sensitivity");
     TCase *t = tcase_create("sensitivity");

@@ -169,7 +169,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_surface");
     TCase *t = tcase_create("surface");

@@ -100,7 +100,7 @@ START_TEST(the_rule)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/mcmc/chain");
     TCase *t = tcase_create("chain");

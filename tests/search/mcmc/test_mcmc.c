@@ -146,7 +146,7 @@ START_TEST(a_space_ends)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/mcmc");
     TCase *t = tcase_create("mcmc");

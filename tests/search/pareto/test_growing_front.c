@@ -133,7 +133,7 @@ START_TEST(bad_input_and_no_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_growing_front");
     TCase *t = tcase_create("growing_front");

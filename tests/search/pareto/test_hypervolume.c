@@ -137,7 +137,7 @@ START_TEST(bad_input)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_hypervolume");
     TCase *t = tcase_create("hypervolume");

@@ -163,7 +163,7 @@ START_TEST(memory_that_runs_out)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_pareto");
     TCase *t = tcase_create("pareto");

@@ -204,7 +204,7 @@ START_TEST(evolution_names_the_parent)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/population");
     TCase *t = tcase_create("population");

@@ -168,7 +168,7 @@ START_TEST(earlier_sweeps_help_and_do_not_mislead)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/prior/earlier/quality");
     TCase *t = tcase_create("quality");

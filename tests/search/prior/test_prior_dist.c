@@ -205,7 +205,7 @@ START_TEST(a_grid_refuses_priors)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/prior/prior_dist");
     TCase *t = tcase_create("prior_dist");

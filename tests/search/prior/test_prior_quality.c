@@ -140,7 +140,7 @@ START_TEST(priors_help_and_are_overcome)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/prior/quality");
     TCase *t = tcase_create("quality");

@@ -165,7 +165,7 @@ START_TEST(a_warm_start_moves)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/prior/trust");
     TCase *t = tcase_create("trust");

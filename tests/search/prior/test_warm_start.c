@@ -178,7 +178,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/prior/earlier");
     TCase *t = tcase_create("earlier");

@@ -74,7 +74,7 @@ START_TEST(heavy_tails)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("credible");
     TCase *t = tcase_create("limit");

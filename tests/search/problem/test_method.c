@@ -94,7 +94,7 @@ START_TEST(samples)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/method");
     TCase *t = tcase_create("method");

@@ -241,7 +241,7 @@ START_TEST(buffers)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_cholesky");
     TCase *t = tcase_create("cholesky");

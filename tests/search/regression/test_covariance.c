@@ -262,7 +262,7 @@ START_TEST(a_point_alone_is_inactive)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_covariance");
     TCase *t = tcase_create("covariance");

@@ -239,7 +239,7 @@ START_TEST(survives_the_loss_of_any_allocation)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_fit");
     TCase *t = tcase_create("fit");

@@ -269,7 +269,7 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_lbfgs");
     TCase *t = tcase_create("lbfgs");

@@ -403,7 +403,7 @@ START_TEST(survives_the_loss_of_any_allocation)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_model");
     TCase *t = tcase_create("model");

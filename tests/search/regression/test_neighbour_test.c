@@ -70,7 +70,7 @@ START_TEST(edges)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("scatter");
     TCase *t = tcase_create("marks");

@@ -185,7 +185,7 @@ START_TEST(bad_input)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_paths");
     TCase *t = tcase_create("paths");

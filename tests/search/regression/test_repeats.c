@@ -64,7 +64,7 @@ START_TEST(equal_values_are_exact_if_they_were_measured_twice)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("repeats");
     TCase *t = tcase_create("repeats");

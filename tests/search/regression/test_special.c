@@ -230,7 +230,7 @@ START_TEST(vector_exp)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_special");
     TCase *t = tcase_create("special");

@@ -231,7 +231,7 @@ START_TEST(standardised)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gp_warp");
     TCase *t = tcase_create("warp");

@@ -133,7 +133,7 @@ START_TEST(sobol_integrates_better_than_random)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/draws");
     TCase *t = tcase_create("draws");

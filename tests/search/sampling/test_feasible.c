@@ -164,7 +164,7 @@ START_TEST(excess_agrees_with_the_rules)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/sampling/feasible");
     TCase *t = tcase_create("feasible");

@@ -393,7 +393,7 @@ START_TEST(values_off_the_grid_have_no_index)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/grid");
     TCase *t = tcase_create("grid");

@@ -113,7 +113,7 @@ START_TEST(columns_are_made_of_the_same_points)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/sobol");
     TCase *t = tcase_create("sobol");

@@ -106,7 +106,7 @@ START_TEST(inactive_entries_are_zero)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/config");
     TCase *t = tcase_create("config");

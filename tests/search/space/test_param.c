@@ -451,7 +451,7 @@ START_TEST(log_scale_gives_each_decade_its_share)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search/param");
     TCase *t = tcase_create("param");

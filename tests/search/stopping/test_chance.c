@@ -64,7 +64,7 @@ START_TEST(test_other_curves)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_chance");
     TCase *t = tcase_create("chance");

@@ -411,7 +411,7 @@ START_TEST(test_places)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_decision_replay");
     TCase *t = tcase_create("decisions");

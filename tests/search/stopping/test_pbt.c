@@ -538,7 +538,7 @@ START_TEST(test_a_changed_fork_is_found)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_pbt");
     TCase *t = tcase_create("pbt");

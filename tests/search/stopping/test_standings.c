@@ -81,7 +81,7 @@ START_TEST(test_against_counting)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_standings");
     TCase *t = tcase_create("standings");

@@ -105,7 +105,7 @@ START_TEST(test_rung_of_a_report)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_stop_spec");
     TCase *t = tcase_create("stop_spec");

@@ -642,7 +642,7 @@ START_TEST(test_warning_of_auto)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("search_stopping");
     TCase *t = tcase_create("stopping");

@@ -58,7 +58,7 @@ START_TEST(files_and_models)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("serve_options");
     TCase *t = tcase_create("serve_options");

@@ -149,7 +149,7 @@ START_TEST(a_runner_that_dies_before_the_answer)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("agent_batches");
     TCase *tc = tcase_create("batches");

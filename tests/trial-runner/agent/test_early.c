@@ -360,7 +360,7 @@ START_TEST(a_rank_without_a_process_is_told)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("early");
     TCase *t = tcase_create("early");

@@ -169,7 +169,7 @@ START_TEST(a_group_that_is_too_large)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("agent_faults");
     TCase *t = tcase_create("agent_faults");

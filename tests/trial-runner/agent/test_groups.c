@@ -248,7 +248,7 @@ START_TEST(a_trainer_that_cannot_be_run_fails_the_members)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("groups");
     TCase *t = tcase_create("groups");

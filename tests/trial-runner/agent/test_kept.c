@@ -275,7 +275,7 @@ START_TEST(the_first_rank_of_a_command)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kept");
     TCase *t = tcase_create("kept");

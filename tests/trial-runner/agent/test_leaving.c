@@ -173,7 +173,7 @@ START_TEST(the_service_manager_hears_of_it)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("agent_leaving");
     TCase *t = tcase_create("leaving");

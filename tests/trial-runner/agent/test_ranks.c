@@ -371,7 +371,7 @@ static void add(Suite *s, const char *name, const TTest *test)
 }
 #define ADD(test) add(s, #test, test)
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ranks");
     ADD(a_program_sees_its_gang);

@@ -634,7 +634,7 @@ START_TEST(leaves_when_idle)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("runner");
     TCase *t = tcase_create("runner");

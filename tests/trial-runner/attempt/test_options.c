@@ -129,7 +129,7 @@ START_TEST(the_address_for_ranks_is_numeric)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("options");
     TCase *t = tcase_create("options");

@@ -153,7 +153,7 @@ START_TEST(no_such_folder)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("folder_watch");
     TCase *t = tcase_create("folder_watch");

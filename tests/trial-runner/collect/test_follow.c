@@ -175,7 +175,7 @@ START_TEST(two_readers_know_of_each_other)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("follow");
     TCase *t = tcase_create("follow");

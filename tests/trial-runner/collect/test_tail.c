@@ -118,7 +118,7 @@ START_TEST(last_lines)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("tail");
     TCase *tc = tcase_create("tail");

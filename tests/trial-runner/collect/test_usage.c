@@ -81,7 +81,7 @@ START_TEST(as_json)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("usage");
     TCase *t = tcase_create("usage");

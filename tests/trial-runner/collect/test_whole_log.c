@@ -216,7 +216,7 @@ START_TEST(a_disk_that_refuses)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("whole_log");
     TCase *tc = tcase_create("whole_log");

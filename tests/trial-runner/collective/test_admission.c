@@ -72,7 +72,7 @@ START_TEST(somebody_goes)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("admission");
     TCase *t = tcase_create("admission");

@@ -240,7 +240,7 @@ START_TEST(ranks_sum_over_encrypted_links)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cipher");
     TCase *t = tcase_create("cipher");

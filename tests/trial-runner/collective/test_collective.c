@@ -504,7 +504,7 @@ START_TEST(test_operations_beside_the_computation)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("collective");
     TCase *t = tcase_create("operations");

@@ -525,7 +525,7 @@ START_TEST(slow_answer_is_waited_for)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("collective loss");
     TCase *t = tcase_create("loss");

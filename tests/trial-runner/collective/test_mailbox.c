@@ -469,7 +469,7 @@ START_TEST(heads_are_checked)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("mailbox");
     TCase *t = tcase_create("mailbox");

@@ -66,7 +66,7 @@ START_TEST(streams_copy_what_they_must_and_no_more)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("reduction");
     TCase *t = tcase_create("reduction");

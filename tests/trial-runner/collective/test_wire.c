@@ -404,7 +404,7 @@ START_TEST(memory_that_a_peer_could_cut_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("wire");
     TCase *t = tcase_create("wire");

@@ -94,7 +94,7 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("delivery_batch_request");
     TCase *tc = tcase_create("batch");

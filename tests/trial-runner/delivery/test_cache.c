@@ -102,7 +102,7 @@ START_TEST(what_is_no_digest_is_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cache");
     TCase *t = tcase_create("cache");

@@ -290,7 +290,7 @@ START_TEST(claims_are_checked)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("files");
     TCase *t = tcase_create("files");

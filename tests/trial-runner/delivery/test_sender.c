@@ -322,7 +322,7 @@ START_TEST(a_refused_token_is_the_callers_matter)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("delivery_sender");
     TCase *tc = tcase_create("sender");

@@ -400,7 +400,7 @@ START_TEST(a_death_while_blocks_move_costs_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("block moves");
     TCase *t = tcase_create("moves");

@@ -49,7 +49,7 @@ START_TEST(deaths_between_buckets_change_no_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("buckets");
     TCase *t = tcase_create("buckets");

@@ -64,7 +64,7 @@ START_TEST(deaths_cost_progress_and_no_round)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cocoa in gangs");
     TCase *t = tcase_create("gang");

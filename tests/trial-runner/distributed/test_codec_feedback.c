@@ -150,7 +150,7 @@ START_TEST(factors_need_feedback)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("codec_feedback");
     TCase *t = tcase_create("feedback");

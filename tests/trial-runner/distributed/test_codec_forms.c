@@ -232,7 +232,7 @@ START_TEST(of_equal_values_the_first_are_sent)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("codec_forms");
     TCase *t = tcase_create("forms");

@@ -291,7 +291,7 @@ START_TEST(what_would_not_shrink_travels_whole)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("codec_powersgd");
     TCase *t = tcase_create("powersgd");

@@ -261,7 +261,7 @@ static TCase *case_of(Suite *s, const char *name)
     return t;
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("device_gang");
     tcase_add_test(case_of(s, "ranks"),

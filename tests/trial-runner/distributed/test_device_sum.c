@@ -145,7 +145,7 @@ START_TEST(runs_that_are_no_runs_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("device_sum");
     TCase *t = tcase_create("device_sum");

@@ -64,7 +64,7 @@ START_TEST(deaths_change_no_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("encrypt");
     TCase *t = tcase_create("encrypt");

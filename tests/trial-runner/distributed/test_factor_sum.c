@@ -135,7 +135,7 @@ START_TEST(sum_and_residuals_lose_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("factor_sum");
     TCase *t = tcase_create("factor_sum");

@@ -222,7 +222,7 @@ START_TEST(death_does_not_stop_the_others)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("gossip");
     TCase *t = tcase_create("gossip");

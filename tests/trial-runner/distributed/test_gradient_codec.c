@@ -369,7 +369,7 @@ START_TEST(messages_have_no_state)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("codec");
     TCase *t = tcase_create("codec");

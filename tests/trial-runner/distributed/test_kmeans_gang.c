@@ -53,7 +53,7 @@ START_TEST(deaths_cost_nothing)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("k-means in gangs");
     TCase *t = tcase_create("gang");

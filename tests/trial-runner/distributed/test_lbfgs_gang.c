@@ -68,7 +68,7 @@ START_TEST(it_gets_further_than_first_order_steps_of_all_rows)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("lbfgs in gangs");
     TCase *t = tcase_create("gang");

@@ -197,7 +197,7 @@ START_TEST(slow_ranks_get_fewer_shards)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("lbfgs_history");
     TCase *t = tcase_create("lbfgs_history");

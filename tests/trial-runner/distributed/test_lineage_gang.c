@@ -212,7 +212,7 @@ START_TEST(copies_change_no_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("lineage gang");
     TCase *t = tcase_create("gang");

@@ -139,7 +139,7 @@ START_TEST(changes_can_be_compressed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("local_sgd");
     TCase *t = tcase_create("local_sgd");

@@ -179,7 +179,7 @@ START_TEST(bytes_are_those_of_the_formula)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("model_parallel");
     TCase *t = tcase_create("model_parallel");

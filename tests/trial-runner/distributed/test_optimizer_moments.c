@@ -715,7 +715,7 @@ START_TEST(one_copy_survives_cut_meetings)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("moments");
     TCase *t = tcase_create("moments");

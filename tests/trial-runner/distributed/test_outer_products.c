@@ -90,7 +90,7 @@ START_TEST(bytes_are_those_of_the_formula)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sufficient factors in gangs");
     TCase *t = tcase_create("gang");

@@ -236,7 +236,7 @@ START_TEST(a_rank_that_fails_in_its_gradient_leaves)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("overlap");
     TCase *t = tcase_create("overlap");

@@ -273,7 +273,7 @@ START_TEST(memory_that_is_out_is_an_error)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("own_sum");
     TCase *t = tcase_create("own_sum");

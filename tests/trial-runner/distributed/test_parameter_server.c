@@ -221,7 +221,7 @@ START_TEST(dead_rank_is_made_up_for_by_backup)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("server");
     TCase *t = tcase_create("server");

@@ -55,7 +55,7 @@ START_TEST(a_private_model_has_learned)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("private gang");
     TCase *t = tcase_create("gang");

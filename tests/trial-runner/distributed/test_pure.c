@@ -275,7 +275,7 @@ START_TEST(blocks_leave_a_slow_rank_if_that_is_worth_it)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("distributed");
     TCase *t = tcase_create("pure");

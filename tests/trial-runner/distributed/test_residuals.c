@@ -225,7 +225,7 @@ START_TEST(shards_of_a_short_batch_stay_where_they_are)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("residuals");
     TCase *t = tcase_create("residuals");

@@ -242,7 +242,7 @@ START_TEST(changes_that_do_not_count_for_all_workers_are_too_long)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sdca");
     TCase *t = tcase_create("sdca");

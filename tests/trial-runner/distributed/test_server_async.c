@@ -140,7 +140,7 @@ START_TEST(death_does_not_pause_the_others)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("asynchronous server");
     TCase *t = tcase_create("async");

@@ -162,7 +162,7 @@ static void add(Suite *s, const char *name, const TTest *test, int n)
     suite_add_tcase(s, t);
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("server_compress");
     add(s, "bits", codecs_give_equal_bits_for_any_number_of_ranks, (int)AS_ARRAY_LEN(codecs));

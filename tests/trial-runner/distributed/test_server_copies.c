@@ -115,7 +115,7 @@ START_TEST(all_hear_of_a_lost_rank)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("server copies");
     TCase *t = tcase_create("copies");

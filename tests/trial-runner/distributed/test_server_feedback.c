@@ -179,7 +179,7 @@ START_TEST(late_slices_are_taken_back)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *suite = suite_create("server_feedback");
     TCase *t = tcase_create("server_feedback");

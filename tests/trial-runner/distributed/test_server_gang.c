@@ -177,7 +177,7 @@ START_TEST(stopped_gossip_goes_on_with_other_ranks)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("server in gangs");
     TCase *t = tcase_create("gang");

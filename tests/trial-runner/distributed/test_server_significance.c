@@ -91,7 +91,7 @@ START_TEST(deaths_cost_residuals_and_no_step)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("server with significance");
     TCase *t = tcase_create("significance");

@@ -230,7 +230,7 @@ START_TEST(a_death_costs_its_residuals_and_no_other_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("shard_loss");
     TCase *t = tcase_create("shard_loss");

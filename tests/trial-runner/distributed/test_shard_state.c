@@ -128,7 +128,7 @@ START_TEST(one_copy_restarts_from_the_checkpoint)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("shard_state");
     TCase *t = tcase_create("shard_state");

@@ -84,7 +84,7 @@ START_TEST(damaged_messages_are_found)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("significant");
     TCase *t = tcase_create("significant");

@@ -51,7 +51,7 @@ START_TEST(deaths_and_stops_change_no_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sparse rows in gangs");
     TCase *t = tcase_create("gang");

@@ -94,7 +94,7 @@ START_TEST(a_table_costs_its_touched_rows)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("sparse_values");
     TCase *t = tcase_create("sparse_values");

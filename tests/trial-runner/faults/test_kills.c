@@ -414,7 +414,7 @@ START_TEST(change_while_all_stop)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("kills");
     const struct {

@@ -131,7 +131,7 @@ START_TEST(one_half_goes_on)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("partition");
     TCase *t = tcase_create("partition");

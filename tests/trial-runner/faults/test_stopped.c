@@ -146,7 +146,7 @@ START_TEST(late_calls_of_an_old_epoch_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("stopped");
     TCase *t = tcase_create("stopped");

@@ -258,7 +258,7 @@ START_TEST(garbage_of_a_member_is_a_loss_of_that_member)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("strangers");
     TCase *t = tcase_create("strangers");

@@ -311,7 +311,7 @@ START_TEST(who_leaves_is_not_missed)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("strategies");
     TCase *t = tcase_create("disturbed");

@@ -74,7 +74,7 @@ START_TEST(long_lines_are_cut)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("group_output");
     TCase *c = tcase_create("lines");

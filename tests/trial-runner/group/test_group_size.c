@@ -92,7 +92,7 @@ START_TEST(the_shape_not_seen_for_longest_makes_room)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("group_size");
     TCase *t = tcase_create("group_size");

@@ -100,7 +100,7 @@ START_TEST(no_job_and_strange_values)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("batch_job");
     TCase *t = tcase_create("batch_job");

@@ -438,7 +438,7 @@ START_TEST(threads_follow_from_cores)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("child");
     TCase *t = tcase_create("child");

@@ -280,7 +280,7 @@ START_TEST(why_there_are_no_control_groups)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("confinement");
     TCase *tc = tcase_create("walls");

@@ -191,7 +191,7 @@ START_TEST(exits)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("container");
     TCase *t = tcase_create("container");

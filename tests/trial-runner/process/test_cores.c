@@ -89,7 +89,7 @@ START_TEST(a_core_is_held_once)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("cores");
     TCase *t = tcase_create("cores");

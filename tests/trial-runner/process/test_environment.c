@@ -111,7 +111,7 @@ START_TEST(modules)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("environment");
     TCase *t = tcase_create("environment");

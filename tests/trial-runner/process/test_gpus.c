@@ -232,7 +232,7 @@ START_TEST(a_reported_fault)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("process_gpus");
     TCase *t = tcase_create("process_gpus");

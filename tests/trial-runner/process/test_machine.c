@@ -91,7 +91,7 @@ START_TEST(without_files)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("machine");
     TCase *t = tcase_create("machine");

@@ -156,7 +156,7 @@ START_TEST(says_why_it_cannot_be_made)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("own_folder");
     TCase *t = tcase_create("own_folder");

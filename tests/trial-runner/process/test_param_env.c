@@ -76,7 +76,7 @@ static void forget(void)
     child_env_done(&env);
 }
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("param_env");
     TCase *t = tcase_create("param_env");

@@ -139,7 +139,7 @@ START_TEST(what_is_too_long)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("program_path");
     TCase *t = tcase_create("program_path");

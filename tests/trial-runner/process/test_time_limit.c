@@ -47,7 +47,7 @@ START_TEST(the_notice_is_the_grace_period_and_some_time_to_deliver)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("time_limit");
     TCase *t = tcase_create("time_limit");

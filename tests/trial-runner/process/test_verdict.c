@@ -132,7 +132,7 @@ START_TEST(the_heavier_reason_counts)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("verdict");
     TCase *t = tcase_create("verdict");

@@ -137,7 +137,7 @@ START_TEST(lines_in_pieces)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("control");
     TCase *t = tcase_create("control");

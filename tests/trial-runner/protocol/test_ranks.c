@@ -107,7 +107,7 @@ START_TEST(events_and_back)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ranks");
     TCase *t = tcase_create("ranks");

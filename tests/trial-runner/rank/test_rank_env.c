@@ -178,7 +178,7 @@ START_TEST(a_free_port_can_be_bound)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("rank_env");
     TCase *t = tcase_create("rank_env");

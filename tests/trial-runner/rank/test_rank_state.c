@@ -180,7 +180,7 @@ START_TEST(a_secret_is_read)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("rank_state");
     TCase *t = tcase_create("rank_state");

@@ -239,7 +239,7 @@ START_TEST(a_large_record_takes_no_memory)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("event_reader");
     TCase *t = tcase_create("event_reader");

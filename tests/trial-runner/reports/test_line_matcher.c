@@ -124,7 +124,7 @@ START_TEST(a_slow_pattern_is_given_up)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("line_matcher");
     TCase *t = tcase_create("line_matcher");

@@ -38,7 +38,7 @@ START_TEST(long_lines_are_shortened)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("near_lines");
     TCase *t = tcase_create("near_lines");

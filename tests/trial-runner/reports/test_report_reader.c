@@ -179,7 +179,7 @@ START_TEST(out_of_memory_is_told)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("report");
     TCase *t = tcase_create("report");

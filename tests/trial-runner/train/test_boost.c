@@ -389,7 +389,7 @@ START_TEST(refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_boost");
     const struct xgboost *xgboost = NULL;

@@ -459,7 +459,7 @@ START_TEST(data_that_changed_under_its_name)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_control");
     TCase *t = tcase_create("train_control");

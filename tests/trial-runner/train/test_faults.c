@@ -245,7 +245,7 @@ START_TEST(norms_are_launched_for_lamb_alone)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_faults");
     TCase *t = tcase_create("train_faults");

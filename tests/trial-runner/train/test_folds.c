@@ -322,7 +322,7 @@ START_TEST(killed_it_ends_with_the_same_bits)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_folds");
     TCase *t = tcase_create("train_folds");

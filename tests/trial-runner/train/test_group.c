@@ -229,7 +229,7 @@ START_TEST(a_bad_member_does_not_touch_the_others)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_group");
     TCase *t = tcase_create("train_group");

@@ -207,7 +207,7 @@ START_TEST(test_rows_need_their_files)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("job");
     TCase *t = tcase_create("job");

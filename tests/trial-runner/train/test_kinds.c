@@ -271,7 +271,7 @@ START_TEST(class_weights_of_all_rows_held_out)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_kinds");
     TCase *t = tcase_create("train_kinds");

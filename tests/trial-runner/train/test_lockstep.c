@@ -170,7 +170,7 @@ START_TEST(a_frozen_member_has_diverged)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("lockstep");
     TCase *t = tcase_create("lockstep");

@@ -173,7 +173,7 @@ START_TEST(a_group_changes_no_bit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("private_rows");
     TCase *t = tcase_create("private_rows");

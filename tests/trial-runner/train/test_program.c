@@ -489,7 +489,7 @@ START_TEST(top5_of_two_classes_under_bce)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_program");
     TCase *t = tcase_create("train_program");

@@ -168,7 +168,7 @@ START_TEST(a_newcomer_has_every_line)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("ranks");
     TCase *t = tcase_create("ranks");

@@ -100,7 +100,7 @@ START_TEST(full_disk)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("report");
     TCase *t = tcase_create("report");

@@ -307,7 +307,7 @@ START_TEST(predictions_of_other_rows_are_refused)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_stack_rows");
     TCase *t = tcase_create("train_stack_rows");

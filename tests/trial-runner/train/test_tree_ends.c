@@ -314,7 +314,7 @@ START_TEST(metrics_are_those_of_networks)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     const struct xgboost *x = NULL;

@@ -460,7 +460,7 @@ START_TEST(models_that_do_not_fit)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     const struct xgboost *x = NULL;

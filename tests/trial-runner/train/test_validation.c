@@ -394,7 +394,7 @@ START_TEST(snapshots_have_a_report_of_their_mean)
 }
 END_TEST
 
-Suite *test_suite(void)
+TEST_SUITE()
 {
     Suite *s = suite_create("train_validation");
     TCase *t = tcase_create("train_validation");
