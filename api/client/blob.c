@@ -351,7 +351,7 @@ as_status client_download_blob(struct client *c, const char *sha256, const char 
     struct download d = {
         .fd = draft.fd, .rewinds = true, .max_bytes = max_bytes, .opts = opts, .err = err};
     st = fetch_blob_checked(c, str_cstr(&url_path), sha256, &d, err);
-    return st < 0 ? st : file_draft_commit(&draft, 0644, true, err);
+    return st < 0 ? st : file_draft_commit(&draft, 0644, !(opts && opts->is_temporary), err);
 }
 
 as_status client_download_fd(struct client *c, const char *sha256, int fd,

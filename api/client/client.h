@@ -74,6 +74,8 @@ struct client_opts {
     /* For blobs: called after each piece with the bytes so far. NULL: none. */
     void (*on_progress)(void *arg, int64_t done);
     void *progress_arg; /* borrowed */
+    /* Of a file that is downloaded: it is not synced, because nobody reads it after a power cut. */
+    bool is_temporary;
 };
 
 /* One request and its JSON answer.

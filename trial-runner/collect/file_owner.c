@@ -9,19 +9,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #define ENVIRON_MAX (4 << 20)
+#define EXEC_LOOKS 20               /* a millisecond apart, while a process has no environment */
 #define MARK_AT (INT64_C(1) << 62) /* no file is so long */
+
+/* A process that is beginning another program has no environment until that is in place. */
+static as_status read_environ(const char *pid, char **ret, size_t *ret_len)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
+    as_status st = file_read(path, ENVIRON_MAX, ret, ret_len, NULL);
+    for (int looks = 1; st == AS_OK && *ret_len == 0 && looks < EXEC_LOOKS; looks++) {
+        as_freep(ret);
+        clock_sleep_ms(1);
+        st = file_read(path, ENVIRON_MAX, ret, ret_len, NULL);
+    }
+    return st;
+}
 
 static bool has_marker(const char *pid, const char *marker)
 {
     static const char name[] = "ASSAY_REPORT=";
-    char path[300];
     AS_AUTO(as_freep) char *text = NULL;
     size_t len = 0;
-    (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
-    if (file_read(path, ENVIRON_MAX, &text, &len, NULL) < 0)
+    if (read_environ(pid, &text, &len) < 0)
         return false;
     for (size_t at = 0; at < len; at += strlen(text + at) + 1)
         if (strncmp(text + at, name, strlen(name)) == 0 &&

@@ -31,6 +31,9 @@
 #include "trial-runner/process/environment.h"
 
 static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+/* Of files in the attempt's folder: a later attempt makes its own. */
+static const struct client_opts for_attempt = {.retry_ms = CLIENT_RETRY_FOREVER,
+                                               .is_temporary = true};
 
 static as_status make_folders(const struct attempt *a, struct as_err *err)
 {
@@ -60,7 +63,7 @@ static as_status fetch_checkpoint(struct attempt *a, const json_t *file, const c
                   err->msg);
     if (found)
         return AS_OK;
-    st = client_download_blob(a->fetch, sha, path, 0, &patient, err);
+    st = client_download_blob(a->fetch, sha, path, 0, &for_attempt, err);
     *ret_lost = st == AS_E_NOT_FOUND ||
                 (st == AS_E_INTERNAL && !*client_problem_code(a->fetch)); /* its digest is wrong */
     return st;
@@ -217,7 +220,7 @@ static as_status fetch_artifact(struct attempt *a, const json_t *list, const cha
         if (as_streq(json_string_value(json_object_get(f, "path")), name))
             sha = json_string_value(json_object_get(f, "sha256"));
     }
-    return sha ? client_download_blob(a->fetch, sha, dest, 0, &patient, err)
+    return sha ? client_download_blob(a->fetch, sha, dest, 0, &for_attempt, err)
                : as_fail(err, AS_E_NOT_FOUND, "it has left no %s", name);
 }
 

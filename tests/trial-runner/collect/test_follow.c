@@ -125,13 +125,13 @@ START_TEST(nothing_outside_is_read)
 }
 END_TEST
 
-/* A child that has the file open, with this marker, until it is killed. */
-static pid_t holder(const char *marker)
+/* A child that has the file open, with this marker, until it is killed. It goes on as `then`. */
+static pid_t holder(const char *marker, const char *then)
 {
-    char value[100], path[300];
+    char value[100], path[400];
     (void)snprintf(value, sizeof value, "ASSAY_REPORT=%s", marker);
-    (void)snprintf(path, sizeof path, "exec 7>>%s/events; echo > %s/ready; exec sleep 60", folder,
-                   folder);
+    (void)snprintf(path, sizeof path, "exec 7>>%s/events; echo > %s/ready; exec %s", folder, folder,
+                   then);
     pid_t pid = fork();
     if (pid == 0) {
         char *env[] = {value, "PATH=/bin:/usr/bin", NULL};
@@ -147,7 +147,7 @@ START_TEST(whose_a_file_is)
 {
     put("events", "x", 0);
     ck_assert_int_eq(file_owner_find(dir, "events", "/ours"), FILE_OWNER_NONE);
-    pid_t pid = holder("/ours");
+    pid_t pid = holder("/ours", "sleep 60");
     ck_assert_int_eq(file_owner_find(dir, "events", "/ours"), FILE_OWNER_OURS);
     ck_assert_int_eq(file_owner_find(dir, "events", "/others"), FILE_OWNER_OTHER);
     kill(pid, SIGKILL);
@@ -155,6 +155,23 @@ START_TEST(whose_a_file_is)
     int reading = openat(dir, "events", O_RDONLY | O_CLOEXEC); /* a reader owns nothing */
     ck_assert_int_eq(file_owner_find(dir, "events", "/ours"), FILE_OWNER_NONE);
     close(reading);
+}
+END_TEST
+
+/* Again and again it begins another program, and has no environment for a moment. */
+START_TEST(an_owner_that_begins_another_program)
+{
+    char then[300];
+    put("again", "exec sh $0", 0);
+    put("events", "x", 0);
+    (void)snprintf(then, sizeof then, "sh %s/again", folder);
+    pid_t pid = holder("/ours", then);
+    int found = 0;
+    for (int i = 0; i < 300; i++)
+        found += file_owner_find(dir, "events", "/ours") == FILE_OWNER_OURS;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ck_assert_int_eq(found, 300);
 }
 END_TEST
 
@@ -184,6 +201,7 @@ TEST_SUITE()
     tcase_add_test(t, what_was_there_is_old);
     tcase_add_test(t, nothing_outside_is_read);
     tcase_add_test(t, whose_a_file_is);
+    tcase_add_test(t, an_owner_that_begins_another_program);
     tcase_add_test(t, two_readers_know_of_each_other);
     suite_add_tcase(s, t);
     return s;
