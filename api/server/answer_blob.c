@@ -1,4 +1,4 @@
-/* A download is a stream. A job in the slow pool reads one piece of BLOB_CHUNK_BYTES from the
+/* A download is a stream. A job in the slow pool reads one piece of PIECE_BYTES from the
  * database and writes it, whenever the stream has room. So a slow client holds two pieces of memory
  * and no thread.
  *
@@ -29,6 +29,11 @@ struct download {
 
 #define TYPE "application/octet-stream"
 
+/* Memory of this size is used again, here, in libpq and in PostgreSQL. Of a whole chunk malloc()
+ * gets new pages for each of its copies, and the first touch of these took five times as long as
+ * all else (bench/RESULTS.md, "Early stopping"). It divides BLOB_CHUNK_BYTES. */
+#define PIECE_BYTES ((size_t)64 << 10)
+
 /* Content has one version: its digest. Returns whether the client has it; it is answered then. */
 static bool name_version(struct call *c, const char *sha256, const char **ret_etag)
 {
@@ -52,11 +57,11 @@ as_status answer_blob_size(struct call *c, const char *sha256, struct as_err *er
 static as_status pass_piece(struct download *d, size_t *ret_len, struct as_err *err)
 {
     size_t len = 0;
-    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
+    AS_AUTO(as_freep) char *buf = as_calloc(PIECE_BYTES, 1);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory for a piece of content");
     int64_t left = d->end - d->offset;
-    size_t want = left < (int64_t)BLOB_CHUNK_BYTES ? (size_t)left : BLOB_CHUNK_BYTES;
+    size_t want = left < (int64_t)PIECE_BYTES ? (size_t)left : PIECE_BYTES;
     as_status st = blob_read(d->server->store, d->sha256, d->offset, buf, want, &len, err);
     if (st < 0)
         return st;
@@ -74,7 +79,7 @@ static bool fill_stream_once(struct download *d)
 {
     struct as_err err = {0};
     size_t len = 0;
-    if (http_stream_room(d->stream) < BLOB_CHUNK_BYTES)
+    if (http_stream_room(d->stream) < PIECE_BYTES)
         return !http_stream_is_gone(d->stream);
     as_status st = pass_piece(d, &len, &err);
     if (st == AS_E_NOT_FOUND && http_stream_is_gone(d->stream))
@@ -141,7 +146,7 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
     (void)snprintf(d->sha256, sizeof d->sha256, "%s", sha256);
     (void)pthread_mutex_init(&d->lock, NULL); /* cannot fail with default attributes on Linux */
     /* room for two pieces: one waits to be sent while the next is read */
-    d->stream = http_stream_create(2 * BLOB_CHUNK_BYTES, on_stream_room, d, download_free);
+    d->stream = http_stream_create(2 * PIECE_BYTES, on_stream_room, d, download_free);
     struct http_stream *stream = d->stream;
     if (stream)
         on_stream_room(d); /* the first piece */
