@@ -1,3 +1,7 @@
+/* Whose a file is, by two signs. Who writes it: processes and their descriptors in /proc, where the
+ * environment tells those of a trial from others, since children inherit it. Who else reads it: a
+ * read lock behind every byte, which is gone with its descriptor, so that nothing is left by a
+ * runner that was killed. */
 #include "trial-runner/collect/file_owner.h"
 
 #include <dirent.h>
@@ -13,7 +17,7 @@
 #include "base/file.h"
 
 #define ENVIRON_MAX (4 << 20)
-#define EXEC_LOOKS 20               /* a millisecond apart, while a process has no environment */
+#define EXEC_LOOKS 20              /* a millisecond apart, while a process has no environment */
 #define MARK_AT (INT64_C(1) << 62) /* no file is so long */
 
 /* A process that is beginning another program has no environment until that is in place. */
