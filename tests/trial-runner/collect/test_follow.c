@@ -167,11 +167,11 @@ START_TEST(an_owner_that_begins_another_program)
     (void)snprintf(then, sizeof then, "sh %s/again", folder);
     pid_t pid = holder("/ours", then);
     int found = 0;
-    for (int i = 0; i < 300; i++)
+    for (int i = 0; i < 40; i++)
         found += file_owner_find(dir, "events", "/ours") == FILE_OWNER_OURS;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    ck_assert_int_eq(found, 300);
+    ck_assert_int_eq(found, 40);
 }
 END_TEST
 
