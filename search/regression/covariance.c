@@ -114,14 +114,20 @@ CPU_CLONES static void squared_exponential(double *restrict k, const double *res
     }
 }
 
+/* Of rows at two steps: how much a value of one says of the other, and the line. */
+CPU_INLINE double step_factor(double s, double own, double inv_step)
+{
+    double gap = s < own ? own - s : s - own;
+    return vec_exp_nonpos(-gap * inv_step) + GP_TREND * (1 - s) * (1 - own);
+}
+
 /* The part of steps, for a row at `own`: factor and common course. */
 CPU_CLONES static void add_steps(double *restrict k, const double *restrict s, size_t n, double own,
                                  double inv_step, double course)
 {
     for (size_t j = 0; j < n; j++) {
-        double gap = s[j] < own ? own - s[j] : s[j] - own, last = s[j] < own ? own : s[j];
-        double factor = vec_exp_nonpos(-gap * inv_step) + GP_TREND * (1 - s[j]) * (1 - own);
-        k[j] = k[j] * factor + course * (1 - last);
+        double last = s[j] < own ? own : s[j];
+        k[j] = k[j] * step_factor(s[j], own, inv_step) + course * (1 - last);
     }
 }
 
@@ -129,10 +135,8 @@ CPU_CLONES static void add_steps(double *restrict k, const double *restrict s, s
 CPU_CLONES static void scale_by_steps(double *restrict c, const double *restrict s, size_t n,
                                       double own, double inv_step)
 {
-    for (size_t j = 0; j < n; j++) {
-        double gap = s[j] < own ? own - s[j] : s[j] - own;
-        c[j] *= vec_exp_nonpos(-gap * inv_step) + GP_TREND * (1 - s[j]) * (1 - own);
-    }
+    for (size_t j = 0; j < n; j++)
+        c[j] *= step_factor(s[j], own, inv_step);
 }
 
 void gp_step_slopes(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,

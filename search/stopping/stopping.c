@@ -306,18 +306,24 @@ static double chance_of(const struct stopping *s, uint32_t rung, const struct st
     return row->kind == 1 ? 0 : chance_below(&s->pairs[rung], row->costs[0], s->best);
 }
 
+/* Without its reason. */
+static struct stop_promotion promotion_of(const struct stopping *s, uint32_t rung,
+                                          const struct standing *row)
+{
+    return (struct stop_promotion){.number = row->number,
+                                   .rung = rung,
+                                   .until = rung + 1,
+                                   .rank = standings_rank(&s->rungs[rung], row, true),
+                                   .of = s->rungs[rung].n};
+}
+
 /* The best waiting trial of the rung, if its chance is not too low. */
 static bool promote_by_chance(const struct stopping *s, uint32_t rung, struct stop_promotion *ret)
 {
-    const struct standings *all = &s->rungs[rung];
-    const struct standing *best = standings_best_waiting(all);
+    const struct standing *best = standings_best_waiting(&s->rungs[rung]);
     if (!best || chance_of(s, rung, best) < s->spec.chance)
         return false;
-    *ret = (struct stop_promotion){.number = best->number,
-                                   .rung = rung,
-                                   .until = rung + 1,
-                                   .rank = standings_rank(all, best, true),
-                                   .of = all->n};
+    *ret = promotion_of(s, rung, best);
     (void)snprintf(ret->reason, sizeof ret->reason,
                    "its chance to beat the best trial is %.3f now, at least %g goes on",
                    chance_of(s, rung, best), s->spec.chance);
@@ -370,11 +376,7 @@ static bool promote_in_vain(const struct stopping *s, struct stop_promotion *ret
         const struct standing *best = standings_best_waiting(&s->rungs[k]);
         if (!best)
             continue;
-        *ret = (struct stop_promotion){.number = best->number,
-                                       .rung = k,
-                                       .until = k + 1,
-                                       .rank = standings_rank(&s->rungs[k], best, true),
-                                       .of = s->rungs[k].n};
+        *ret = promotion_of(s, k, best);
         (void)snprintf(ret->reason, sizeof ret->reason,
                        "rank %zu of %zu at step %" PRId64
                        ", the best that waits, and no trial has completed",
