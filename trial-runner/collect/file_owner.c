@@ -25,13 +25,13 @@ static as_status read_environ(const char *pid, char **ret, size_t *ret_len)
 {
     char path[300];
     (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
-    as_status st = file_read(path, ENVIRON_MAX, ret, ret_len, NULL);
-    for (int looks = 1; st == AS_OK && *ret_len == 0 && looks < EXEC_LOOKS; looks++) {
+    for (int looks = 1;; looks++) {
+        as_status st = file_read(path, ENVIRON_MAX, ret, ret_len, NULL);
+        if (st < 0 || *ret_len > 0 || looks == EXEC_LOOKS)
+            return st;
         as_freep(ret);
         clock_sleep_ms(1);
-        st = file_read(path, ENVIRON_MAX, ret, ret_len, NULL);
     }
-    return st;
 }
 
 static bool has_marker(const char *pid, const char *marker)
