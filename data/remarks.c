@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/shell_text.h"
 #include "data/csv_table.h"
 
 #define NAME_SHOWN 80
@@ -68,24 +69,13 @@ void remark_count(struct str *b, size_t n)
         str_printf(b, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
 }
 
-/* A word of the shell; a plain one stays as it is. */
-static void add_word(const char *text, struct str *b)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    bool is_plain = *text != '-' && !text[strspn(text, plain)];
-    str_puts(b, is_plain ? "" : "'");
-    for (const char *c = text; *c; c++)
-        str_printf(b, *c == '\'' ? "'\\''" : "%c", *c);
-    str_puts(b, is_plain ? "" : "'");
-}
-
 /* The option for a column, as it can be pasted. */
 static void add_option(const char *option, const struct look_column *c, struct str *b)
 {
     AS_AUTO(str_done) struct str pattern = {0};
     dataset_name_pattern(c->name, &pattern);
     str_printf(b, "--%s ", option);
-    add_word(str_cstr(&pattern), b);
+    shell_word(b, str_cstr(&pattern));
     b->failed = b->failed || pattern.failed;
 }
 

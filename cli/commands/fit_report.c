@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/files/shell_text.h"
+#include "base/shell_text.h"
 #include "cli/view/format.h"
 #include "cli/view/text.h"
 

@@ -5,7 +5,7 @@
  * by rules of its own. Everything else is quoted for the shell. */
 #include "cli/fleet/slurm_script.h"
 
-#include "cli/files/shell_text.h"
+#include "base/shell_text.h"
 
 #define NOTICE_S 120   /* Slurm may send the signal up to a minute earlier than it was asked to */
 #define NOTICE_SHARE 4 /* at most this part of a short job */

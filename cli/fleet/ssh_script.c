@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cli/files/shell_text.h"
+#include "base/shell_text.h"
 
 static void put_folder(const struct fleet_spec *s, struct str *b)
 {

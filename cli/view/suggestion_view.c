@@ -9,19 +9,14 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/shell_text.h"
 #include "cli/view/format.h"
 
-/* Append NAME='text'; a ' inside is written as '\''. */
 static void put_variable(struct str *b, const char *name, const char *text)
 {
-    str_printf(b, "%s='", name);
-    for (const char *c = text; *c; c++) {
-        if (*c == '\'')
-            str_puts(b, "'\\''");
-        else
-            str_putc(b, *c);
-    }
-    str_puts(b, "'\n");
+    str_printf(b, "%s=", name);
+    shell_quote(b, text);
+    str_putc(b, '\n');
 }
 
 static void put_integer(struct str *b, const char *name, const json_t *v)

@@ -5,9 +5,9 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_text.h"
 #include "cli/fleet/command.h"
 #include "cli/fleet/kubernetes_objects.h"
-#include "cli/files/shell_text.h"
 #include "cli/fleet/slurm_script.h"
 #include "cli/fleet/ssh_script.h"
 #include "tests/support/check_main.h"

@@ -1,6 +1,6 @@
 /* Text for a POSIX shell. */
-#ifndef ASSAY_CLI_FILES_SHELL_TEXT_H
-#define ASSAY_CLI_FILES_SHELL_TEXT_H
+#ifndef ASSAY_BASE_SHELL_TEXT_H
+#define ASSAY_BASE_SHELL_TEXT_H
 
 #include "base/str.h"
 

@@ -1,4 +1,4 @@
-#include "cli/files/shell_text.h"
+#include "base/shell_text.h"
 
 #include <string.h>
 
