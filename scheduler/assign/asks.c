@@ -150,17 +150,16 @@ static as_status fill_suggestion(struct tx *t, struct asking *x, const json_t *d
 static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
 {
     AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
-    struct sweep_row now;
-    as_status st = store_sweep_get(t, x->a, x->key, &now, err);
+    const char *document = NULL;
+    as_status st = store_sweep_standing(t, x->a, x->key, &x->state, &document, err);
     if (st != AS_OK)
         return st;
-    x->state = now.state;
     x->rows = arena_alloc(x->a, x->held.n + 1, sizeof *x->rows);
     if (!x->rows)
         return as_fail_nomem(err);
     if (x->held.n == 0)
         return AS_OK;
-    st = doc_cache_read(store_docs(tx_store(t)), now.document, false, &doc, err);
+    st = doc_cache_read(store_docs(tx_store(t)), document, false, &doc, err);
     for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
         st = fill_suggestion(t, x, doc.tree, x->held.rows[i].number, &x->rows[i], err);
     return st;

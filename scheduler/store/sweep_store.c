@@ -31,6 +31,7 @@ enum {
     SWEEP_LOCK_FREE,
     SWEEP_GET,
     SWEEP_DOCUMENT,
+    SWEEP_STANDING,
     SWEEP_DOCUMENTS,
     SWEEP_SEARCH,
     SWEEP_LIST,
@@ -290,6 +291,7 @@ static const struct stmt stmts[] = {
          "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality as u(key, "
          "place) cross join lateral (select document from sweep_base where key = u.key limit 1) h"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep_base where key = $1"},
+    [SWEEP_STANDING] = {"sweep_standing", "select state, document from sweep_base where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep_base where key = $1"},
     /* Tags are texts, and a filter compares whole ones: `key=value` is a habit without a meaning
      * here. They are a column with an index, because documents may have a megabyte each. */
@@ -497,6 +499,20 @@ as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const
     reader_init(&rd, &r, 0, a);
     *ret = read_str(&rd);
     return reader_check(&rd, err);
+}
+
+as_status store_sweep_standing(struct tx *t, struct arena *a, int64_t key, sweep_state *ret_state,
+                               const char **ret_document, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = query_sweep(t, SWEEP_STANDING, key, &r, err);
+    if (st != AS_OK)
+        return st;
+    reader_init(&rd, &r, 0, a);
+    st = sweep_state_parse(read_view(&rd), ret_state, err);
+    *ret_document = read_str(&rd);
+    return st == AS_OK ? reader_check(&rd, err) : st;
 }
 
 as_status store_sweep_documents(struct tx *t, struct arena *a, const int64_t *keys, size_t n,

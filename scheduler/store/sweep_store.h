@@ -132,6 +132,10 @@ AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t k
                                         struct sweep_row *ret, struct as_err *err);
 AS_MUST_CHECK as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key,
                                              const char **ret, struct as_err *err);
+/* The document, and the state. */
+AS_MUST_CHECK as_status store_sweep_standing(struct tx *t, struct arena *a, int64_t key,
+                                             sweep_state *ret_state, const char **ret_document,
+                                             struct as_err *err);
 
 /* The same for n sweeps; NULL: there is no such sweep. */
 AS_MUST_CHECK as_status store_sweep_documents(struct tx *t, struct arena *a, const int64_t *keys,

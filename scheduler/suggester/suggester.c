@@ -38,7 +38,7 @@
 #define PATIENCE_MS 20
 #define BYTES_MAX ((size_t)512 << 20)
 #define SLICE_NS (100 * NS_PER_MS)     /* time slice of a sweep while others wait */
-#define AHEAD_MS 5                     /* a cheaper suggestion is computed on request only */
+#define AHEAD_MS 1                     /* a cheaper suggestion is computed on request only */
 #define AHEAD_ASKED_NS (60 * NS_PER_S) /* after a request, more requests are likely for this long */
 
 /* A request that waits. Its time of arrival identifies it when it asks again. */
