@@ -25,7 +25,7 @@ struct suggester_opts {
      * request thread meanwhile (at most two do). 0: 20 ms; negative: it does not wait. */
     int64_t patience_ms;
     /* After a result, the next suggestion is prepared if the last one took at least this long and a
-     * request came recently. 0: 5 ms; negative: always. */
+     * request came recently. 0: 1 ms; negative: always. */
     int64_t ahead_ms;
     /* Called by a search thread after a suggestion became ready or failed. The thread holds no
      * lock. Must not block. NULL: not wanted. */
