@@ -1,7 +1,9 @@
 #include "bench/train/floor.h"
 
 #include <cblas.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 
 /* c [m, n] = a [m, k] b [k, n], and the two products of its backward pass. */
@@ -117,4 +119,25 @@ double floor_rate(struct floor *f, int threads)
 {
     openblas_set_num_threads(threads);
     return (double)f->batch / bench_seconds(step, NULL, f);
+}
+
+static double own_cpu_seconds(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S;
+}
+
+double floor_cpu_us(struct floor *f)
+{
+    double us[5];
+    openblas_set_num_threads(1);
+    for (size_t i = 0; i < AS_ARRAY_LEN(us); i++) {
+        double from = own_cpu_seconds(), took = 0;
+        size_t steps = 0;
+        for (; took < 0.02; took = own_cpu_seconds() - from, steps++)
+            step(f);
+        us[i] = 1e6 * took / (double)(steps * f->batch);
+    }
+    return bench_median(us, AS_ARRAY_LEN(us));
 }

@@ -5,6 +5,7 @@
  * that a process needs are set only for the duration of its posix_spawn, and then restored. */
 #include "bench/train/peer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,15 @@ static as_status start(struct as_err *err)
         "no interpreter imports torch: install python3-torch, or name one in ASSAY_PYTHON");
 }
 
-static as_status ask(struct peer_process *t, const json_t *request, double *ret, struct as_err *err)
+/* Better of two figures that may be NaN, as the first ones are. */
+static void keep_best(struct torch_speed *best, double rate, double cpu_us)
+{
+    best->rows_per_s = fmax(best->rows_per_s, rate);
+    best->cpu_us = fmin(best->cpu_us, cpu_us);
+}
+
+static as_status ask(struct peer_process *t, const json_t *request, struct torch_speed *best,
+                     struct as_err *err)
 {
     JSON_AUTO reply = NULL;
     AS_AUTO(as_freep) char *text = json_dumps(request, JSON_COMPACT);
@@ -127,12 +136,13 @@ static as_status ask(struct peer_process *t, const json_t *request, double *ret,
         return as_fail(err, AS_E_IO, "PyTorch's process takes no requests");
     as_status st = answer_read(t->from, "PyTorch", &reply, err);
     if (st == AS_OK)
-        *ret = json_number_value(json_object_get(reply, "rate"));
+        keep_best(best, json_number_value(json_object_get(reply, "rate")),
+                  json_number_value(json_object_get(reply, "cpu_us")));
     return st;
 }
 
-as_status torch_rate(const json_t *c, int threads, double seconds, const char *device, double *ret,
-                     struct as_err *err)
+as_status torch_speed(const json_t *c, int threads, double seconds, const char *device,
+                      struct torch_speed *ret, struct as_err *err)
 {
     as_status st = start(err);
     if (st < 0)
@@ -141,13 +151,10 @@ as_status torch_rate(const json_t *c, int threads, double seconds, const char *d
                                   seconds, "device", device);
     if (request == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    double best = 0;
-    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(torches); i++) {
-        double rate = 0;
+    struct torch_speed best = {NAN, NAN};
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(torches); i++)
         if (torches[i].pid != 0)
-            st = ask(&torches[i], request, &rate, err);
-        best = rate > best ? rate : best;
-    }
+            st = ask(&torches[i], request, &best, err);
     if (st < 0) {
         torch_close();
         return st;

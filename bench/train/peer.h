@@ -9,11 +9,18 @@
 
 #include "base/status.h"
 
-/* Rows per second that PyTorch trains of case c (borrowed; peer_torch.py describes it). It measures
- * about `seconds` with each of the processes, and the best counts. AS_E_UNAVAILABLE: no interpreter
- * imports torch. AS_E_IO: it failed; the message is its own. */
-AS_MUST_CHECK as_status torch_rate(const json_t *c, int threads, double seconds, const char *device,
-                                   double *ret, struct as_err *err);
+/* How fast PyTorch trains: each figure by the setting that is best for it. */
+struct torch_speed {
+    double rows_per_s;
+    double cpu_us; /* processor time of a row, in microseconds */
+};
+
+/* PyTorch's speed with case c (borrowed; peer_torch.py describes it) and so many threads. It
+ * measures about `seconds` with each of the processes. AS_E_UNAVAILABLE: no interpreter imports
+ * torch. AS_E_IO: it failed; the message is its own. */
+AS_MUST_CHECK as_status torch_speed(const json_t *c, int threads, double seconds,
+                                    const char *device, struct torch_speed *ret,
+                                    struct as_err *err);
 
 /* "PyTorch 1.13.0a0", or NULL before the first request. */
 const char *torch_version(void);

@@ -1,11 +1,13 @@
 """PyTorch trains the same model, for bench/train/peer.c.
 
 One line of JSON in, one out. A request: {"case": {…}, "threads": 2, "seconds": 1.0, "device": "cpu"}.
-case: {"model": "mlp", "widths": […]} or {"model": "cnn", "input": [C, H, W], "layers": [["conv", out,
-kernel, padding], ["pool", size], ["dense", out], …]} or {"model": "transformer", "depth", "width", "heads",
+case: {"model": "mlp", "widths": […]} (the last one 1: a number, by the squared error) or {"model": "cnn",
+"input": [C, H, W], "layers": [["conv", out, kernel, padding], ["normed", out, kernel, padding], ["residual", out,
+stride], ["pool", size], ["mean", size], ["dense", out], …]} or {"model": "transformer", "depth", "width", "heads",
 "context", "vocab"}, each with "batch" and "optimizer" ("sgd" or "adamw"). The answer: {"rate": rows per
-second of whole steps (batch by index, forward, loss, backward, step)}: the best of PyTorch's own ways to
-run the optimizer. The data lie in memory, the median of the step's time counts.
+second of whole steps (batch by index, forward, loss, backward, step), "cpu_us": processor time of a row in
+microseconds}: each the best of PyTorch's own ways to run the optimizer. The data lie in memory, the median
+of the step's time counts.
 """
 import json
 import statistics
@@ -38,6 +40,20 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.norm2(x))))
 
 
+class Residual(nn.Module):
+    """The basic block of a ResNet: two convolutions, normalised, and the input, through a projection where shapes differ."""
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        conv = lambda i, s: nn.Sequential(nn.Conv2d(i, out, 3, s, 1, bias=False), nn.BatchNorm2d(out))
+        self.branch = nn.Sequential(conv(channels, stride), nn.ReLU(), conv(out, 1))
+        same = channels == out and stride == 1
+        self.other = nn.Identity() if same else nn.Sequential(
+            nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        return F.relu(self.branch(x) + self.other(x))
+
+
 class Transformer(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -58,20 +74,21 @@ def mlp(c):
 
 
 def cnn(c):
-    layers, x, flat = [], torch.zeros(1, *c["input"]), False
+    layers, x, flat = [], torch.zeros(2, *c["input"]), False
     for kind, size, *conv in c["layers"]:
         if kind == "dense" and not flat:
             layers.append(nn.Flatten())
             x, flat = layers[-1](x), True
-        if kind == "conv":
-            layers += [nn.Conv2d(x.shape[1], size, conv[0], padding=conv[1]), nn.ReLU()]
-            x = layers[-2](x)
-        elif kind == "pool":
-            layers.append(nn.MaxPool2d(size))
-            x = layers[-1](x)
-        else:
-            layers += [nn.Linear(x.shape[1], size), nn.ReLU()]
-            x = layers[-2](x)
+        made = {"conv": lambda: [nn.Conv2d(x.shape[1], size, conv[0], padding=conv[1]), nn.ReLU()],
+                "normed": lambda: [nn.Conv2d(x.shape[1], size, conv[0], padding=conv[1], bias=False),
+                                   nn.BatchNorm2d(size), nn.ReLU()],
+                "residual": lambda: [Residual(x.shape[1], size, conv[0])],
+                "pool": lambda: [nn.MaxPool2d(size)],
+                "mean": lambda: [nn.AdaptiveAvgPool2d(size)],
+                "dense": lambda: [nn.Linear(x.shape[1], size), nn.ReLU()]}[kind]()
+        for layer in made:
+            x = layer(x)
+        layers += made
     return nn.Sequential(*layers[:-1])
 
 
@@ -82,10 +99,16 @@ def data(c, device):
         return x[:, :-1].contiguous(), x[:, 1:].contiguous()
     shape = c["widths"][:1] if c["model"] == "mlp" else c["input"]
     classes = c["widths"][-1] if c["model"] == "mlp" else c["layers"][-1][1]
-    return torch.randn(rows, *shape, device=device), torch.randint(classes, (rows,), device=device)
+    x = torch.randn(rows, *shape, device=device)
+    return x, x[:, 0].clone() if classes == 1 else torch.randint(classes, (rows,), device=device)
 
 
-def rate(c, seconds, device, foreach):
+def loss(out, y):
+    return F.mse_loss(out[:, 0], y) if y.is_floating_point() else F.cross_entropy(out, y.flatten())
+
+
+def speed(c, seconds, device, foreach):
+    """Rows per second, and the processor time of a row in microseconds."""
     torch.manual_seed(1)
     model = {"mlp": mlp, "cnn": cnn, "transformer": Transformer}[c["model"]](c).to(device)
     x, y = data(c, device)
@@ -96,25 +119,26 @@ def rate(c, seconds, device, foreach):
     def step():
         rows = torch.randint(len(x), (c["batch"],), device=device)
         opt.zero_grad(set_to_none=True)
-        F.cross_entropy(model(x[rows]), y[rows].flatten()).backward()
+        loss(model(x[rows]), y[rows]).backward()
         opt.step()
         if device != "cpu":
             torch.cuda.synchronize()
 
     for _ in range(3):
         step()
-    times, end = [], time.perf_counter() + seconds
+    times, end, cpu = [], time.perf_counter() + seconds, time.process_time()
     while len(times) < 5 or time.perf_counter() < end:
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)
-    return c["batch"] / statistics.median(times)
+    return c["batch"] / statistics.median(times), 1e6 * (time.process_time() - cpu) / len(times) / c["batch"]
 
 
 def answer(request):
     torch.set_num_threads(request["threads"])
     half = request["seconds"] / 2
-    return {"rate": max(rate(request["case"], half, request["device"], f) for f in (False, True))}
+    rates, cpu = zip(*(speed(request["case"], half, request["device"], f) for f in (False, True)))
+    return {"rate": max(rates), "cpu_us": min(cpu)}
 
 
 def main():

@@ -15,6 +15,7 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "model/plan/plan.h"
@@ -23,6 +24,7 @@
 #include "data/formats/npy.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "bench/bench.h"
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 
@@ -41,26 +43,38 @@ static const char *in_lab(const struct lab *l, const char *name, char *path)
 
 /* ---- data ---- */
 
+static bool is_regression(const struct bench_case *c)
+{
+    return c->classes == 1;
+}
+
 static as_status write_arrays(struct lab *l, struct as_err *err)
 {
     const struct bench_case *c = l->c;
-    size_t n = c->height * c->width * c->channels;
+    size_t n = c->height * c->width * c->channels, classes = c->classes ? c->classes : CLASSES;
     AS_AUTO(as_freep) float *x = as_calloc(l->rows * n, sizeof(*x));
     AS_AUTO(as_freep) int32_t *y = as_calloc(l->rows, sizeof(*y));
+    AS_AUTO(as_freep) float *numbers = as_calloc(l->rows, sizeof(*numbers));
     char path[128];
-    if (x == NULL || y == NULL)
+    if (x == NULL || y == NULL || numbers == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct rng r;
     rng_init(&r, 1, n);
     for (size_t i = 0; i < l->rows * n; i++)
         x[i] = (float)(rng_uniform(&r) - 0.5);
-    for (size_t i = 0; i < l->rows; i++)
-        y[i] = (int32_t)(i % CLASSES);
+    for (size_t i = 0; i < l->rows; i++) {
+        y[i] = (int32_t)(i % classes);
+        numbers[i] = x[i * n];
+    }
     const size_t image[] = {l->rows, c->height, c->width, c->channels}, table[] = {l->rows, n};
     bool is_image = c->height > 1;
     as_status st = npy_write(in_lab(l, "x.npy", path), NPY_F4, is_image ? image : table,
                              is_image ? 4 : 2, x, err);
-    return st < 0 ? st : npy_write(in_lab(l, "y.npy", path), NPY_I4, &l->rows, 1, y, err);
+    if (st < 0)
+        return st;
+    in_lab(l, "y.npy", path);
+    return is_regression(c) ? npy_write(path, NPY_F4, &l->rows, 1, numbers, err)
+                            : npy_write(path, NPY_I4, &l->rows, 1, y, err);
 }
 
 static as_status write_text(struct lab *l, size_t bytes, struct as_err *err)
@@ -190,18 +204,27 @@ static as_status wait_for(const struct lab *l, pid_t pid, struct as_err *err)
     return as_fail(err, AS_E_IO, "the trainer ended with status %d: %.180s", status, text);
 }
 
-static int by_size(const void *a, const void *b)
+/* What an epoch took: by the clock, and of processors. */
+struct epoch {
+    double s, cpu_s;
+};
+
+/* Processor time of all threads of a process so far. */
+static double cpu_seconds(pid_t pid)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(pid, &clock) == 0)
+        (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S;
 }
 
-/* The median of the times between the lines in the fifo, until the trainer ends. The trainer opens
- * the fifo again for each line, so an end of file means nothing. 0: fewer than two lines. */
-static double epoch_seconds(int fifo, pid_t pid)
+/* Medians of what lies between the lines in the fifo, until the trainer ends. The trainer opens the
+ * fifo again for each line, so an end of file means nothing. 0: fewer than two lines. */
+static struct epoch median_epoch(int fifo, pid_t pid)
 {
     char line[4096];
-    double times[MAX_EPOCHS];
+    double times[MAX_EPOCHS], cpu[MAX_EPOCHS], last_cpu = 0;
     size_t n = 0;
     int64_t last = 0;
     int gone = pidfd_open(pid, 0);
@@ -210,19 +233,22 @@ static double epoch_seconds(int fifo, pid_t pid)
         if ((fds[0].revents & POLLIN) == 0 || read(fifo, line, sizeof line) <= 0)
             break;
         int64_t now = clock_mono_ns();
-        if (last != 0)
+        double now_cpu = cpu_seconds(pid); /* while it goes on, or as a zombie */
+        if (last != 0) {
+            cpu[n] = now_cpu - last_cpu;
             times[n++] = (double)(now - last) / (double)NS_PER_S;
+        }
         last = now;
+        last_cpu = now_cpu;
     }
     (void)close(gone);
-    qsort(times, n, sizeof(times[0]), by_size);
-    return n > 0 ? times[n / 2] : 0;
+    return n > 0 ? (struct epoch){bench_median(times, n), bench_median(cpu, n)} : (struct epoch){0};
 }
 
-as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *err)
+as_status lab_speed(const struct lab *l, int epochs, struct lab_speed *ret, struct as_err *err)
 {
     char path[128];
-    double seconds = 0;
+    struct epoch took = {0};
     as_status st = write_single(l, epochs, err);
     if (st < 0)
         return st;
@@ -234,13 +260,14 @@ as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *
     pid_t pid = 0;
     st = start_trainer(l, &pid, err);
     if (st == AS_OK) {
-        seconds = epoch_seconds(fifo, pid);
+        took = median_epoch(fifo, pid);
         st = wait_for(l, pid, err);
     }
     (void)unsetenv("ASSAY_REPORT");
     (void)close(fifo);
     if (st == AS_OK)
-        *ret = (double)l->train_rows / seconds;
+        *ret = (struct lab_speed){(double)l->train_rows / took.s,
+                                  1e6 * took.cpu_s / (double)l->train_rows};
     return st;
 }
 
@@ -282,8 +309,9 @@ static as_status inspect(struct lab *l, struct as_err *err)
     const struct dataset_paths arrays = {.features = in_lab(l, "x.npy", x),
                                          .targets = in_lab(l, "y.npy", y)};
     if (l->c->height > 0)
-        return dataset_inspect(&arrays, DATASET_NPY, NULL, DATASET_CLASSIFICATION, NULL, &l->info,
-                               err);
+        return dataset_inspect(&arrays, DATASET_NPY, NULL,
+                               is_regression(l->c) ? DATASET_REGRESSION : DATASET_CLASSIFICATION,
+                               NULL, &l->info, err);
     const struct dataset_paths text = {.table = in_lab(l, "text", x)};
     return dataset_inspect(&text, DATASET_TEXT, NULL, DATASET_TASK_AUTO, NULL, &l->info, err);
 }

@@ -16,6 +16,13 @@ struct bench_case {
     size_t batch, members;
     size_t steps;                   /* of an epoch */
     size_t height, width, channels; /* of a row; a table: 1, 1, columns; text: 0 */
+    size_t classes;                 /* 0: 10; 1: a number instead of classes; of text unused */
+};
+
+/* How fast one trial trains. */
+struct lab_speed {
+    double rows_per_s;
+    double cpu_us; /* processor time of a row, of all threads, in microseconds */
 };
 
 struct lab {
@@ -31,9 +38,10 @@ struct lab {
 AS_MUST_CHECK as_status lab_create(const struct bench_case *c, struct lab *ret, struct as_err *err);
 void lab_done(struct lab *l);
 
-/* Rows per second of one running trial: the median over its epochs except the first, from the times
- * between its output lines. AS_E_IO: the trainer failed; its message. */
-AS_MUST_CHECK as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *err);
+/* One running trial: medians over its epochs except the first, from the times between its output
+ * lines. AS_E_IO: the trainer failed; its message. */
+AS_MUST_CHECK as_status lab_speed(const struct lab *l, int epochs, struct lab_speed *ret,
+                                  struct as_err *err);
 
 /* Seconds of whole processes, from start to end: `n` trials one after another, or as one group of n
  * members. */
