@@ -37,6 +37,7 @@ static const struct {
     {"table", table_problems},
     {"rough", rough_problems},
     {"flat", flat_problems},
+    {"flat", unsaid_problems},
 };
 
 double problem_draw(unsigned instance, unsigned a, unsigned b)

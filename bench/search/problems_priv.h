@@ -14,6 +14,7 @@ extern const struct problem_def trainer_problems[]; /* tables of the built-in tr
 extern const struct problem_def table_problems[];
 extern const struct problem_def rough_problems[];
 extern const struct problem_def flat_problems[];
+extern const struct problem_def unsaid_problems[]; /* more flat ones */
 
 /* A hash of (instance, a, b) in [0,1), for families of instances. */
 double problem_draw(unsigned instance, unsigned a, unsigned b);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "search/gp/basin.h"
 #include "search/gp/failure_penalty.h"
 #include "search/gp/crossing.h"
@@ -445,7 +446,8 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 
-/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "calibration": {…}} ---- */
+/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "bends": {…},
+ * "calibration": {…}} ---- */
 
 /* Takes `part`: null is left out, NULL is out of memory. */
 static int add_part(json_t *state, const char *name, json_t *part)
@@ -465,6 +467,8 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     int rc = state ? 0 : -1;
     if (rc == 0)
         rc = add_part(state, "relevance", relevance_write(&a->relevance));
+    if (rc == 0)
+        rc = add_part(state, "bends", bends_write(&a->bends));
     if (rc == 0)
         rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
@@ -526,6 +530,15 @@ static bool is_in_doubt(const struct gp_ask *a)
            s->best != TRAINING_SET_NONE && noise_of(a, "w0") >= DOUBT_NOISE;
 }
 
+/* The place in the schedule. A measurement that fails at every second trial would leave every
+ * second row of the schedule without results; so where values were lost anywhere, as far as one can
+ * tell, the turns are drawn (decision 4032). */
+static uint64_t turn_of(const struct gp_ask *a)
+{
+    const struct training_set *s = a->set;
+    return s->n_failed > s->n_avoided ? rng_mix(s->spec->seed, a->number) : a->index;
+}
+
 static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -536,7 +549,7 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
                                  (has_basin ? FACT_BASIN : 0) | (is_in_doubt(a) ? FACT_DOUBT : 0),
-                             reliability_lost(&a->reliability), a->index);
+                             reliability_lost(&a->reliability), turn_of(a));
     return st;
 }
 
@@ -572,10 +585,11 @@ static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct
 static as_status create_set(struct gp_ask *a, const struct search_spec *spec,
                             const struct history *history, size_t n_dead, struct as_err *err)
 {
+    const struct encoding_learned learned = {a->relevance.dead, n_dead, a->bends.bent,
+                                             a->bends.n_bent};
     training_set_free(a->set);
     a->set = NULL;
-    return training_set_create_with(spec, history, a->relevance.dead, n_dead, &a->cache->places,
-                                    &a->set, err);
+    return training_set_create_with(spec, history, &learned, &a->cache->places, &a->set, err);
 }
 
 /* The sweep as it is seen under what was learned of its parameters. */
@@ -585,7 +599,12 @@ static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
     struct relevance *r = &a->relevance;
     bool changed = false;
     as_status st = relevance_read(spec, json_object_get(a->state, "relevance"), r, err);
+    if (st == AS_OK)
+        st = bends_read(spec, json_object_get(a->state, "bends"), &a->bends, err);
     if (st < 0 || (st = create_set(a, spec, history, r->n_dead, err)) < 0 || is_initial(a->set))
+        return st;
+    st = bends_learn(a->set, &a->cache->store.fit, &a->bends, &changed, err);
+    if (st < 0 || (changed && (st = create_set(a, spec, history, r->n_dead, err)) < 0))
         return st;
     st = relevance_learn(a->set, &a->cache->store.fit, r, &changed, err);
     return st < 0 || !changed ? st : create_set(a, spec, history, r->n_dead, err);
@@ -651,6 +670,9 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return st;
     watch_prediction(&a);
     encoding_to_config(a.set->enc, a.point, s.config);
+    if (a.is_repeat) /* to the last bit, which the places of bent numbers do not keep */
+        memcpy(s.config->entries, a.set->trials[a.set->best].config->entries,
+               s.config->n * sizeof *s.config->entries);
     a.config = s.config;
     st = gp_reason_write(&a, *why ? why : NULL, &s.reason, err);
     if (st < 0)

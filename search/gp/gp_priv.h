@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "search/gp/acquisition.h"
+#include "search/gp/bend.h"
 #include "search/gp/branch.h"
 #include "search/gp/reliability.h"
 #include "search/gp/gp.h"
@@ -35,6 +36,7 @@ struct gp_ask {
     bool is_nearby;             /* the point is a move of one of the few successes */
     bool is_crossing;           /* the best trial, moved into the branch */
     struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
+    struct bends bends;         /* and of their scales */
     struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;

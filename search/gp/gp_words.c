@@ -122,6 +122,21 @@ static void add_no_effect(const json_t *list, struct str *b)
     }
 }
 
+/* On which scales numbers act. */
+static void add_scales(const json_t *list, struct str *b)
+{
+    size_t i;
+    json_t *item;
+    double rate;
+    json_array_foreach((json_t *)list, i, item)
+    {
+        const char *name = explain_text(item, "parameter");
+        if (json_number_get(json_object_get(item, "rate"), &rate))
+            str_printf(b, "; %s acts on a logarithmic scale from its %s end", name ? name : "?",
+                       rate > 0 ? "lower" : "upper");
+    }
+}
+
 /* Models that are not used, because their predictions did not hold. */
 static void add_lost_turns(const json_t *calibration, struct str *b)
 {
@@ -156,6 +171,7 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
     if (json_is_true(json_object_get(reason, "stagnant")))
         str_puts(b, "; recent trials improved almost nothing");
     add_no_effect(json_object_get(reason, "no_effect"), b);
+    add_scales(json_object_get(reason, "scales"), b);
     add_lost_turns(json_object_get(reason, "calibration"), b);
 }
 

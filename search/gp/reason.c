@@ -90,6 +90,19 @@ static int add_no_effect(const struct gp_ask *a, json_t *reason)
     return rc;
 }
 
+/* [{"parameter", "rate"}] of each number on a logarithmic scale that the document does not give. */
+static int add_scales(const struct gp_ask *a, json_t *reason)
+{
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "scales", list);
+    for (size_t k = 0; k < a->bends.n_bent && rc == 0; k++)
+        rc = json_array_append_new(
+            list, json_pack("{s:s, s:I}", "parameter",
+                            a->set->spec->space->params[a->bends.bent[k].param].name, "rate",
+                            (json_int_t)a->bends.bent[k].rate));
+    return rc;
+}
+
 /* {model: {"within", "of"}} of each model that was checked: how many of its newest predictions
  * held; with "until", it has lost its turns until there are so many results. */
 static int add_reliability(const struct gp_ask *a, json_t *reason)
@@ -176,6 +189,8 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
     if (rc == 0 && a->set->enc->n_dead)
         rc = add_no_effect(a, reason);
+    if (rc == 0 && a->bends.n_bent)
+        rc = add_scales(a, reason);
     if (rc == 0)
         rc = add_reliability(a, reason);
     if (rc == 0)

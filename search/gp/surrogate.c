@@ -258,7 +258,7 @@ as_status surrogate_thin(const struct surrogate_task *t, size_t *places, size_t 
 
 static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, size_t n)
 {
-    uint64_t h = n;
+    uint64_t h = t->s->enc->bends ? rng_mix(n, t->s->enc->bends) : n;
     for (size_t k = 0; k < t->s->enc->n_dead; k++) {
         const struct dead_pair *p = &t->s->enc->dead[k];
         h = rng_mix(rng_mix(h, rng_mix(p->param, p->choice)), p->level);

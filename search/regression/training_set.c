@@ -148,11 +148,14 @@ size_t training_places_bytes(const struct training_places *p)
 }
 
 /* Make room for n rows; existing rows stay. */
-static as_status reserve_places(struct training_places *p, size_t n, size_t d, struct as_err *err)
+static as_status reserve_places(struct training_places *p, size_t n, const struct encoding *e,
+                                struct as_err *err)
 {
-    if (p->d != d)
+    size_t d = e->n;
+    if (p->d != d || p->bends != e->bends)
         p->n = 0;
     p->d = d;
+    p->bends = e->bends;
     if (n * d > p->cap_entries) {
         as_status st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err);
         if (st < 0)
@@ -362,11 +365,11 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
                               struct training_places *places, struct training_set **ret,
                               struct as_err *err)
 {
-    return training_set_create_with(spec, history, NULL, 0, places, ret, err);
+    return training_set_create_with(spec, history, NULL, places, ret, err);
 }
 
 as_status training_set_create_with(const struct search_spec *spec, const struct history *history,
-                                   const struct dead_pair *dead, size_t n_dead,
+                                   const struct encoding_learned *learned,
                                    struct training_places *places, struct training_set **ret,
                                    struct as_err *err)
 {
@@ -377,14 +380,14 @@ as_status training_set_create_with(const struct search_spec *spec, const struct 
     s->best = TRAINING_SET_NONE;
     s->n = history ? history->n : 0;
     s->trials = history ? history->trials : NULL;
-    as_status st = encoding_create_with(spec->space, dead, n_dead, &s->enc, err);
+    as_status st = encoding_create_with(spec->space, learned, &s->enc, err);
     if (st < 0)
         return st;
     st = allocate_arrays(s, err);
     if (st < 0)
         return st;
     if (places) {
-        st = reserve_places(places, s->n, s->enc->n, err);
+        st = reserve_places(places, s->n, s->enc, err);
         if (st < 0)
             return st;
     }

@@ -68,6 +68,7 @@ struct training_set {
  * set. */
 struct training_places {
     size_t n, d;
+    uint64_t bends; /* of the encoding of the points */
     size_t cap_entries, cap_points;
     struct config_entry *entries; /* n x d */
     double *points;               /* n x d */
@@ -82,10 +83,10 @@ AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
                                             const struct history *history,
                                             struct training_places *places,
                                             struct training_set **ret, struct as_err *err);
-/* The same under an encoding in which these pairs are dead; borrowed for the call. */
+/* The same under an encoding with what was learned; borrowed for the call. */
 AS_MUST_CHECK as_status training_set_create_with(const struct search_spec *spec,
                                                  const struct history *history,
-                                                 const struct dead_pair *dead, size_t n_dead,
+                                                 const struct encoding_learned *learned,
                                                  struct training_places *places,
                                                  struct training_set **ret, struct as_err *err);
 void training_set_free(struct training_set *s);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
+
 #define HALF_PI 1.57079632679489661923
 
 /* The approximate relative error of continuous_at. */
@@ -43,6 +45,18 @@ static encoded_kind kind_of(const struct space_param *sp, uint64_t levels)
     if (levels == 0)
         return ENCODED_CONTINUOUS;
     return param_is_choice(sp) && sp->kind != PARAM_ORDINAL ? ENCODED_CHOICE : ENCODED_LEVELS;
+}
+
+/* A number of fewer levels has no scale that matters. */
+#define BENT_LEVELS_LEAST 8
+
+static void bend_param(struct encoding *e, const struct bent_number *b)
+{
+    uint64_t bits;
+    memcpy(&bits, &b->rate, sizeof bits);
+    e->bends = rng_mix(rng_mix(e->bends, b->param), bits);
+    e->params[b->param].bend = b->rate;
+    e->params[b->param].bend_span = log1p(fabs(b->rate));
 }
 
 static void add_param(struct encoding *e, size_t i)
@@ -89,21 +103,32 @@ bool encoding_may_kill(const struct encoding *e, size_t choice)
     return e->params[choice].kind == ENCODED_CHOICE && !e->space->params[choice].n_conds;
 }
 
-as_status encoding_create(const struct space *space, struct encoding **ret, struct as_err *err)
+bool encoding_may_bend(const struct encoding *e, size_t param)
 {
-    return encoding_create_with(space, NULL, 0, ret, err);
+    const struct encoded_param *p = &e->params[param];
+    const struct space_param *sp = &e->space->params[param];
+    bool is_number = sp->kind == PARAM_FLOAT || sp->kind == PARAM_INT;
+    return is_number && sp->scale == SCALE_LINEAR && !sp->prior && !sp->n_conds && !sp->is_parent &&
+           (p->kind == ENCODED_CONTINUOUS ||
+            (p->kind == ENCODED_LEVELS && p->levels >= BENT_LEVELS_LEAST));
 }
 
-as_status encoding_create_with(const struct space *space, const struct dead_pair *dead,
-                               size_t n_dead, struct encoding **ret, struct as_err *err)
+as_status encoding_create(const struct space *space, struct encoding **ret, struct as_err *err)
 {
+    return encoding_create_with(space, NULL, ret, err);
+}
+
+as_status encoding_create_with(const struct space *space, const struct encoding_learned *learned,
+                               struct encoding **ret, struct as_err *err)
+{
+    size_t n_dead = learned ? learned->n_dead : 0;
     AS_AUTO(encoding_freep) struct encoding *e = as_calloc(1, sizeof *e);
     if (!e || !(e->params = as_calloc(space->n, sizeof *e->params)) ||
         !(e->real_length = as_calloc(2 * space->n, sizeof *e->real_length)) ||
         !(e->dead = as_calloc(n_dead, sizeof *e->dead)))
         return as_fail(err, AS_E_NOMEM, "out of memory for an encoding");
     if (n_dead)
-        memcpy(e->dead, dead, n_dead * sizeof *dead);
+        memcpy(e->dead, learned->dead, n_dead * sizeof *e->dead);
     e->n_dead = n_dead;
     e->space = space;
     e->n = space->n;
@@ -113,6 +138,8 @@ as_status encoding_create_with(const struct space *space, const struct dead_pair
         if (e->params[i].category >= 0)
             e->params[i].length = (int)e->n_numeric + e->params[i].category;
     e->n_lengths = e->n_numeric + e->n_category;
+    for (size_t k = 0; learned && k < learned->n_bent; k++)
+        bend_param(e, &learned->bent[k]);
     *ret = as_steal(e);
     return AS_OK;
 }
@@ -126,11 +153,35 @@ static double clamp(double v, double high)
     return v > high ? high : v;
 }
 
+static double bend(double rate, double span, double u)
+{
+    if (rate == 0)
+        return u;
+    return rate > 0 ? log1p(rate * u) / span : 1 - log1p(rate * (u - 1)) / span;
+}
+
+static double unbend(double rate, double span, double place)
+{
+    if (rate == 0)
+        return place;
+    return clamp(rate > 0 ? expm1(place * span) / rate : 1 + expm1((1 - place) * span) / rate, 1);
+}
+
+double encoding_bend(double rate, double u)
+{
+    return bend(rate, log1p(fabs(rate)), u);
+}
+
+double encoding_unbend(double rate, double place)
+{
+    return unbend(rate, log1p(fabs(rate)), place);
+}
+
 static double level_place(const struct encoded_param *p, double k)
 {
     if (p->is_log)
         return log1p(k * p->ratio) / p->span;
-    return k / (double)(p->levels - 1);
+    return bend(p->bend, p->bend_span, k / (double)(p->levels - 1));
 }
 
 double encoding_place(const struct encoding *e, size_t i, uint64_t k)
@@ -160,10 +211,11 @@ uint64_t encoding_level(const struct encoding *e, size_t i, double place)
     if (p->kind != ENCODED_LEVELS)
         return 0;
     double u = clamp(place, 1);
-    if (!p->is_log)
+    if (!p->is_log && p->bend == 0)
         return (uint64_t)clamp(round_up_half(u * last), last);
     /* nearest on the scale, not by value: the neighbouring level whose place is nearer */
-    double k = clamp(floor(expm1(u * p->span) / p->ratio), last), above = clamp(k + 1, last);
+    double at = p->is_log ? expm1(u * p->span) / p->ratio : last * unbend(p->bend, p->bend_span, u);
+    double k = clamp(floor(at), last), above = clamp(k + 1, last);
     return (uint64_t)(level_place(p, above) - u <= u - level_place(p, k) ? above : k);
 }
 
@@ -188,11 +240,18 @@ static double continuous_value(const struct space_param *sp, double place)
     return fmin(fmax(param_round(v, fmin(ROUNDING * size, 1e-10 * (max - min))), min), max);
 }
 
+/* On the document's scale. */
+static double straight_place(const struct encoding *e, size_t i, double place)
+{
+    const struct encoded_param *p = &e->params[i];
+    return unbend(p->bend, p->bend_span, clamp(place, 1));
+}
+
 static union param_value value_at(const struct encoding *e, size_t i, double place)
 {
     const struct space_param *sp = &e->space->params[i];
     if (e->params[i].kind == ENCODED_CONTINUOUS)
-        return (union param_value){.real = continuous_value(sp, place)};
+        return (union param_value){.real = continuous_value(sp, straight_place(e, i, place))};
     if (param_levels(sp) == 0) /* a constant float */
         return (union param_value){.real = sp->real.min};
     return param_level(sp, encoding_level(e, i, place));
@@ -252,7 +311,8 @@ void encoding_from_config(const struct encoding *e, const struct config *c, doub
         if (!c->entries[i].active || e->params[i].kind == ENCODED_CONSTANT)
             point[i] = middle_place(e, i);
         else if (e->params[i].kind == ENCODED_CONTINUOUS)
-            point[i] = continuous_place(sp, v.real);
+            point[i] =
+                bend(e->params[i].bend, e->params[i].bend_span, continuous_place(sp, v.real));
         else
             point[i] = encoding_place(e, i, param_level_of(sp, v));
     }
@@ -284,6 +344,8 @@ void encoding_from_unit(const struct encoding *e, const double *u, double *point
             point[i] = clamp(u[i], 1);
         else if (e->params[i].kind == ENCODED_CONSTANT)
             point[i] = 0;
+        else if (e->params[i].bend != 0)
+            point[i] = encoding_place(e, i, encoding_level(e, i, u[i]));
         else
             point[i] = encoding_place(e, i, level_from_unit(sp, &e->params[i], clamp(u[i], 1)));
     }

@@ -51,6 +51,8 @@ struct encoded_param {
     int length;   /* its length scale, -1 for none */
     bool is_log;  /* ENCODED_LEVELS on a log scale: level k is at ln(1 + k ratio) / span */
     double ratio, span;
+    double bend,
+        bend_span; /* struct bent_number; 0: its places are those of the document's scale */
 };
 
 /* A number that has no effect while a choice has this value, as the results say
@@ -60,6 +62,22 @@ struct dead_pair {
     size_t param;   /* a number without conditions that no condition reads */
     size_t choice;  /* a choice without conditions */
     uint64_t level; /* its value */
+};
+
+/* A number on a linear scale whose effect is by a logarithm, as the results say
+ * (search/gp/bend.h). Its place is ln(1 + rate u) / ln(1 + rate), where u is that of the linear
+ * scale; of a negative rate the same from the upper end. */
+struct bent_number {
+    size_t param;
+    double rate; /* not 0 */
+};
+
+/* What the results say of the parameters, beside the document. All borrowed. */
+struct encoding_learned {
+    const struct dead_pair *dead;
+    size_t n_dead;
+    const struct bent_number *bent;
+    size_t n_bent;
 };
 
 struct encoding {
@@ -75,6 +93,7 @@ struct encoding {
                                      0..n_numeric-1;          that of category column c is n_numeric + c */
     struct dead_pair *dead;       /* [n_dead] */
     size_t n_dead;
+    uint64_t bends;      /* digest of the bent numbers; 0: there are none */
     bool is_conditional; /* some parameter is */
     bool has_conditions; /* the document declares some: not only the results */
 };
@@ -82,15 +101,20 @@ struct encoding {
 /* `space` is borrowed and must outlive the encoding. AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status encoding_create(const struct space *space, struct encoding **ret,
                                         struct as_err *err);
-/* The same where n_dead pairs are dead: their numbers are conditional, their choices parents. The
- * points of a configuration are those of the encoding without them. `dead` is borrowed for the
- * call. */
+/* The same with what was learned (NULL: nothing). The numbers of dead pairs are conditional, their
+ * choices parents, and points are those of the encoding without them. Bent numbers have other
+ * places; a configuration that goes there and back may differ by a few parts in 1e15 of the range.
+ * `learned` is borrowed for the call. */
 AS_MUST_CHECK as_status encoding_create_with(const struct space *space,
-                                             const struct dead_pair *dead, size_t n_dead,
+                                             const struct encoding_learned *learned,
                                              struct encoding **ret, struct as_err *err);
-/* May such a pair be dead, of this number or of this choice? */
+/* May such a pair be dead, of this number or of this choice? May this number be bent? */
 bool encoding_may_die(const struct encoding *e, size_t param);
 bool encoding_may_kill(const struct encoding *e, size_t choice);
+bool encoding_may_bend(const struct encoding *e, size_t param);
+/* The place under this rate of a place u on the linear scale, and back; rate 0: u. */
+double encoding_bend(double rate, double u);
+double encoding_unbend(double rate, double place);
 void encoding_free(struct encoding *e);
 AS_DEFINE_FREEP(struct encoding, encoding_free)
 
@@ -113,7 +137,7 @@ void encoding_to_config(const struct encoding *e, const double *point, struct co
 /* Map a point u of the unit cube (Sobol or random numbers, one for each parameter) to a snapped
  * point. Each value of a discrete parameter owns the share that param_decode gives it. The
  * configuration of the point is the sampler's for the same numbers; reals agree up to their last
- * bits. u and point may be the same. */
+ * bits. Bent numbers are even over their places instead. u and point may be the same. */
 void encoding_from_unit(const struct encoding *e, const double *u, double *point);
 
 /* Move every level and choice to its nearest place. In place; continuous places are clamped. */

@@ -176,12 +176,34 @@ START_TEST(signs_and_caches)
 }
 END_TEST
 
+/* Where every second result is lost, those that count are of each kind of model in turn, and not of
+ * the one whose turns are even. */
+START_TEST(no_model_is_left_without_results)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(problems[2].space);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    size_t warped = 0, smooth = 0;
+    sweep_init(&w, s, 3, true);
+    for (size_t t = 0; t < 60; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        const char *model = json_string_value(json_object_get(w.reason, "model"));
+        warped += t % 2 == 0 && as_streq(model, "warped");
+        smooth += t % 2 == 0 && as_streq(model, "smooth");
+        double x[] = {sweep_number(&w, t, 0), sweep_number(&w, t, 1), sweep_number(&w, t, 2)};
+        sweep_tell(&w, t, t % 2 ? ABSURD : mixed(x));
+    }
+    ck_assert_msg(warped >= 5 && smooth >= 5, "%zu warped, %zu smooth", warped, smooth);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *s = suite_create("search/absurd_values");
     TCase *t = tcase_create("methods");
     tcase_add_loop_test(t, regret_stays, 0, AS_ARRAY_LEN(methods));
     tcase_add_loop_test(t, signs_and_caches, 0, AS_ARRAY_LEN(methods));
+    tcase_add_test(t, no_model_is_left_without_results);
     suite_add_tcase(s, t);
     return s;
 }

@@ -62,6 +62,11 @@ START_TEST(of_the_model)
         "\"until\":60}}}",
         "chosen near one of the few trials that have succeeded; the smooth model has no turns "
         "before 60 results, because 7 of its 12 predictions did not hold; 40 results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ucb\",\"scales\":[{"
+          "\"parameter\":\"rate\",\"rate\":1000},{\"parameter\":\"momentum\",\"rate\":-20}],"
+          "\"observed\":40}",
+          "chosen by upper confidence bound; rate acts on a logarithmic scale from its lower end; "
+          "momentum acts on a logarithmic scale from its upper end; 40 results seen");
     check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ucb\",\"basin\":7,\"observed\":"
           "40}",
           "chosen by upper confidence bound, in the basin of trial 7, beside that of the best; 40 "

@@ -20,6 +20,9 @@ static const char *earlier = "", *believed = "";
 /* The condition of m; empty: the search has to find out what has an effect where. */
 static const char *condition = ",\"when\":{\"opt\":\"a\"}";
 
+/* The loss is by the logarithm of the distance of x from its lower end. */
+static bool is_steep;
+
 static json_t *make_sweep(const char *method)
 {
     char text[1200];
@@ -83,7 +86,8 @@ static void add_item(struct maker *m, size_t t, json_t *origin, bool is_suggeste
     double loss = m->configs[t] && m->configs[t]->entries[0].active
                       ? m->configs[t]->entries[0].value.real
                       : 0;
-    loss = loss * loss;
+    double steep = log10(loss + 1 + 1e-4) + 2.5;
+    loss = is_steep ? 0.06 * steep * steep : loss * loss;
     json_t *item =
         json_pack("{s:I, s:s, s:o, s:o, s:I, s:o, s:{s:f, s:f}}", "number", (json_int_t)t, "state",
                   state, "origin", origin, "params", config_to_json(m->space, m->configs[t]),
@@ -243,6 +247,27 @@ START_TEST(the_same_with_what_was_learned)
     ck_assert_uint_eq(count_same(&m, &total, &first), 58);
     maker_done(&m);
     condition = declared;
+}
+END_TEST
+
+/* So are the scales of numbers. */
+START_TEST(the_same_with_learned_scales)
+{
+    const char *declared = condition;
+    struct maker m;
+    size_t total, n_learned = 0, i;
+    int64_t first;
+    json_t *item;
+    condition = "";
+    is_steep = true;
+    make_trials(&m, "gp", 60);
+    json_array_foreach(m.items, i, item) n_learned +=
+        json_object_get(json_object_get(item, "suggestion"), "scales") != NULL;
+    ck_assert_uint_gt(n_learned, 2);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 58);
+    maker_done(&m);
+    condition = declared;
+    is_steep = false;
 }
 END_TEST
 
@@ -472,6 +497,7 @@ TEST_SUITE()
     tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 6);
     tcase_add_loop_test(t, the_same_again, 0, 10);
     tcase_add_test(t, the_same_with_what_was_learned);
+    tcase_add_test(t, the_same_with_learned_scales);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 10);
     tcase_add_test(t, another_seed);

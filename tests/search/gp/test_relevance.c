@@ -33,7 +33,8 @@ START_TEST(a_dead_number_is_like_an_inactive_one)
     const struct dead_pair dead = {.param = 2, .choice = 0, .level = 0};
     double x[2][8], back[4];
     int32_t z[2][4];
-    ck_ok(encoding_create_with(s, &dead, 1, &e, &err), err);
+    ck_ok(encoding_create_with(s, &(struct encoding_learned){.dead = &dead, .n_dead = 1}, &e, &err),
+          err);
     ck_assert(e->params[2].is_conditional && e->params[0].is_parent && !e->has_conditions);
     double a[] = {0, 0.5, encoding_place(e, 2, 1), 0.25}, b[] = {0, 0.5, 1, 0.25};
     ck_assert(encoding_same(e, a, b, 1e-9));

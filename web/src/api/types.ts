@@ -1046,6 +1046,12 @@ export type SuggestionReason = {
     /** That it was learned from */
     trials: number;
   }[];
+  /** gp: numbers that act on a logarithmic scale which the document does not give; absent: none */
+  scales?: {
+    parameter: string;
+    /** r of ln(1 + r u), u the distance from the lower end as a share of the range; negative: from the upper end */
+    rate: number;
+  }[];
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
   /** gp: of the objective, or a list in the order of the objectives */
