@@ -2,8 +2,8 @@
  *
  * They are copied once, by the kernel, into a file in memory without a name, and mapped. A mapping
  * of the file itself would end the program (SIGBUS) when another one writes a shorter file in its
- * place, and bytes that were checked could change. A copy in memory from malloc is as safe; it costs
- * six to ten times the processor time, which goes into its pages (decision 1002). */
+ * place, and bytes that were checked could change. A copy in memory from malloc is as safe; it
+ * costs six times the processor time, which goes into its pages (decision 1002). */
 #ifndef ASSAY_BASE_FILE_IMAGE_H
 #define ASSAY_BASE_FILE_IMAGE_H
 

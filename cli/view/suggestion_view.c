@@ -25,8 +25,8 @@ static void put_integer(struct str *b, const char *name, const json_t *v)
         str_printf(b, "%s=%" JSON_INTEGER_FORMAT "\n", name, json_integer_value(v));
 }
 
-/* Write the parameter's variable to `ret` and add it to `taken`, which maps variables to parameters.
- * Empty: it has none. */
+/* Write the parameter's variable to `ret` and add it to `taken`, which maps variables to
+ * parameters. Empty: it has none. */
 static as_status variable_of(const char *param, json_t *taken, struct str *ret, struct as_err *err)
 {
     str_clear(ret);
