@@ -111,10 +111,10 @@ def check_slow_start(assay, work):
         time.sleep(10.5)
         os.kill(up.pid, signal.SIGCONT)
         said = line + run.stderr.read()
+    up.end()
     took = re.search(r"It was ready after (\S+) s, which --time does not count\. .*`kill (\d+)` ends it", said)
     assert took and float(took.group(1)) > 10 and int(took.group(2)) == up.pid, said
     assert "Sweep slow-fit: by val_rmse" in said and "nothing is left" not in said, said
-    up.end()
 
 
 def child_up(assay):
