@@ -15,11 +15,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/param_name.h"
 #include "base/str.h"
 #include "base/yaml_reader.h"
 
-#define NAME_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-#define NAME_REST NAME_FIRST "0123456789.-"
 #define FILE_PREFIX "file:"
 #define ARGS_PREFIX "args:"
 
@@ -71,8 +70,12 @@ static bool read_special(const char *s, size_t len, struct piece *ret)
 /* ${name}, ${name:-default} or ${name?text}; s is what stands between the braces. */
 static bool read_named(const char *s, size_t len, struct piece *ret)
 {
-    size_t name = strspn(s, NAME_REST), skip = 0;
-    if (name == 0 || name > TEMPLATE_NAME_MAX || !strchr(NAME_FIRST, *s))
+    size_t name = param_name_span(s), skip = 0;
+    if (name > PARAM_NAME_BYTES)
+        return false;
+    memcpy(ret->name, s, name);
+    ret->name[name] = '\0';
+    if (!param_name_valid(ret->name))
         return false;
     if (name == len) {
         ret->form = TEMPLATE_VALUE;
@@ -85,7 +88,6 @@ static bool read_named(const char *s, size_t len, struct piece *ret)
     } else {
         return false;
     }
-    memcpy(ret->name, s, name);
     ret->rest = s + name + skip;
     ret->rest_len = len - name - skip;
     return true;

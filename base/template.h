@@ -24,7 +24,6 @@
 
 #include "base/status.h"
 
-#define TEMPLATE_NAME_MAX 63  /* bytes of a parameter's name */
 #define TEMPLATE_PATH_MAX 255 /* bytes of the path in ${file:path} */
 
 typedef enum template_form {
@@ -63,8 +62,8 @@ AS_MUST_CHECK as_status template_name_file(json_t *names, const char *path, cons
                                            struct as_err *err);
 
 /* Check every string of a tree (a string, list or object) that is at `pointer` in its document.
- * AS_E_INVAL, with the pointer of the string: a reference that is not closed, a name that is not
- * [A-Za-z_][A-Za-z0-9_.-]{0,62}, ${args:…}, or a name for which known() returns false. */
+ * AS_E_INVAL, with the pointer of the string: a reference that is not closed, a name that no
+ * parameter has (param_name.h), ${args:…}, or a name for which known() returns false. */
 AS_MUST_CHECK as_status template_check(const json_t *tree, const char *pointer,
                                        template_known_fn *known, const void *arg,
                                        struct as_err *err);

@@ -124,16 +124,17 @@ void model_cache_failed(struct model_cache *s, const char *name, const char *wha
 }
 
 as_status model_cache_load(struct model_cache *s, const char *name, const char *version,
-                           char *bytes, size_t len, struct as_err *err)
+                           struct file_image *image, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *owned = bytes;
+    AS_AUTO(file_image_done) struct file_image owned = *image;
+    *image = (struct file_image){0};
     struct served *v = NULL;
     struct place *p = NULL;
     int64_t start = clock_mono_ns();
     as_status st = place_of(s, name, &p, err);
     if (st < 0)
         return st;
-    st = served_load(name, version, as_steal(owned), len, &s->opts, &v, err);
+    st = served_load(name, version, &owned, &s->opts, &v, err);
     if (st < 0)
         return st;
     v->stats = &p->stats;

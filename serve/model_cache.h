@@ -27,10 +27,10 @@ AS_MUST_CHECK as_status model_cache_expect(struct model_cache *s, const char *na
                                            struct as_err *err);
 
 /* Load a model file and serve it under the name from now on, in the place of the version that is
- * there. Takes `bytes`. Logs what it does; a failure is counted and changes nothing. Errors as
- * served_load(). */
+ * there. Takes what *image holds. Logs what it does; a failure is counted and changes nothing.
+ * Errors as served_load(). */
 AS_MUST_CHECK as_status model_cache_load(struct model_cache *s, const char *name,
-                                         const char *version, char *bytes, size_t len,
+                                         const char *version, struct file_image *image,
                                          struct as_err *err);
 /* Count and log that a version of `name` could not be had. */
 void model_cache_failed(struct model_cache *s, const char *name, const char *what,

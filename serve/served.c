@@ -68,10 +68,11 @@ static as_status prepare(struct served *v, struct as_err *err)
     return st < 0 ? st : try_once(v, err);
 }
 
-as_status served_load(const char *name, const char *version, char *bytes, size_t len,
+as_status served_load(const char *name, const char *version, struct file_image *image,
                       const struct served_options *opts, struct served **ret, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *owned = bytes;
+    AS_AUTO(file_image_done) struct file_image owned = *image;
+    *image = (struct file_image){0};
     AS_AUTO(served_freep) struct served *v = as_calloc(1, sizeof *v);
     if (!v)
         return as_fail_nomem(err);
@@ -83,12 +84,12 @@ as_status served_load(const char *name, const char *version, char *bytes, size_t
     v->queue.tail = &v->queue.head;
     if (!v->predictors || !v->name)
         return as_fail_nomem(err);
-    as_status st = sha256_of(owned, len, v->sha256, err);
+    as_status st = sha256_of(owned.at, owned.len, v->sha256, err);
     if (st < 0)
         return st;
     (void)snprintf(v->version, sizeof v->version, "%.*s", version ? SERVED_VERSION_SIZE - 1 : 12,
                    version ? version : v->sha256);
-    st = model_file_parse(as_steal(owned), len, &v->file, err);
+    st = model_file_parse_image(&owned, &v->file, err);
     if (st == AS_OK)
         st = prepare(v, err);
     if (st < 0)

@@ -52,12 +52,12 @@ struct served_options {
     size_t max_rows; /* of one pass */
 };
 
-/* Check and load the bytes of a model file (from malloc; taken, even on failure), and predict one
- * row with it.
+/* Check and load the bytes of a model file, and predict one row with it. Takes what *image holds,
+ * even on failure: it is zeroed.
  *   version  NULL: the first 12 digits of the file's digest
  *   ret      one reference: served_unref()
  * Errors as model_file_parse(), model_schema_init() and predictor_create(). */
-AS_MUST_CHECK as_status served_load(const char *name, const char *version, char *bytes, size_t len,
+AS_MUST_CHECK as_status served_load(const char *name, const char *version, struct file_image *image,
                                     const struct served_options *opts, struct served **ret,
                                     struct as_err *err);
 struct served *served_ref(struct served *v);

@@ -77,14 +77,13 @@ as_status source_files_create(struct model_cache *cache, struct source_files **r
 static as_status load(struct source_files *s, struct watched *w, struct as_err *err)
 {
     AS_AUTO(file_closep) int fd = -1;
-    AS_AUTO(as_freep) char *bytes = NULL;
-    size_t len = 0;
+    struct file_image image = {0};
     as_status st = file_open_regular(w->path, &fd, err); /* no device: it may have no end */
     if (st == AS_OK)
-        st = file_read(w->path, MODEL_FILE_MAX_BYTES, &bytes, &len, err);
+        st = file_image_read(w->path, MODEL_FILE_MAX_BYTES, &image, err);
     if (st < 0)
         return st;
-    st = model_cache_load(s->cache, w->name, NULL, as_steal(bytes), len, err);
+    st = model_cache_load(s->cache, w->name, NULL, &image, err);
     return st < 0 ? as_err_prefix(err, st, "%s", w->path) : AS_OK;
 }
 

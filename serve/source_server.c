@@ -87,20 +87,20 @@ as_status source_server_add(struct source_server *s, const char *name, const cha
     return AS_OK;
 }
 
-/* The bytes of a file of the registry; its digest was checked by the client. */
-static as_status fetch(struct source_server *s, const char *sha256, char **ret, size_t *ret_len,
+/* A file of the registry; its digest was checked by the client. */
+static as_status fetch(struct source_server *s, const char *sha256, struct file_image *ret,
                        struct as_err *err)
 {
     const struct client_opts opts = {.timeout_ms = FETCH_TIMEOUT_MS};
-    char path[64];
     AS_AUTO(file_closep) int fd = memfd_create("assay-model", MFD_CLOEXEC);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "cannot make a file in memory: %m");
     as_status st = client_download_fd(s->client, sha256, fd, &opts, err);
     if (st < 0)
         return st;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return file_read(path, MODEL_FILE_MAX_BYTES, ret, ret_len, err);
+    int whole = fd;
+    fd = -1;
+    return file_image_map(whole, MODEL_FILE_MAX_BYTES, ret, err);
 }
 
 static as_status look_up(struct source_server *s, const struct followed *f, int64_t *ret_version,
@@ -130,19 +130,18 @@ static as_status look_up(struct source_server *s, const struct followed *f, int6
 
 static as_status update(struct source_server *s, struct followed *f, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *bytes = NULL;
+    struct file_image image = {0};
     char sha256[SHA256_HEX_SIZE], version[SERVED_VERSION_SIZE];
     int64_t number = 0;
-    size_t len = 0;
     as_status st = look_up(s, f, &number, sha256, err);
     if (st < 0 || strcmp(sha256, f->sha256) == 0)
         return st;
-    st = fetch(s, sha256, &bytes, &len, err);
+    st = fetch(s, sha256, &image, err);
     if (st < 0)
         return st;
     memcpy(f->sha256, sha256, sizeof sha256); /* a file that is refused is not fetched again */
     (void)snprintf(version, sizeof version, "%lld", (long long)number);
-    return model_cache_load(s->cache, f->name, version, as_steal(bytes), len, err);
+    return model_cache_load(s->cache, f->name, version, &image, err);
 }
 
 static void look_at(struct source_server *s, struct followed *f)

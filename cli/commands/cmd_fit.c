@@ -4,9 +4,9 @@
  * the same requests as of `data add`, `run`, `ensemble` and `models add`, one file for each step
  * (fit_run.h). The sweep is one like any other: --print shows its document.
  *
- * The time that is given is that of the whole command. A part of it is kept back for what comes
- * after the search: ensembles, the model, its file. At the end of the sweep's wall time the
- * trainings that run are ended. */
+ * The time that is given is that of the whole command but the start of a server, where none runs. A
+ * part of it is kept back for what comes after the search: ensembles, the model, its file. At the
+ * end of the sweep's wall time the trainings that run are ended. */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ int64_t fit_kept_back_ms(const struct fit *f)
 {
     double busy = 1 + f->wishes.load / (double)(f->wishes.cores ? f->wishes.cores : 1);
     int64_t share = (int64_t)((double)f->time_ms / 12 * busy);
-    int64_t most = (f->time_ms - f->begun_ms) / 3; /* a start of `assay up` may take most of it */
+    int64_t most = (f->time_ms - f->begun_ms) / 3; /* reading the table may take most of it */
     most = most > 60000 ? 60000 : most;
     share = share > most ? most : share;
     return share < 3000 ? 3000 : share;
@@ -269,7 +269,8 @@ int cmd_fit(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"target", 't', OPT_STRING, &f.data.target, "COLUMN", NULL, "what the model is to predict"},
-        {"time", 0, OPT_DURATION, &f.time_ms, "TIME", NULL, "for everything, 10s or more (10m)"},
+        {"time", 0, OPT_DURATION, &f.time_ms, "TIME", NULL,
+         "for everything but the start of a server, 10s or more (10m)"},
         {"size", 0, OPT_STRING, &f.size, "SIZE", NULL, "of the model, at most (50MB)"},
         {"row-time", 0, OPT_DURATION, &f.row_time_ms, "TIME", NULL,
          "of the model for one row on one core, at most (20ms)"},

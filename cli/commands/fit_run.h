@@ -24,11 +24,11 @@ struct fit {
     struct session session;
     struct data_add data; /* the table; `file`, `target` and options of reading it */
     struct fit_wishes wishes;
-    int64_t time_ms;     /* of the whole command */
+    int64_t time_ms;     /* of the whole command but the start of a server */
     int64_t row_time_ms; /* of the model for one row, at most */
     const char *size, *output, *name;
     bool print, no_warm;
-    int64_t start_ns;
+    int64_t start_ns; /* later by what the start of a server took */
     int64_t begun_ms; /* when the search began, since the start; 0: before it */
     bool kept;        /* the server has a model */
     /* what was decided */

@@ -129,8 +129,8 @@ as_status fit_search_start(struct fit *f, struct as_err *err)
     int64_t left = left_ms(f);
     if (left < 1000)
         return as_fail(err, AS_E_TIMEOUT,
-                       "--time: starting a server, if none ran, and reading and registering the "
-                       "table took %.0f s, and nothing is left for the search",
+                       "--time: reading and registering the table took %.0f s, and nothing is left "
+                       "for the search",
                        (double)fit_elapsed_ms(f) / 1000);
     f->plan.search_ms = left;
     as_status st = fit_warm_find(f, err);

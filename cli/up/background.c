@@ -79,6 +79,19 @@ static as_status fail_ended(const char *log, struct as_err *err)
                    text + (len > OUTPUT_SHOWN ? len - OUTPUT_SHOWN : 0));
 }
 
+/* Another program may have started one on this data folder at the same moment: ours has ended and
+ * said the pid of that one. 0: it has not. */
+static pid_t started_by_another(const char *log)
+{
+    static const char said[] = "assay up (pid ";
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    if (file_read(log, 1 << 20, &text, &len, NULL) != AS_OK)
+        return 0;
+    const char *at = strstr(text, said);
+    return at && strstr(at, ") is running on ") ? (pid_t)strtol(at + strlen(said), NULL, 10) : 0;
+}
+
 static as_status wait_until_found(pid_t pid, const char *log, bool (*stop)(void),
                                   struct as_err *err)
 {
@@ -89,8 +102,13 @@ static as_status wait_until_found(pid_t pid, const char *log, bool (*stop)(void)
         bool live = start && process_start_ticks(pid) == start;
         if (running_server_read(NULL, data && *data ? data : NULL, &note, NULL) == AS_OK)
             return AS_OK;
-        if (!live)
+        pid_t other = live ? pid : started_by_another(log);
+        if (!live && (other <= 0 || other == pid))
             return fail_ended(log, err);
+        if (!live) {
+            pid = other;
+            start = process_start_ticks(pid);
+        }
         if (stop && stop())
             return as_fail(err, AS_E_CONFLICT, "interrupted");
         clock_sleep_ms(POLL_MS);

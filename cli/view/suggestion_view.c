@@ -4,11 +4,11 @@
  * unset, so that a loop does not keep the last trial's. */
 #include "cli/view/suggestion_view.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/param_name.h"
 #include "base/shell_text.h"
 #include "cli/view/format.h"
 
@@ -25,15 +25,14 @@ static void put_integer(struct str *b, const char *name, const json_t *v)
         str_printf(b, "%s=%" JSON_INTEGER_FORMAT "\n", name, json_integer_value(v));
 }
 
-/* Write ASSAY_PARAM_NAME to `ret` and add it to `taken`, which maps variables to parameters. */
+/* Write the parameter's variable to `ret` and add it to `taken`, which maps variables to
+ * parameters. Empty: it has none. */
 static as_status variable_of(const char *param, json_t *taken, struct str *ret, struct as_err *err)
 {
     str_clear(ret);
-    str_puts(ret, "ASSAY_PARAM_");
-    for (const char *c = param; *c; c++)
-        str_putc(ret, isascii((unsigned char)*c) && isalnum((unsigned char)*c) ? *c : '_');
+    param_name_variable(param, ret);
     as_status st = str_check(ret, err);
-    if (st < 0)
+    if (st < 0 || ret->len == 0)
         return st;
     const char *other = json_string_value(json_object_get(taken, ret->s));
     if (other)
@@ -62,7 +61,8 @@ static as_status put_params(struct str *b, const json_t *params, json_t *taken, 
         st = str_check(&value, err);
         if (st < 0)
             break;
-        put_variable(b, name.s, str_cstr(&value));
+        if (name.len)
+            put_variable(b, name.s, str_cstr(&value));
     }
     str_done(&name);
     str_done(&value);
@@ -119,12 +119,13 @@ void suggestion_view_pairs(const char *sweep, const json_t *suggestion, struct p
                json_integer_value(json_object_get(suggestion, "number")));
     json_object_foreach(json_object_get(suggestion, "params"), name, v)
     {
-        char label[80];
-        (void)snprintf(label, sizeof label, "param.%s", name);
+        struct str label = {0};
+        str_printf(&label, "param.%s", name);
         /* All digits, also on a terminal: people copy them into other programs. */
         struct str b = {0};
         format_param(&b, v, FORMAT_EXACT);
-        pairs_add(p, label, STYLE_BOLD, str_cstr(&b));
+        pairs_add(p, str_cstr(&label), STYLE_BOLD, str_cstr(&b));
+        str_done(&label);
         str_done(&b);
     }
     pairs_add_json(p, "lease until", json_object_get(suggestion, "lease_until"));

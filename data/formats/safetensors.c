@@ -30,7 +30,7 @@ static const char *const type_names[] = {"F32", "F64", "I64", "I32", "U8", NULL}
 static const size_t type_sizes[] = {4, 8, 8, 4, 1};
 
 struct safetensors {
-    char *bytes;
+    struct file_image image;
     json_t *header;
     size_t n;
     struct safetensors_tensor *tensors;        /* names are views of header, data of bytes */
@@ -44,7 +44,7 @@ void safetensors_free(struct safetensors *s)
     json_decref(s->header);
     free(s->tensors);
     free(s->by_name);
-    free(s->bytes);
+    file_image_done(&s->image);
     free(s);
 }
 
@@ -250,13 +250,13 @@ static as_status check_sum(const struct safetensors *s, size_t header_end, size_
     if (!expected)
         return AS_OK;
     const char *digits =
-        strlen(expected) == DIGITS ? find_digits(s->bytes, header_end, expected) : NULL;
+        strlen(expected) == DIGITS ? find_digits(s->image.at, header_end, expected) : NULL;
     if (!digits)
         return as_fail(err, AS_E_INVAL,
                        "the file is damaged: its " SAFETENSORS_CHECKSUM
                        " is '%.20s', expected %d hexadecimal digits",
                        expected, DIGITS);
-    (void)snprintf(found, sizeof found, "%08x", checksum_around(s->bytes, len, digits));
+    (void)snprintf(found, sizeof found, "%08x", checksum_around(s->image.at, len, digits));
     if (memcmp(found, digits, DIGITS) != 0)
         return as_fail(err, AS_E_INVAL,
                        "the file is damaged: its content has the CRC-32C %s, expected %s", found,
@@ -266,12 +266,21 @@ static as_status check_sum(const struct safetensors *s, size_t header_end, size_
 
 as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, struct as_err *err)
 {
+    return safetensors_parse_image(&(struct file_image){.at = bytes, .len = len}, ret, err);
+}
+
+as_status safetensors_parse_image(struct file_image *image, struct safetensors **ret,
+                                  struct as_err *err)
+{
     AS_AUTO(safetensors_freep) struct safetensors *s = as_calloc(1, sizeof *s);
     if (!s) {
-        free(bytes);
+        file_image_done(image);
         return as_fail_nomem(err);
     }
-    s->bytes = bytes;
+    char *bytes = image->at;
+    size_t len = image->len;
+    s->image = *image;
+    *image = (struct file_image){0};
     uint64_t n;
     if (len < sizeof n)
         return as_fail(err, AS_E_INVAL, "not a safetensors file: %zu bytes", len);
@@ -301,12 +310,11 @@ as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, s
 as_status safetensors_read(const char *path, size_t max_bytes, struct safetensors **ret,
                            struct as_err *err)
 {
-    char *bytes = NULL;
-    size_t len = 0;
-    as_status st = file_read(path, max_bytes, &bytes, &len, err);
+    struct file_image image = {0};
+    as_status st = file_image_read(path, max_bytes, &image, err);
     if (st < 0)
         return st;
-    st = safetensors_parse(bytes, len, ret, err);
+    st = safetensors_parse_image(&image, ret, err);
     return st < 0 ? as_err_prefix(err, st, "%.200s", path) : AS_OK;
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_image.h"
 #include "base/mem.h"
 #include "base/status.h"
 
@@ -47,6 +48,9 @@ struct safetensors;
  * AS_E_TOO_LARGE; AS_E_NOMEM. */
 AS_MUST_CHECK as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret,
                                           struct as_err *err);
+/* The same. Takes what *image holds, even on failure: it is zeroed. */
+AS_MUST_CHECK as_status safetensors_parse_image(struct file_image *image, struct safetensors **ret,
+                                                struct as_err *err);
 
 /* Read and check a file of at most max_bytes. Errors as above, with the name of the file; also
  * AS_E_NOT_FOUND, AS_E_IO. */

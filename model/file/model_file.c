@@ -166,32 +166,47 @@ static as_status read_tensors(struct model_file *f, struct as_err *err)
     return st == AS_OK ? model_file_moments(f, err) : st;
 }
 
+static as_status parse_tensors(struct model_file *f, as_status st, struct model_file **ret,
+                               struct as_err *err)
+{
+    AS_AUTO(model_file_freep) struct model_file *owned = f;
+    if (st == AS_OK)
+        st = read_tensors(owned, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(owned);
+    return AS_OK;
+}
+
 as_status model_file_parse(char *bytes, size_t len, struct model_file **ret, struct as_err *err)
 {
-    AS_AUTO(model_file_freep) struct model_file *f = as_calloc(1, sizeof *f);
+    struct model_file *f = as_calloc(1, sizeof *f);
     if (!f) {
         free(bytes);
         return as_fail_nomem(err);
     }
-    as_status st = safetensors_parse(bytes, len, &f->tensors, err);
-    if (st != AS_OK)
-        return st;
-    st = read_tensors(f, err);
-    if (st != AS_OK)
-        return st;
-    *ret = as_steal(f);
-    return AS_OK;
+    return parse_tensors(f, safetensors_parse(bytes, len, &f->tensors, err), ret, err);
+}
+
+as_status model_file_parse_image(struct file_image *image, struct model_file **ret,
+                                 struct as_err *err)
+{
+    struct model_file *f = as_calloc(1, sizeof *f);
+    if (!f) {
+        file_image_done(image);
+        return as_fail_nomem(err);
+    }
+    return parse_tensors(f, safetensors_parse_image(image, &f->tensors, err), ret, err);
 }
 
 as_status model_file_read(const char *path, size_t max_bytes, struct model_file **ret,
                           struct as_err *err)
 {
-    char *bytes = NULL;
-    size_t len = 0;
-    as_status st = file_read(path, max_bytes, &bytes, &len, err);
+    struct file_image image = {0};
+    as_status st = file_image_read(path, max_bytes, &image, err);
     if (st != AS_OK)
         return st;
-    st = model_file_parse(bytes, len, ret, err);
+    st = model_file_parse_image(&image, ret, err);
     return st == AS_OK ? AS_OK : as_err_prefix(err, st, "%.200s", path);
 }
 

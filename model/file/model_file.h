@@ -85,16 +85,20 @@
 /* A file that was read and checked whole. It is never changed, so threads may share it. */
 struct model_file;
 
-/* Read a file of at most max_bytes. AS_E_INVAL: damaged, cut short, or not a model; the message
- * begins with the path. AS_E_UNSUPPORTED: another version, or a combine.kind that this version does
- * not know; the message has what was found and what is known. AS_E_NOT_FOUND, AS_E_IO,
- * AS_E_TOO_LARGE, AS_E_NOMEM. */
+/* Read a file of at most max_bytes; its bytes are an image (base/file_image.h), and tensors that
+ * need no other form, such as the nodes of extra trees, are used in it. AS_E_INVAL: damaged, cut
+ * short, or not a model; the message begins with the path. AS_E_UNSUPPORTED: another version, or a
+ * combine.kind that this version does not know; the message has what was found and what is known.
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_TOO_LARGE, AS_E_NOMEM. */
 AS_MUST_CHECK as_status model_file_read(const char *path, size_t max_bytes, struct model_file **ret,
                                         struct as_err *err);
 
 /* The same for the bytes of a file. Takes `bytes` (from malloc), even on failure. */
 AS_MUST_CHECK as_status model_file_parse(char *bytes, size_t len, struct model_file **ret,
                                          struct as_err *err);
+/* The same. Takes what *image holds, even on failure: it is zeroed. */
+AS_MUST_CHECK as_status model_file_parse_image(struct file_image *image, struct model_file **ret,
+                                               struct as_err *err);
 
 void model_file_free(struct model_file *f);
 AS_DEFINE_FREEP(struct model_file, model_file_free)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "scheduler/lifecycle/ensemble_data.h"
 #include "scheduler/lifecycle/ensemble_metric.h"
+#include "scheduler/lifecycle/ensemble_sizes.h"
 #include "scheduler/lifecycle/ensemble_test.h"
 
 struct work {
@@ -235,24 +236,12 @@ static as_status choose_metric(struct work *w, struct as_err *err)
     return ensemble_metric_choose(&in, &w->metric, err);
 }
 
-/* Of the candidates that were taken. */
-static as_status model_bytes(const struct work *w, int64_t **ret, struct as_err *err)
-{
-    int64_t *bytes = as_calloc(w->data.n_taken, sizeof *bytes);
-    if (!bytes)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < w->data.n_taken; i++)
-        bytes[i] = candidate_of(w, i)->model_size;
-    *ret = bytes;
-    return AS_OK;
-}
-
 /* AS_E_INVAL, AS_E_TOO_LARGE, …: there is none, and the message says why. */
 static as_status compute(struct store *db, struct work *w, char **ret, struct as_err *err)
 {
     const struct ensemble_job *job = w->job;
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
-    AS_AUTO(as_freep) int64_t *bytes = NULL;
+    AS_AUTO(ensemble_sizes_done) struct ensemble_sizes sizes = {0};
     if (job->n < 2)
         return as_fail(err, AS_E_INVAL,
                        "fewer than two completed trials left predictions.npy and targets.npy");
@@ -267,7 +256,7 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
     if (st == AS_OK && job->options.method == ENSEMBLE_BUCKETING)
         st = ensemble_data_read_buckets(db, job->n, job->by, false, &w->data, err);
     if (st == AS_OK && job->max_bytes > 0)
-        st = model_bytes(w, &bytes, err);
+        st = ensemble_sizes_read(&w->data, job->max_bytes, &sizes, err);
     if (st != AS_OK)
         return st;
     const struct ensemble_input in = {.candidates = w->data.n_taken,
@@ -280,8 +269,7 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                                       .calibrate = job->options.calibrate,
                                       .buckets = w->data.buckets,
                                       .n_buckets = w->data.n_buckets,
-                                      .bytes = bytes,
-                                      .max_bytes = job->max_bytes,
+                                      .bytes = job->max_bytes > 0 ? &sizes.of : NULL,
                                       .seed = job->seed};
     st = ensemble_select(&in, &e, err);
     if (st == AS_OK)

@@ -26,6 +26,15 @@ enum {
     ENSEMBLE_ASKED_PUT
 };
 
+/* A list of trials that is no list, or names none, is that of an earlier version: it is empty. */
+#define STACK                                                                                      \
+    "(select json_agg(json_build_array(u.name, f.size))::text from sweep_base d cross join "       \
+    "lateral json_array_elements_text(case when json_typeof(d.document #> '{trial,train,stack}') " \
+    "= 'array' then d.document #> '{trial,train,stack}' end) u (name) join sweep_base o on o.id "  \
+    "= split_part(u.name, '/', 1) join trial_file f on f.sweep_key = o.key and f.number = case "   \
+    "when u.name ~ '^[^/]+/[0-9]{1,9}$' then split_part(u.name, '/', 2)::bigint end and f.kind = " \
+    "'artifact' and f.path = 'model.safetensors' where d.id = c.sweep)"
+
 #define CANDIDATE_FIELDS(FIRST, NEXT)                                                              \
     FIRST(text, sweep, "sweep")                                                                    \
     NEXT(i64, number, "number")                                                                    \
@@ -41,7 +50,8 @@ enum {
     NEXT(text, test_targets, "test_targets")                                                       \
     NEXT(text, test_weights, "test_weights")                                                       \
     NEXT(text, test_buckets, "test_buckets")                                                       \
-    NEXT(i64, model_size, "model_size")
+    NEXT(i64, model_size, "model_size")                                                            \
+    NEXT(text, stack, STACK)
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
 COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
 #define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)

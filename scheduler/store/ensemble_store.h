@@ -30,6 +30,8 @@ struct ensemble_candidate {
     const char *test_predictions, *test_targets; /* digests; NULL: it left none */
     const char *test_weights, *test_buckets;     /* as `weights` and `buckets` */
     int64_t model_size;                          /* bytes of its model; 0: it left none */
+    const char *stack; /* JSON: [["sweep/7", bytes], …], the trials that one of a further layer sees
+                          and the sizes of their models; NULL: none */
 };
 
 /* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets

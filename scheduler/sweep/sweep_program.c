@@ -12,6 +12,7 @@
 #include "base/command_line.h"
 #include "base/env_file.h"
 #include "base/file.h"
+#include "base/param_name.h"
 #include "base/trial_template.h"
 #include "base/utf8.h"
 #include "scheduler/sweep/sweep_environment_priv.h"
@@ -71,6 +72,38 @@ as_status sweep_program_check_text(const struct trial_reader *r, const json_t *t
 {
     const struct command_rules rules = sweep_program_rules(r);
     return command_text_check(text, pointer, &rules, r->faults != NULL, err);
+}
+
+/* A program that reads the variable of two parameters would find nothing, because nobody can say
+ * which one it means. One that is spelled as the variable has it (param_env.h). */
+static as_status check_variables(const struct trial_reader *r, struct as_err *err)
+{
+    JSON_AUTO taken = json_object();
+    AS_AUTO(str_done) struct str variable = {0};
+    const char *name;
+    json_t *p;
+    as_status st = taken ? AS_OK : sweep_doc_no_memory(err);
+    json_object_foreach((json_t *)r->parameters, name, p)
+    {
+        str_clear(&variable);
+        if (st == AS_OK && param_name_valid(name))
+            param_name_variable(name, &variable);
+        if (st < 0 || !variable.len)
+            continue;
+        const char *spelled = variable.s + strlen(PARAM_VARIABLE_PREFIX);
+        const char *other = json_string_value(json_object_get(taken, variable.s));
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child("/parameters", name, at);
+        if (other && !parameter_of(r, spelled))
+            st = as_fail_at(err, AS_E_INVAL, at,
+                            "%s: '%s' and '%s' would both be the variable %s of the command, "
+                            "expected names that differ in letters or digits",
+                            at, other, name, variable.s);
+        else if (json_object_set_new(taken, variable.s, json_string(name)) < 0)
+            st = sweep_doc_no_memory(err);
+        st = faults_note(r->faults, st, err);
+    }
+    return st < 0 ? st : str_check(&variable, err);
 }
 
 /* ---- parsing ---- */
@@ -285,6 +318,8 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
         return sweep_doc_no_memory(err);
     as_status st = p->files ? parse_files(r, p->files, err) : AS_OK;
     if ((st = faults_note(r->faults, st, err)) != AS_OK)
+        return st;
+    if (r->faults && (st = check_variables(r, err)) != AS_OK)
         return st;
     if ((st = faults_note(r->faults, parse_command(r, p->command, err), err)) != AS_OK)
         return st;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/param_name.h"
 #include "base/str.h"
-#include "base/template.h"
 
 #define MAX_GPUS 64
 #define RESOURCES_AT "/resources"
@@ -176,7 +176,7 @@ static as_status take_parameter(struct sweep_doc *d, size_t i, struct as_err *er
 static as_status read_reference(const struct json_fields *doc, const char *text,
                                 struct sweep_doc *d, struct as_err *err)
 {
-    char name[TEMPLATE_NAME_MAX + 1] = "";
+    char name[PARAM_NAME_BYTES + 1] = "";
     size_t len = strlen(text);
     if (len < 4 || len - 3 >= sizeof name || strncmp(text, "${", 2) != 0 || text[len - 1] != '}')
         return as_fail_at(err, AS_E_INVAL, RANKS_AT,

@@ -36,6 +36,16 @@ typedef enum ensemble_method {
 /* The names, in the order of the enum; NULL ends them. */
 extern const char *const ensemble_method_names[ENSEMBLE_METHODS + 1];
 
+/* What models take. A part that several of them have, such as a model that the trials of a further
+ * layer see, counts once. */
+struct ensemble_bytes {
+    int64_t max;          /* of the members together */
+    const int64_t *own;   /* [candidates]: what is no part */
+    const int64_t *parts; /* [n_parts] */
+    size_t n_parts;
+    const bool *has; /* [candidates][n_parts] */
+};
+
 struct ensemble_input {
     size_t candidates;
     struct score_truth truth;        /* rows, outputs, and what is true */
@@ -46,10 +56,7 @@ struct ensemble_input {
                         * 1..ENSEMBLE_MAX_SIZE */
     bool non_negative; /* stacking: no coefficient below 0 */
     bool calibrate;    /* classes: what the combination gives is calibrated (calibration.c) */
-    /* [candidates]: what each model takes; and what the members may take together, each once. NULL:
-     * any. Not beside buckets */
-    const int64_t *bytes;
-    int64_t max_bytes;
+    const struct ensemble_bytes *bytes; /* NULL: any. Not beside buckets */
     /* bucketing: which bucket each row is in, [rows], each below n_buckets; NULL: all in one */
     const uint32_t *buckets;
     size_t n_buckets;

@@ -53,19 +53,30 @@ void selection_done(struct selection *s)
     free(s->sum);
 }
 
+static bool has_part(const struct ensemble_bytes *b, size_t candidate, size_t part)
+{
+    return b->has[candidate * b->n_parts + part];
+}
+
 bool selection_fits(const struct selection *s, const size_t *picks, size_t n, size_t candidate)
 {
-    const int64_t *bytes = s->in->bytes;
-    int64_t left = s->in->max_bytes;
-    if (!bytes)
+    const struct ensemble_bytes *b = s->in->bytes;
+    if (!b)
         return true;
+    int64_t left = b->max - b->own[candidate];
     for (size_t k = 0; k < n; k++) {
         bool again = picks[k] == candidate;
         for (size_t j = 0; j < k; j++)
             again = again || picks[j] == picks[k];
-        left -= again ? 0 : bytes[picks[k]];
+        left -= again ? 0 : b->own[picks[k]];
     }
-    return bytes[candidate] <= left;
+    for (size_t part = 0; part < b->n_parts; part++) {
+        bool has = has_part(b, candidate, part);
+        for (size_t k = 0; k < n && !has; k++)
+            has = has_part(b, picks[k], part);
+        left -= has ? b->parts[part] : 0;
+    }
+    return left >= 0;
 }
 
 as_status selection_best(struct selection *s, size_t *ret_n, struct as_err *err)
@@ -76,7 +87,7 @@ as_status selection_best(struct selection *s, size_t *ret_n, struct as_err *err)
             s->picks[n++] = s->order[k];
     if (n == 0)
         return as_fail(err, AS_E_INVAL, "each model has more than %lld bytes",
-                       (long long)s->in->max_bytes);
+                       (long long)s->in->bytes->max);
     *ret_n = n;
     return AS_OK;
 }

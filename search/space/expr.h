@@ -7,9 +7,9 @@
  * From loose to tight: `or`; `and`; `not`; comparisons < <= > >= == != `in [..]` `not in [..]`
  * (ordered ones chain: 1 <= a < b); + -; * / %; unary -; ** (to the right). Functions: min and max
  * of 2 or more, abs, log, log2, exp, sqrt, floor, ceil. Numbers as in JSON; texts in '…' or "…";
- * true, false; the names of parameters. A name may hold - or .; the longest name that fits is
- * taken. A name that is a word of the language stands between `backquotes`. % has the sign of its
- * right side, and / never rounds.
+ * true, false; the names of parameters. A name may hold - . or /; the longest name that fits is
+ * taken. A name with other characters, such as a blank, and a name that is a word of the language
+ * stand between `backquotes`. % has the sign of its right side, and / never rounds.
  *
  * Types are checked at parsing: a float, an int and a list of numbers is a number, a list of texts
  * is a text, a bool and a list of booleans is a boolean; a list of several types can only be

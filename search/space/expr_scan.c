@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/param_name.h"
 #include "base/str.h"
 #include "search/space/expr_priv.h"
 
@@ -55,9 +56,15 @@ bool expr_no_memory(struct parser *p)
     return false;
 }
 
+/* Letters of other alphabets are letters of names alone. */
+static bool is_beyond_ascii(char c)
+{
+    return (unsigned char)c >= 0x80;
+}
+
 static bool is_word_byte(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return isalnum((unsigned char)c) || c == '_' || is_beyond_ascii(c);
 }
 
 static bool scan_number(struct parser *p)
@@ -111,25 +118,48 @@ static bool scan_text(struct parser *p)
     return expr_intern(p, buf, &p->v);
 }
 
+/* The longest parameter name at s that would have to stand between backquotes. */
+static const char *unquoted_at(const struct space *space, const char *s)
+{
+    const char *longest = NULL;
+    for (size_t i = 0; i < space->n; i++) {
+        const char *name = space->params[i].name;
+        if (!param_name_is_bare(name) && as_starts_with(s, name) &&
+            (!longest || strlen(name) > strlen(longest)))
+            longest = name;
+    }
+    return longest;
+}
+
 static bool refuse_name(struct parser *p, const char *s, size_t n)
 {
-    char name[64];
+    char name[PARAM_NAME_BYTES + 1];
     (void)snprintf(name, sizeof name, "%.*s", (int)n, s);
+    const char *unquoted = unquoted_at(p->space, s);
+    if (unquoted)
+        return expr_refuse(p, AS_E_INVAL, p->start,
+                           "unknown name '%s'; the name '%s' stands between backquotes: `%s`", name,
+                           unquoted, unquoted);
     struct as_nearest near = {.given = name};
     for (size_t i = 0; i < p->space->n; i++)
         as_nearest_offer(&near, p->space->params[i].name);
+    if (!near.name && is_beyond_ascii(*s)) /* a sign of mathematics, perhaps */
+        return expr_refuse(p, AS_E_INVAL, p->start, "found a character that has no meaning here");
     return expr_refuse(p, AS_E_INVAL, p->start, "unknown name '%s'%s%s%s", name,
                        near.name ? "; did you mean '" : "", near.name ? near.name : "",
                        near.name ? "'?" : "");
 }
 
-/* The length of the longest parameter name at s that ends at the end of a word; 0: none. */
+/* The length of the longest parameter name at s that needs no backquotes and ends at the end of a
+ * word; 0: none. */
 static size_t longest_param(const struct space *space, const char *s, size_t *ret)
 {
     size_t longest = 0;
     for (size_t i = 0; i < space->n; i++) {
-        size_t n = strlen(space->params[i].name);
-        if (n > longest && strncmp(s, space->params[i].name, n) == 0 && !is_word_byte(s[n])) {
+        const char *name = space->params[i].name;
+        size_t n = strlen(name);
+        if (n > longest && strncmp(s, name, n) == 0 && !is_word_byte(s[n]) &&
+            param_name_is_bare(name)) {
             longest = n;
             *ret = i;
         }

@@ -2,7 +2,6 @@
  * discrete parameter survives the map through it exactly up to PARAM_EXACT_LEVELS levels. */
 #include "search/space/param.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +12,6 @@
 bool param_is_choice(const struct space_param *p)
 {
     return p->kind != PARAM_FLOAT && p->kind != PARAM_INT;
-}
-
-bool param_name_valid(const char *name)
-{
-    size_t n = strlen(name);
-    if (n == 0 || n > 63 || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
-        return false;
-    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == n;
 }
 
 void param_done(struct space_param *p)

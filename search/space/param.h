@@ -79,8 +79,6 @@ AS_MUST_CHECK as_status param_parse(const char *name, const json_t *j, const cha
                                     const json_t **ret_when, struct as_err *err);
 void param_done(struct space_param *p); /* accepts a zeroed or half-built one */
 
-bool param_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
-
 /* Every value comes from `values`: categorical, ordinal, bool, constant. */
 bool param_is_choice(const struct space_param *p);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/param_name.h"
 #include "search/space/config.h"
 #include "search/space/expr.h"
 #include "search/space/space_priv.h"
@@ -236,9 +237,8 @@ static as_status parse_domains(struct space *s, const json_t *parameters, const 
         as_status st = AS_OK;
         if (!param_name_valid(name))
             st = as_fail_at(err, AS_E_INVAL, at,
-                            "%s: '%.70s' is no name for a parameter; expected a letter or _ and "
-                            "then up to 62 of A-Z a-z 0-9 _ . -",
-                            at, name);
+                            "%s: '%.70s' is no name for a parameter; expected " PARAM_NAME_RULE, at,
+                            name);
         else
             st = param_parse(name, json_object_iter_value(it), at, faults, &s->params[s->n],
                              &whens[s->n], err);

@@ -64,7 +64,7 @@ struct space {
  * AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step that is not
  * above 0 or is larger than the range, empty or repeated values, a `when` that names nothing,
  * itself, a loop, values of a float, or a value or range that the other can never take, conditions
- * that exclude each other, a name that is not [A-Za-z_][A-Za-z0-9_.-]{0,62}, no parameter at all.
+ * that exclude each other, a name that is none (base/param_name.h), no parameter at all.
  * AS_E_TOO_LARGE: past SPACE_MAX_* or PARAM_MAX_*. AS_E_NOMEM. `ret` is owned by the caller. */
 AS_MUST_CHECK as_status space_parse(const json_t *parameters, const char *pointer,
                                     struct space **ret, struct as_err *err);

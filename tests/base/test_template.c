@@ -10,7 +10,8 @@
 /* Active: lr, width, opt, on, whole. Inactive: momentum. */
 static const char *const params_text =
     "{\"lr\": 0.001, \"width\": 64, \"opt\": \"sgd\", \"on\": true, \"whole\": 2.0, "
-    "\"odd\": \"${lr}\", \"layers\": [128, [0.5, \"a\"]], \"none\": null}";
+    "\"odd\": \"${lr}\", \"layers\": [128, [0.5, \"a\"]], \"none\": null, "
+    "\"opt/lr\": 0.5, \"β [0]\": \"x\"}";
 
 static bool known(const void *arg, const char *name)
 {
@@ -79,6 +80,7 @@ static const struct {
     {"${opt}${width}", "sgd64"},
     {"l: ${layers}, n: ${none}", "l: [128,[0.5,\"a\"]], n: null"},
     {"${none:-no}${layers:-x}", "no[128,[0.5,\"a\"]]"},
+    {"--lr=${opt/lr} ${learning rate:-7} ${β [0]}", "--lr=0.5 7 x"},
 };
 
 START_TEST(applies_to_text)
@@ -101,6 +103,10 @@ static const struct {
     {"\"${ lr }\"", "/t", "is not a reference"},
     {"\"${lr-5}\"", "/t", "there is no parameter 'lr-5'"},
     {"\"${lr:5}\"", "/t", "is not a reference"},
+    {"\"${lr }\"", "/t", "is not a reference"},
+    {"\"${a  b}\"", "/t", "is not a reference"},
+    {"\"${a b}\"", "/t", "there is no parameter 'a b'"},
+    {"\"${a%b}\"", "/t", "is not a reference"},
     {"\"${9}\"", "/t", "is not a reference"},
     {"\"${args:hydra}\"", "/t", "stands for the arguments of a command"},
     {"\"${file:x.yaml}\"", "/t", "trial.files has no 'x.yaml'"},

@@ -69,8 +69,10 @@ class Parameters(Case):
                  ({"type": "flot"}, "flot"), ((1, 2, 3), "expected"), (None, "expected")]
         for entry, word in wrong:
             self.refuses(SpaceError, ["parameter 'rate'", word], assay._of_space, "rate", entry)
-        for name in ("", "a b", "1a", "é", "a" * 64, 3):
-            self.refuses(SpaceError, ["expected a name"], assay._of_space, name, (0, 1))
+        for name in ("", "a  b", "a ", "1a", "/a", "a=b", "a:b", "a,b", "a`", "a\n", "a\u200b", "a\ud800", "a" * 64, 3):
+            self.refuses(SpaceError, ["expected a letter or _", "single blanks inside"], assay._of_space, name, (0, 1))
+        for name in ("optimizer/lr", "learning rate", "layers[0]", "f(x)@k", "é", "学习 率", "a" * 63):
+            self.assertEqual(assay._of_space(name, (0, 1)).name, name)
         self.refuses(SpaceError, ["'rate'", "step"], assay._range, "rate", "float", 0, 1, -1, False)
         self.refuses(SpaceError, ["'rate'", "low", "1.5"], assay._range, "rate", "int", 1.5, 4, None, False)
 

@@ -895,6 +895,49 @@ class Named(Case):
 
 
 class Documents(Case):
+    def test_artifacts_and_terminators(self):
+        """Files of trials are found by another program; a study ends by the service's bound of what is left to gain."""
+        a, calls = assay.artifacts, []
+        with tempfile.TemporaryDirectory() as folder:
+            store, path = a.FileSystemArtifactStore(folder), os.path.join(folder, "note.txt")
+
+            def objective(trial):
+                x = trial.suggest_float("x/y", -5, 5)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(f"{x!r}")
+                a.upload_artifact(artifact_store=store, file_path=path, study_or_trial=trial)
+                assay.terminator.report_cross_validation_scores(trial, [x * x - 9, x * x + 9])
+                calls.append(x)
+                return x * x
+
+            study = assay.create_study(study_name="stops", sampler=assay.samplers.GPSampler(seed=1))
+            kept = a.upload_artifact(artifact_store=store, file_path=__file__, study_or_trial=study)
+            study.optimize(objective, n_trials=200, callbacks=[assay.terminator.TerminatorCallback()])
+            self.assertTrue(20 <= len(calls) < 200, len(calls))
+            loaded = assay.load_study(study.sweep)
+            self.assertEqual([m.artifact_id for m in a.get_all_artifact_meta(loaded)], [kept])
+            found, = a.get_all_artifact_meta(loaded.best_trial)
+            a.download_artifact(artifact_store=store, file_path=path, artifact_id=found.artifact_id)
+            with open(path, encoding="utf-8") as f:
+                self.assertEqual(float(f.read()), loaded.best_params["x/y"])
+
+    def test_programs_that_start_together(self):
+        """Of two programs one starts `assay up`; the other waits for that one, also where it had begun to start its own."""
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            code = "import assay; print(assay.create_study(study_name='first', method='random')._http.call('GET', '/v1/sweeps')['items'])"
+            env = dict(os.environ, PYTHONPATH=CLIENT, ASSAY_DATA=folder, PATH=os.path.dirname(ASSAY) + os.pathsep + os.environ["PATH"],
+                       XDG_STATE_HOME=os.path.join(folder, "state"))
+            runs = [subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    for _ in range(2)]
+            said = [run.communicate(timeout=PATIENCE_S) for run in runs]
+            pids = [int(p) for _, err in said for p in re.findall(r"`kill (\d+)` ends it", err)]
+            for pid in pids:
+                os.kill(pid, signal.SIGTERM)
+            while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+                time.sleep(0.05)
+            self.assertEqual([run.returncode for run in runs], [0, 0], said)
+            self.assertEqual(len(pids), 1, said)
+
     def test_the_blocks_of_the_page(self):
         """docs/python.md, from its first block to its last."""
         with open(os.path.join(SOURCE, "docs", "python.md"), encoding="utf-8") as f:

@@ -140,6 +140,121 @@ class Names(unittest.TestCase):
             with self.assertRaises((TypeError, ValueError)):
                 wrong()
 
+    def test_wilcoxon(self):
+        """p values of scipy.stats.wilcoxon(…, alternative="greater", zero_method="zsplit"), exact and by the normal distribution; the
+        rule of Optuna's pruner."""
+        for differences, p in (([0.5, -0.2, 0.9], 0.25), ([1.0, 2.0, 3.0, 4.0, 5.0], 0.03125), ([-1.0, -2.0], 1.0), ([0.0], 0.5),
+                               ([0.0, 1.0, 1.0, -1.0, 2.0], 0.13590922), ([1.0] * 60, 0.0)):
+            self.assertAlmostEqual(assay._chance_of_more(differences), p, 7)
+        prune, best = assay.pruners.WilcoxonPruner, [("completed", [(s, float(s)) for s in range(10)])]
+        worse = [(s, s + 1.0 + s / 9) for s in (4, 1, 9, 2, 5)]
+        self.assertEqual(self.prunes(prune(), worse, best), [2, 5])  # four of four have p = 1/16, three 1/8
+        self.assertEqual(self.prunes(prune(p_threshold=0.04), worse, best), [5])
+        self.assertEqual(self.prunes(prune(n_startup_steps=5), worse, best), [5])
+        self.assertEqual(self.prunes(prune(), worse, best, "maximize"), [])
+        self.assertEqual(self.prunes(prune(), worse), [])  # nothing is completed
+        self.assertEqual(self.prunes(prune(), [(s, float("inf")) for s in range(9)], best), [])
+        self.assertEqual(self.prunes(prune(), [(s + 50, 9.0) for s in range(9)], best), [])  # no step in common
+        with self.assertRaises(ValueError):
+            prune(p_threshold=2)
+
+    def test_terminators(self):
+        """The rules that need no server."""
+        t, study = assay.terminator, assay.create_study(study_name="t", direction="maximize")
+
+        def stops(terminator, values, scores=None):
+            study._own = [assay.FrozenTrial(i, "completed", {}, {}, [v], user_attrs=scores and {"terminator:cv_scores": scores},
+                                            sweep="s") for i, v in enumerate(values)]
+            return terminator.should_terminate(study)
+
+        stagnation = t.Terminator(t.BestValueStagnationEvaluator(2), min_n_trials=3)
+        self.assertFalse(stops(stagnation, [1.0, 5.0]))
+        self.assertFalse(stops(stagnation, [1.0, 5.0, 2.0, 5.0]))
+        self.assertTrue(stops(stagnation, [5.0, 1.0, 2.0, 5.0]))
+
+        class Left(t.BaseImprovementEvaluator):
+            def evaluate(self, trials, study_direction):
+                return 0.05 if study_direction == "maximize" and len(trials) == 2 else 9
+
+        folds = t.Terminator(Left(), min_n_trials=1)
+        self.assertTrue(stops(folds, [1.0, 2.0], [0.8, 0.9, 1.0]))   # sqrt((1/3 + 1/2) * 0.02 / 3) = 0.0745
+        self.assertFalse(stops(folds, [1.0, 2.0], [0.9, 0.91, 0.9]))
+        self.assertFalse(stops(t.Terminator(Left(), t.StaticErrorEvaluator(0.05), min_n_trials=1), [1.0, 2.0]))
+        with self.assertRaisesRegex(ValueError, "trial 1 has no scores of folds"):
+            stops(folds, [1.0, 2.0])
+        with self.assertRaisesRegex(ValueError, "expected those of two folds or more"):
+            t.report_cross_validation_scores(assay.FixedTrial({}), [1.0])
+
+    def test_artifacts(self):
+        """A store in a folder; ids name no other file; what fails is tried again."""
+        a, trial = assay.artifacts, assay.FixedTrial({})
+        with tempfile.TemporaryDirectory() as folder:
+            path, store = os.path.join(folder, "net.tar.gz"), a.FileSystemArtifactStore(folder)
+            with open(path, "wb") as f:
+                f.write(b"weights")
+
+            class Flaky:
+                calls = 0
+
+                def write(self, artifact_id, content_body):
+                    self.calls += 1
+                    content_body.read()
+                    if self.calls < 3:
+                        raise OSError("busy")
+                    content_body.seek(0)
+                    store.write(artifact_id, content_body)
+
+            first = a.upload_artifact(artifact_store=store, file_path=path, study_or_trial=trial)
+            second = a.upload_artifact(artifact_store=a.Backoff(Flaky(), min_delay=0), file_path=path, study_or_trial=trial, mimetype="x/y")
+            self.assertEqual(a.get_all_artifact_meta(trial), [(first, "net.tar.gz", "application/x-tar", "gzip"), (second, "net.tar.gz", "x/y", "gzip")])
+            for made in (first, second):
+                a.download_artifact(artifact_store=store, file_path=path + ".back", artifact_id=made)
+                with open(path + ".back", "rb") as f:
+                    self.assertEqual(f.read(), b"weights")
+            for wrong in ("../x", "", "."):
+                with self.assertRaisesRegex(ValueError, "artifact_id: found"):
+                    store.open_reader(wrong)
+            with self.assertRaisesRegex(ValueError, "trial 3 has ended"):
+                a.upload_artifact(artifact_store=store, file_path=path, study_or_trial=assay.FrozenTrial(3, "completed", {}, {}, [0.0]))
+            trial.user_attrs["artifacts"] = {str(i): "x" * 200 for i in range(100)}
+            with self.assertRaisesRegex(assay.AssayError, "100 artifacts are kept already"):
+                a.upload_artifact(artifact_store=store, file_path=path, study_or_trial=trial)
+            self.assertEqual(len(os.listdir(folder)), 4)  # nothing was written for it
+
+    def test_callbacks_of_lightgbm(self):
+        """What lightgbm.train() and lightgbm.cv() of versions 3 and 4 hand to a callback."""
+        class Env:
+            def __init__(self, iteration, *results):
+                self.iteration, self.evaluation_result_list = iteration, results
+
+        class Seen:
+            def __init__(self):
+                self.said, self.stop = [], False
+
+            def report(self, value, step, **metrics):
+                self.said.append((value, step, metrics))
+
+            def should_prune(self):
+                return self.stop
+
+            def _why_pruned(self, otherwise):
+                return otherwise
+
+        trial = Seen()
+        callback = assay.integration.LightGBMPruningCallback(trial, "auc", "valid_1", report_interval=2)
+        callback(Env(0, ("valid_1", "auc", 0.5, True)))
+        callback(Env(1, ("valid_0", "auc", 0.7, True), ("valid_1", "auc", 0.6, True)))
+        self.assertEqual(trial.said, [(0.6, 1, {"valid_1-auc": 0.6})])
+        of_cv = assay.integration.LightGBMPruningCallback(trial, "auc")
+        for name in ("valid auc", "auc"):
+            of_cv(Env(4, ("cv_agg", "train auc", 0.99, True, 0.1), ("cv_agg", name, 0.8, True, 0.1)))
+        self.assertEqual(trial.said[1:], [(0.8, 4, {"valid_0-auc": 0.8})] * 2)
+        trial.stop = True
+        with self.assertRaisesRegex(assay.TrialPruned, "step 5"):
+            of_cv(Env(5, ("valid_0", "auc", 0.1, True)))
+        with self.assertRaisesRegex(ValueError, "found no auc of valid_0, expected one of valid_0 l2"):
+            of_cv(Env(6, ("valid_0", "l2", 0.1, False)))
+
     def test_successive_halving(self):
         """Rungs at 2, 4 and 8. Of 8 trials the best 4 go on; trials count that were stopped or run."""
         pruner = assay.pruners.SuccessiveHalvingPruner(2, 2)

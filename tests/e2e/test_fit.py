@@ -4,6 +4,7 @@ are pasted, the document that --print shows is one that `assay run` takes, and b
 Few trials and much time, so that a slow machine gives the same result."""
 import contextlib
 import csv
+import glob
 import json
 import math
 import os
@@ -95,6 +96,35 @@ def fit(assay, work, *args, check=True, **env):
     done = subprocess.run([ASSAY, "fit", *args], capture_output=True, text=True, env={**assay.env, **env}, cwd=work, timeout=2 * PATIENCE_S)
     assert not check or done.returncode == 0, (args, done.stdout, done.stderr)
     return done
+
+
+def check_slow_start(assay, work):
+    """What `assay up` takes to start is no part of --time: it is held here for longer than all of it."""
+    with subprocess.Popen([ASSAY, "fit", "numbers.csv", "--target", "y", "--time", "10s", "--trials", "1", "--no-warm", "--name", "slow"],
+                          text=True, cwd=work, env=assay.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+        line = next(x for x in run.stderr if "No server runs" in x)
+        while not (pid := child_up(assay)):
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.01)
+        up = Started(pid)
+        os.kill(up.pid, signal.SIGSTOP)
+        time.sleep(10.5)
+        os.kill(up.pid, signal.SIGCONT)
+        said = line + run.stderr.read()
+    up.end()
+    took = re.search(r"It was ready after (\S+) s, which --time does not count\. .*`kill (\d+)` ends it", said)
+    assert took and float(took.group(1)) > 10 and int(took.group(2)) == up.pid, said
+    assert "Sweep slow-fit: by val_rmse" in said and "nothing is left" not in said, said
+
+
+def child_up(assay):
+    """The pid of the `assay up` of this data folder, as soon as it is that program."""
+    for path in glob.glob("/proc/[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (b"\0up\0--runners\0" in open(path + "/cmdline", "rb").read()
+                    and f"ASSAY_DATA={assay.data}\0".encode() in open(path + "/environ", "rb").read()):
+                return int(os.path.basename(path))
+    return None
 
 
 def check_start(assay, work):
@@ -299,6 +329,7 @@ def main():
     try:
         check_refused(assay, work)
         check_defaults(assay, work)
+        check_slow_start(assay, work)
         pid, report = check_start(assay, work)
         assay.up = Started(pid)
         note = json.load(open(os.path.join(assay.data, "assay", "up", f"{pid}.json")))

@@ -21,6 +21,10 @@ static const char *const space_text =
     " \"a\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
     " \"b\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
     " \"a-b\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
+    " \"a/b\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
+    " \"learning rate\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
+    " \"log(x)\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
+    " \"β\": {\"type\": \"int\", \"min\": 0, \"max\": 3},"
     " \"in\": {\"type\": \"bool\"}}";
 
 static struct space *fixed_space(void)

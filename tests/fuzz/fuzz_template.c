@@ -46,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     JSON_AUTO none = json_object();
     JSON_AUTO some = json_pack("{s:f, s:i, s:s, s:b, s:n, s:[i, [s]]}", "lr", 0.1, "n", 3, "s",
                                "${lr}", "on", 1, "none", "layers", 64, "a");
+    if (!some || json_object_set_new(some, "opt/lr [β]", json_true()) < 0)
+        return 0;
     /* a text that is no JSON is one string */
     if (json_parse((const char *)data, size, &tree, NULL) < 0)
         tree = json_stringn((const char *)data, size);

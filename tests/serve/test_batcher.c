@@ -63,9 +63,9 @@ static struct served *load(void)
 {
     const struct served_options opts = {4, MAX_ROWS};
     struct served *v = NULL;
-    size_t len = 0;
-    char *bytes = model_bytes(&len);
-    as_status st = served_load("m", NULL, bytes, len, &opts, &v, &err); /* takes the bytes */
+    struct file_image image = {0};
+    image.at = model_bytes(&image.len);
+    as_status st = served_load("m", NULL, &image, &opts, &v, &err); /* takes the bytes */
     ck_ok(st, err);
     v->stats = &stats;
     v->queue.pass_ns = 1;

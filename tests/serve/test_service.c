@@ -51,9 +51,10 @@ static void train(struct child *c, const char *rate)
 
 static as_status load(const struct child *c, const char *name, size_t cut)
 {
-    size_t len = 0;
-    char *bytes = child_read(c, "artifacts/model.safetensors", &len);
-    return model_cache_load(cache, name, NULL, bytes, cut ? cut : len, &err);
+    struct file_image image = {0};
+    image.at = child_read(c, "artifacts/model.safetensors", &image.len);
+    image.len = cut ? cut : image.len;
+    return model_cache_load(cache, name, NULL, &image, &err);
 }
 
 static void start_with(unsigned max_per_address)

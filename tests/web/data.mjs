@@ -164,6 +164,10 @@ const tests = {
     for (const text of ["`in` == 3", "a-b == 1", "a - b == 5", "val/loss == 2", "number == 0", "param:number == 5", "`val/loss` > 1"]) assert.deepEqual(list(d.filterRows(text, t)), [1], text);
     assert.throws(() => d.filterRows("constructor == 1", t), /unknown name 'constructor'/);
     for (const name of d.namesOf(t)) assert.ok(d.columnNamed(t, name), name);
+    const spelled = storeOf(table([trial(0, { params: { opt: 8, lr: 2, "opt/lr": 5, "learning rate": 3, "f(x)": 1, "größe": 4, gr: 9 }, metrics: {} })])).table("1");
+    for (const text of ["opt/lr == 5", "opt / lr == 4", "`learning rate` + `f(x)` == 4", "größe == 4", "param:opt/lr == 5"]) assert.deepEqual(list(d.filterRows(text, spelled)), [1], text);
+    assert.throws(() => d.filterRows("2 < learning rate", spelled), /column 5: unknown name 'learning'; the name 'learning rate' stands between backquotes: `learning rate`/);
+    for (const name of ["opt/lr", "größe", "learning rate", "f(x)", "param:f(x)"]) assert.deepEqual(list(d.filterRows(`${d.quotedName(name)} > 0`, spelled)), [1], name);
     assert.equal(d.quotedName("in"), "`in`");
     assert.equal(d.quotedName("val/loss"), "val/loss");
   },
@@ -469,6 +473,7 @@ const tests = {
     assert.deepEqual(at("parameters:\n  lr: {type: float, sc|"), ["scale: "]);
     assert.deepEqual(at("parameters:\n  lr: {type: |"), ["float", "categorical"]);
     assert.deepEqual(at("parameters:\n  lr:\n    scale: l|"), ["linear", "log"]);
+    assert.deepEqual(at("parameters:\n  optimizer/lr [β]:\n    scale: l|"), ["linear", "log"]);
     assert.deepEqual(at("parameters:\n  lr: {type: float}\n|"), ["name: ", "metrics: ", "parameters: ", "search: ", "trial: "]);
     assert.deepEqual(at("metrics:\n  - name: a\n    goal: max|"), ["maximize"]);
     assert.deepEqual(at("metrics: [{name: a, |"), ["name: ", "goal: "]);

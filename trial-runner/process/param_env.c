@@ -1,33 +1,23 @@
 #include "trial-runner/process/param_env.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "base/param_name.h"
 #include "base/str.h"
 #include "base/template.h"
-
-#define PREFIX "ASSAY_PARAM_"
-
-static as_status name_variable(const char *param, struct str *ret, struct as_err *err)
-{
-    str_clear(ret);
-    str_puts(ret, PREFIX);
-    for (const char *c = param; *c; c++)
-        str_putc(ret, isascii((unsigned char)*c) && isalnum((unsigned char)*c) ? *c : '_');
-    return str_check(ret, err);
-}
 
 /* Note which parameter has its variable; the empty text: none. */
 static as_status claim_variable(json_t *owners, const char *param, struct as_err *err)
 {
     AS_AUTO(str_done) struct str name = {0};
-    as_status st = name_variable(param, &name, err);
-    if (st < 0)
+    param_name_variable(param, &name);
+    as_status st = str_check(&name, err);
+    if (st < 0 || name.len == 0)
         return st;
-    bool is_exact = as_streq(name.s + strlen(PREFIX), param);
+    bool is_exact = as_streq(name.s + strlen(PARAM_VARIABLE_PREFIX), param);
     const char *other = json_string_value(json_object_get(owners, name.s));
     if (other && !is_exact) {
-        bool other_is_exact = as_streq(name.s + strlen(PREFIX), other);
+        bool other_is_exact = as_streq(name.s + strlen(PARAM_VARIABLE_PREFIX), other);
         param = other_is_exact ? other : "";
     }
     if (json_object_set_new(owners, name.s, json_string(param)) < 0)

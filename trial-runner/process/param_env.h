@@ -9,13 +9,12 @@
 #define PARAM_ENV_VALUE_MAX 65536     /* bytes; the kernel takes twice as many */
 #define PARAM_ENV_TOTAL_MAX (1 << 18) /* of all names and values */
 
-/* Set a variable for each active parameter. It is named ASSAY_PARAM_ and the parameter's name, with
- * _ for each character that is no ASCII letter or digit; its value is what ${name} would be in the
- * command. When several parameters would have one variable, the one whose own name is the
- * variable's rest has it, and the others have none; if there is no such one, none of them has it.
- * That depends on the document alone, not on which parameters are active. A value above
- * PARAM_ENV_VALUE_MAX, or one that comes after PARAM_ENV_TOTAL_MAX bytes, is left out: ASSAY_PARAMS
- * has all of them.
+/* Set a variable for each active parameter, as param_name_variable() names it; its value is what
+ * ${name} would be in the command. When several parameters would have one variable, the one whose
+ * own name is the variable's rest has it, and the others have none; if there is no such one, none
+ * of them has it. That depends on the document alone, not on which parameters are active. A value
+ * above PARAM_ENV_VALUE_MAX, or one that comes after PARAM_ENV_TOTAL_MAX bytes, is left out:
+ * ASSAY_PARAMS has all of them.
  *   params    the active parameters and their values
  *   inactive  the names of the others; NULL: none
  * AS_E_NOMEM. */

@@ -148,9 +148,9 @@ def _start_server() -> JSON:
     # A shell starts it and ends, so that it is no child of this program: nobody has to wait for it.
     shell = subprocess.run(["sh", "-c", '"$@" >"$0" 2>&1 </dev/null & echo $!', log, program, "up"], check=True,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
-    pid = int(shell.stdout)
+    pid = awaited = int(shell.stdout)
     while True:
-        live, note = _start_ticks(pid) > 0, _running()
+        live, note = _start_ticks(awaited) > 0, _running()
         if note is not None:  # ours, or that of another program which started one at the same moment
             if note["pid"] == pid:
                 _say(f"started `assay up` at {note['url']}; it goes on after this program; `kill {pid}` ends it")
@@ -158,7 +158,11 @@ def _start_server() -> JSON:
             return note
         if not live:
             with open(log, encoding="utf-8", errors="replace") as f:
-                raise Unavailable(f"`{program} up` ended; the end of its output ({log}): {f.read()[-600:].strip()}")
+                said = f.read()
+            other = re.search(r"assay up \(pid (\d+)\) is running on ", said)  # another program was faster, and is not ready
+            if other is None or int(other.group(1)) == awaited:
+                raise Unavailable(f"`{program} up` ended; the end of its output ({log}): {said[-600:].strip()}")
+            awaited = int(other.group(1))
         time.sleep(0.05)
 
 

@@ -12,6 +12,10 @@ from .constants import JSON
 from .errors import SpaceError, _encodable, _repr
 
 Choice = Any
+PARAM_NAME_MAX = 63  # characters
+_UNSEEN = ("\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ud800-\udfff"
+           "\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U0010ffff")
+PARAM_NAME = re.compile(rf"[^\x00-@\[-^`{{-\xa0{_UNSEEN}](?: ?[^\x00-'*-,:-?\\^`{{-\xa0{_UNSEEN}])*\Z")
 
 
 def _label(choice: Choice) -> Any:
@@ -49,9 +53,9 @@ class _Parameter:
     are texts."""
 
     def __init__(self, name: str, spec: JSON, choices: Optional[Sequence[Choice]] = None) -> None:
-        if not isinstance(name, str) or not re.match(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}\Z", name):
-            raise SpaceError(f"parameter {name!r}: expected a name of 1 to 63 letters, digits, _, . and -, "
-                             "which begins with a letter or _")
+        if not isinstance(name, str) or not PARAM_NAME.match(name) or len(name) > PARAM_NAME_MAX:
+            raise SpaceError(f"parameter {name!r}: expected a letter or _, then letters, digits, _ . - / @ ( ) [ ] and single "
+                             f"blanks inside, at most {PARAM_NAME_MAX} characters")
         self.name, self.spec = name, spec
         self.choices = list(choices) if choices is not None else None
 

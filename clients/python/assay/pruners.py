@@ -5,7 +5,7 @@ sweep instead, which the service decides."""
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from .constants import JSON
 from .errors import _repr
@@ -143,6 +143,64 @@ class PatientPruner(BasePruner):
         if before + self._delta < since or since != since:
             return self._wrapped is None or self._wrapped.prune(study, trial)
         return False
+
+
+def _signed_ranks(differences: List[float]) -> Tuple[float, List[float]]:
+    """Wilcoxon's sum of the ranks of what is above 0, and all ranks; of equal distances from 0 the mean. The ranks of
+    zeros count half."""
+    order = sorted(range(len(differences)), key=lambda i: abs(differences[i]))
+    ranks = [0.0] * len(differences)
+    first = 0
+    while first < len(order):
+        last = first
+        while last + 1 < len(order) and abs(differences[order[last + 1]]) == abs(differences[order[first]]):
+            last += 1
+        for k in range(first, last + 1):
+            ranks[order[k]] = (first + last) / 2 + 1
+        first = last + 1
+    return sum(r if d > 0 else r / 2 for d, r in zip(differences, ranks) if d >= 0), ranks
+
+
+def _chance_of_more(differences: List[float]) -> float:
+    """The p value of Wilcoxon's signed-rank test that what is above 0 outweighs: exact for at most 50 numbers without ties
+    and zeros, else by the normal distribution."""
+    n = len(differences)
+    above, ranks = _signed_ranks(differences)
+    if n <= 50 and len(set(ranks)) == n and 0 not in differences:
+        ways = [1] + [0] * (n * (n + 1) // 2)  # to make a sum of some of the ranks 1 to n
+        for rank in range(1, n + 1):
+            for total in range(len(ways) - 1, rank - 1, -1):
+                ways[total] += ways[total - rank]
+        return sum(ways[int(above):]) / 2 ** n
+    ties = [ranks.count(r) for r in set(ranks)]
+    variance = (n * (n + 1) * (2 * n + 1) - sum(t * (t * t - 1) for t in ties) / 2) / 24
+    return math.erfc((above - n * (n + 1) / 4) / math.sqrt(2 * variance)) / 2
+
+
+class WilcoxonPruner(BasePruner):
+    """Stops a trial whose values are worse than those of the best trial at the same steps, by Wilcoxon's signed-rank test
+    with at most p_threshold; not while its mean is better. Steps are problems or folds, in any order, and of at least
+    n_startup_steps."""
+
+    def __init__(self, *, p_threshold: float = 0.1, n_startup_steps: int = 2) -> None:
+        if not 0 <= p_threshold <= 1:
+            raise ValueError(f"p_threshold: found {_repr(p_threshold)[:100]}, expected a number from 0 to 1")
+        self._threshold, self._startup = p_threshold, _whole("n_startup_steps", n_startup_steps, 0)
+
+    def prune(self, study: Any, trial: FrozenTrial) -> bool:
+        mine = trial.intermediate_values
+        try:
+            best = study.best_trial.intermediate_values if mine else {}
+        except ValueError:  # no trial is completed
+            return False
+        if not best or not all(map(math.isfinite, [*mine.values(), *best.values()])):
+            return False
+        goal = _goal(study)
+        differences = [goal * (v - best[step]) for step, v in sorted(mine.items()) if step in best]
+        if len(differences) < max(1, self._startup):
+            return False
+        is_better = goal * sum(mine.values()) / len(mine) <= goal * sum(best.values()) / len(best)
+        return not is_better and _chance_of_more(differences) < self._threshold
 
 
 class SuccessiveHalvingPruner(BasePruner):

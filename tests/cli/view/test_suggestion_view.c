@@ -13,9 +13,9 @@ START_TEST(lines_for_eval)
 {
     struct as_err err = {0};
     struct str b = {0};
-    JSON_AUTO s =
-        json_plain("{\"number\":3,\"attempt\":2,\"seed\":\"81\",\"params\":{\"lr\":0.01,"
-                   "\"opt.kind\":\"it's $(rm -rf /)\",\"deep\":true},\"inactive\":[\"mom\"]}");
+    JSON_AUTO s = json_plain("{\"number\":3,\"attempt\":2,\"seed\":\"81\",\"params\":{\"lr\":0.01,"
+                             "\"opt.kind\":\"it's $(rm -rf /)\",\"deep\":true,\"β\":2},"
+                             "\"inactive\":[\"mom\",\"γ\"]}");
     ck_ok(suggestion_view_shell("digits", s, &b, &err), err);
     ck_assert_str_eq(str_cstr(&b),
                      "ASSAY_SWEEP='digits'\n"
@@ -23,7 +23,7 @@ START_TEST(lines_for_eval)
                      "ASSAY_ATTEMPT=2\n"
                      "ASSAY_SEED='81'\n"
                      "ASSAY_PARAMS='{\"lr\":0.01,\"opt.kind\":\"it'\\''s $(rm -rf /)\","
-                     "\"deep\":true}'\n"
+                     "\"deep\":true,\"β\":2}'\n"
                      "ASSAY_PARAM_lr='0.01'\n"
                      "ASSAY_PARAM_opt_kind='it'\\''s $(rm -rf /)'\n"
                      "ASSAY_PARAM_deep='true'\n"

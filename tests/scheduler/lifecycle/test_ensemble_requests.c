@@ -181,6 +181,42 @@ START_TEST(within_bytes)
 }
 END_TEST
 
+/* A trial with a model of so many bytes. */
+static void leave_model(const struct claim_list *list, int k, int place, size_t bytes)
+{
+    char text[32] = "";
+    memset(text, 'a' + place, bytes);
+    const struct file_row model = put_text(&s, "model.safetensors", text);
+    leave_predictions_and(&s, ref_of(&list->rows[k]), place, true, PREDICTED_ROWS, &model);
+    finish(&s, ref_of(&list->rows[k]), 1.0 / 3);
+}
+
+/* Both trials of b have the model of a's one in their files, 8 bytes of 10. */
+START_TEST(a_model_that_further_layers_see_counts_once)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claim_list list = claim(&s, "r", epoch, 1);
+    leave_model(&list, 0, 0, 8);
+    (void)reap(&s);
+    make_sweep(&s, "b", "'max_trials': 2", "");
+    list = claim(&s, "r", epoch, 2);
+    for (int k = 0; k < 2; k++)
+        leave_model(&list, k, k + 1, 10);
+    (void)reap(&s);
+    pg_fixture_exec(
+        s.url, "update sweep_base set document = jsonb_set(document::jsonb, '{trial}', "
+               "'{\"train\": {\"stack\": [\"a/0\", \"gone/3\", \"odd\"]}}')::json where id = 'b'");
+    static const char *const bodies[] = {
+        "{'method': 'average', 'size': 3, 'sweeps': ['b'], 'max_bytes': 12}",
+        "{'method': 'average', 'size': 3, 'sweeps': ['b'], 'max_bytes': 11}",
+        "{'method': 'average', 'size': 3, 'sweeps': ['b'], 'max_bytes': 9}"};
+    for (int m = 0; m < 3; m++) {
+        JSON_AUTO j = asked("a", bodies[m], m + 1);
+        ck_assert_uint_eq(json_array_size(json_object_get(j, "members")), (size_t)(3 - m));
+    }
+}
+END_TEST
+
 START_TEST(refuses)
 {
     struct ensemble_asked e;
@@ -272,6 +308,7 @@ TEST_SUITE()
     tcase_add_test(c, the_same_request_is_the_same_ensemble);
     tcase_add_test(c, several_sweeps);
     tcase_add_test(c, within_bytes);
+    tcase_add_test(c, a_model_that_further_layers_see_counts_once);
     tcase_add_test(c, refuses);
     tcase_add_test(c, by_a_column_that_trials_left);
     tcase_add_test(c, one_server_at_a_time);

@@ -560,6 +560,15 @@ static const struct {
      "trial: {command: [run, '--z=${z}', ['--z', '${z}'], '${z:-1}', '${args}'], "
      "env: {Z: '${z}', Y: '${z:-}'}, files: {c: 'z: ${z}'}, directory: 'runs/${z}'}\n",
      {"/trial/files/c", "/trial/command/1", "/trial/env/Z", "/trial/directory"}},
+    /* two parameters with one variable; a_b has the one that a.b would have, β and γ have none */
+    {"name: a\n"
+     "metric: {name: score, goal: maximize}\n"
+     "parameters: {opt/lr: {type: bool}, opt lr: {type: bool}, a.b: {type: bool}, a_b: {type: "
+     "bool}, "
+     "β: {type: bool}, γ: {type: bool}}\n"
+     "limits: {max_trials: 3}\n"
+     "trial: {command: [run, '${args}', '${nobody here}']}\n",
+     {"/parameters/opt lr", "/trial/command/2"}},
     /* the kind of the trial is not known: nothing is said about what depends on it */
     {"name: a\n"
      "metric: {name: score, goal: maximize}\n"

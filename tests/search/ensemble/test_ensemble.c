@@ -424,7 +424,6 @@ static void limit_bytes(struct problem *p, uint64_t seed, int64_t bytes[MAX_M])
     rng_init(&r, seed, 77);
     for (size_t j = 0; j < p->in.candidates; j++)
         bytes[j] = 1 + (int64_t)rng_below(&r, 100);
-    p->in.bytes = bytes;
     p->in.method = (ensemble_method)(seed % ENSEMBLE_METHODS);
 }
 
@@ -441,19 +440,21 @@ START_TEST(members_keep_within_bytes)
         AS_AUTO(ensemble_freep) struct ensemble *wide = NULL;
         AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
         struct ensemble *none = NULL;
+        struct ensemble_bytes limit = {.own = bytes};
         limit_bytes(&p, seed, bytes);
+        p.in.bytes = &limit;
         for (size_t j = 0; j < p.in.candidates; j++) {
             least = bytes[j] < least ? bytes[j] : least;
             all += bytes[j];
         }
-        p.in.max_bytes = all;
+        limit.max = all;
         ck_ok(ensemble_select(&p.in, &wide, &err), err);
-        p.in.max_bytes = least + (all - least) / 3;
+        limit.max = least + (all - least) / 3;
         ck_ok(ensemble_select(&p.in, &e, &err), err);
         for (size_t j = 0; j < p.in.candidates; j++)
             used += e->counts[j] ? bytes[j] : 0;
-        ck_assert_int_le(used, p.in.max_bytes);
-        p.in.max_bytes = least - 1;
+        ck_assert_int_le(used, limit.max);
+        limit.max = least - 1;
         ck_fails(ensemble_select(&p.in, &none, &err), AS_E_INVAL, err, "each model has more than");
         p.in.bytes = NULL;
         ck_ok(ensemble_select(&p.in, &any, &err), err);
@@ -462,6 +463,40 @@ START_TEST(members_keep_within_bytes)
         limited += memcmp(any->counts, e->counts, p.in.candidates * sizeof *e->counts) != 0;
     }
     ck_assert_int_gt(limited, 30);
+}
+END_TEST
+
+/* What several models have counts once, also beside the model that it is: all keep within a limit
+ * that none of the others would leave room for if each counted it. */
+START_TEST(parts_of_several_members_count_once)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct problem p;
+        int64_t own[MAX_M] = {0}, parts[2] = {1000, 500}, all = 1500;
+        bool has[MAX_M * 2] = {false};
+        struct as_err err = {0};
+        AS_AUTO(ensemble_freep) struct ensemble *any = NULL;
+        AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+        AS_AUTO(ensemble_freep) struct ensemble *less = NULL;
+        limit_bytes(&p, seed, own);
+        for (size_t j = 0; j < p.in.candidates; j++) {
+            own[j] = j == 0 ? 0 : own[j]; /* the first one is the part itself */
+            has[2 * j] = true;
+            has[2 * j + 1] = j > 0;
+            all += own[j];
+        }
+        struct ensemble_bytes limit = {
+            .max = all, .own = own, .parts = parts, .n_parts = 2, .has = has};
+        ck_ok(ensemble_select(&p.in, &any, &err), err);
+        p.in.bytes = &limit;
+        ck_ok(ensemble_select(&p.in, &e, &err), err);
+        for (size_t j = 0; j < p.in.candidates; j++)
+            ck_assert_double_eq(any->weights[j], e->weights[j]);
+        limit.max = 1499; /* the second part has no room, and the first candidate alone has none */
+        ck_ok(ensemble_select(&p.in, &less, &err), err);
+        ck_assert_uint_eq(less->members, 1);
+        ck_assert(less->counts[0] > 0);
+    }
 }
 END_TEST
 
@@ -644,6 +679,7 @@ TEST_SUITE()
     tcase_add_test(t, folds_are_even_and_follow_the_seed);
     tcase_add_test(t, refuses);
     tcase_add_test(t, members_keep_within_bytes);
+    tcase_add_test(t, parts_of_several_members_count_once);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
     tcase_add_test(t, buckets_have_their_own);
     tcase_add_test(t, weights_that_are_refused);

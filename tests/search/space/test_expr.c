@@ -26,11 +26,16 @@ static const char *const space_yaml =
     "b: {type: int, min: 0, max: 9}\n"
     "a-b: {type: int, min: 0, max: 9}\n"
     "in: {type: int, min: 0, max: 9}\n"
-    "min: {type: int, min: 0, max: 9}\n";
+    "min: {type: int, min: 0, max: 9}\n"
+    "a/b: {type: int, min: 0, max: 9}\n"
+    "learning rate: {type: int, min: 0, max: 9}\n"
+    "log(x): {type: int, min: 0, max: 9}\n"
+    "β: {type: int, min: 0, max: 9}\n";
 
 static const char *const config_text =
     "{\"x\": -2.5, \"batch\": 64, \"accumulate\": 0, \"opt\": \"adamw\", \"mixed\": \"one\","
-    " \"size\": 32, \"fix\": 3, \"a\": 5, \"b\": 2, \"a-b\": 7, \"in\": 1, \"min\": 4}";
+    " \"size\": 32, \"fix\": 3, \"a\": 5, \"b\": 2, \"a-b\": 7, \"in\": 1, \"min\": 4,"
+    " \"a/b\": 8, \"learning rate\": 6, \"log(x)\": 9, \"β\": 3}";
 
 static struct space *space_of(void)
 {
@@ -55,6 +60,10 @@ static const struct {
     bool want;
 } cases[] = {
     {"batch * 2 <= 128", true},
+    {"a/b == 8 and a / b == 2.5", true}, /* the longest name */
+    {"`a/b` == 8 and `a`/`b` == 2.5", true},
+    {"`learning rate` + β == 9", true},
+    {"`log(x)` == 9 and log(batch) < 5", true},
     {"batch * 2 < 128", false},
     {"1 + 2 * 3 == batch - 57", true},
     {"(1 + 2) * 3 == batch - 55", true},
@@ -147,7 +156,12 @@ static const struct {
      "column 5: found a character that has no meaning here: a dot stands between two digits"},
     {"a ! 3", "column 3: found a character"},
     {"a == 3;", "column 7: found a character"},
-    {"größe == 1", "column 1: unknown name 'gr'"},
+    {"größe == 1", "column 1: unknown name 'größe'"},
+    {"1 < γ", "column 5: unknown name 'γ'; did you mean 'β'?"},
+    {"a ≤ 3", "column 3: found a character"},
+    {"learning rate < 1", "column 1: unknown name 'learning'; the name 'learning rate' stands "
+                          "between backquotes: `learning rate`"},
+    {"`learning` < 1", "column 1: unknown name 'learning'"},
     {"opt == 'größe' und a", "column 16: unknown name 'und'"},
     {"a == 3 b", "column 8: expected an operator or the end"},
     {"(a == 3", "column 8: expected )"},

@@ -280,23 +280,6 @@ START_TEST(rounds_to_what_people_wrote)
 }
 END_TEST
 
-START_TEST(names)
-{
-    static const char *const good[] = {"a", "_", "lr", "Layer-2.width_x", "a9"};
-    static const char *const bad[] = {"", "9a", "-a", ".a", "a b", "a/b", "\xc3\xa9", "a\n"};
-    for (size_t k = 0; k < AS_ARRAY_LEN(good); k++)
-        ck_assert_msg(param_name_valid(good[k]), "%s", good[k]);
-    for (size_t k = 0; k < AS_ARRAY_LEN(bad); k++)
-        ck_assert_msg(!param_name_valid(bad[k]), "%s", bad[k]);
-    char longest[65];
-    memset(longest, 'a', sizeof longest);
-    longest[63] = '\0';
-    ck_assert(param_name_valid(longest));
-    longest[63] = 'a', longest[64] = '\0';
-    ck_assert(!param_name_valid(longest));
-}
-END_TEST
-
 /* ---- as parts of a space ---- */
 
 START_TEST(people_write_numbers_freely)
@@ -466,7 +449,6 @@ TEST_SUITE()
     tcase_add_loop_test(t, values_own_equal_shares, 0, 3);
     tcase_add_test(t, spreads_over_the_range_on_its_scale);
     tcase_add_test(t, rounds_to_what_people_wrote);
-    tcase_add_test(t, names);
     tcase_add_test(t, people_write_numbers_freely);
     tcase_add_test(t, step_grid_is_anchored_at_min);
     tcase_add_loop_test(t, discrete_values_survive_the_unit_interval, 0, AS_ARRAY_LEN(discrete));

@@ -55,6 +55,10 @@ START_TEST(names)
     ck_assert_ptr_null(get("ASSAY_PARAM_x_y"));
     set("{\"z.y\":5}", "[\"z_y\"]");
     ck_assert_ptr_null(get("ASSAY_PARAM_z_y"));
+    set("{\"opt/lr\":1,\"learning rate\":2,\"größe\":3}", "[\"gr__e\"]");
+    ck_assert_str_eq(get("ASSAY_PARAM_opt_lr"), "1");
+    ck_assert_str_eq(get("ASSAY_PARAM_learning_rate"), "2");
+    ck_assert_ptr_null(get("ASSAY_PARAM_gr__e")); /* letters beyond ASCII: there is no variable */
 }
 END_TEST
 

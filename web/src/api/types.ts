@@ -87,6 +87,7 @@ export type SweepDocument = {
   ensemble?: boolean | EnsembleOptions;
 };
 
+/** A letter or _, then letters, digits, _ . - / @ ( ) [ ] and single blanks inside. Letters are those of every alphabet: each character beyond ASCII that can be seen */
 export type ParameterName = string;
 
 /** A parameter that is searched, by its type */
@@ -2686,7 +2687,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string; order?: "asc" | "desc"; include?: "user_attrs"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration" | "created_at" | "state" | string | string; order?: "asc" | "desc"; include?: "user_attrs"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };

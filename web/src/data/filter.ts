@@ -5,7 +5,7 @@
  *
  * A name is that of a column, or of a parameter, or of a metric, in this order where several fit
  * (`param:number` names a parameter `number`). A name may contain - . / and :, and the longest name that fits is used;
- * a name that is a word of the language stands between backquotes. Texts are compared by ==, != and
+ * a name with other characters, such as a blank, and a name that is a word of the language stand between backquotes. Texts are compared by ==, != and
  * in; `has` finds a part of a text (`reason has 'memory'`), and of the tags of a trial a whole one
  * (`tags has 'good'`).
  *
@@ -34,6 +34,9 @@ const FUNCTIONS: Record<string, { least: number; most: number; of: (...values: n
   min: { least: 2, most: Infinity, of: Math.min }, max: { least: 2, most: Infinity, of: Math.max }, abs: { least: 1, most: 1, of: Math.abs }, log: { least: 1, most: 1, of: Math.log },
   log2: { least: 1, most: 1, of: Math.log2 }, exp: { least: 1, most: 1, of: Math.exp }, sqrt: { least: 1, most: 1, of: Math.sqrt }, floor: { least: 1, most: 1, of: Math.floor }, ceil: { least: 1, most: 1, of: Math.ceil },
 };
+const NAME_BEGIN = /^[A-Za-z_\u0080-\uffff][\w.\-/:\u0080-\uffff]*/;
+const NAME = new RegExp(`${NAME_BEGIN.source}$`); // without backquotes
+const LETTER = /[\w\u0080-\uffff]/;
 const SIGNS = ["**", "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ","];
 const MAX_TEXT = 4000;
 const MAX_DEPTH = 40;
@@ -53,7 +56,7 @@ export function namesOf(table: Table): string[] {
 }
 
 /** The name as it is written in a filter. */
-export const quotedName = (name: string): string => (/^[A-Za-z_][\w.\-/:]*$/.test(name) && !WORDS.has(name) && !Object.hasOwn(FUNCTIONS, name) ? name : `\`${name}\``);
+export const quotedName = (name: string): string => (NAME.test(name) && !WORDS.has(name) && !Object.hasOwn(FUNCTIONS, name) ? name : `\`${name}\``);
 export const quotedText = (text: string): string => (text.includes("'") ? `"${text.replaceAll('"', "")}"` : `'${text}'`);
 
 function nearest(table: Table, name: string): string | null {
@@ -92,8 +95,8 @@ function scan(text: string, table: Table): Token[] {
     if (rest[0] === "'" || rest[0] === '"') throw new FilterError(at, "the text has no end");
     const back = /^`([^`]*)`/.exec(rest);
     if (back) { tokens.push(named(table, back[1] ?? "", at)); i += back[0].length; continue; }
-    const name = /^[A-Za-z_\u0080-\uffff][\w.\-/:\u0080-\uffff]*/.exec(rest)?.[0];
-    if (name !== undefined) { const token = longest(table, name, at); tokens.push(token.token); i += token.length; continue; }
+    const name = NAME_BEGIN.exec(rest)?.[0];
+    if (name !== undefined) { const token = longest(table, name, rest, at); tokens.push(token.token); i += token.length; continue; }
     const sign = SIGNS.find((s) => rest.startsWith(s));
     if (sign === undefined) throw new FilterError(at, rest[0] === "=" ? "'=' is no comparison, write '=='" : `unexpected '${rest[0]}'`);
     tokens.push({ at, kind: "sign", text: sign });
@@ -103,24 +106,27 @@ function scan(text: string, table: Table): Token[] {
   return tokens;
 }
 
-function named(table: Table, name: string, at: number): Token {
+/** `rest`: the filter from the name on, where the name has no backquotes. */
+function named(table: Table, name: string, at: number, rest = ""): Token {
   const column = columnNamed(table, name);
   if (column !== undefined) return { at, kind: "name", text: name, column };
+  const unquoted = namesOf(table).find((known) => !NAME.test(known) && rest.startsWith(known));
+  if (unquoted !== undefined) throw new FilterError(at, `unknown name '${name}'; the name '${unquoted}' stands between backquotes: \`${unquoted}\``);
   const meant = nearest(table, name);
   throw new FilterError(at, `unknown name '${name}'${meant === null ? "" : `; did you mean '${meant}'?`}`);
 }
 
 /** The longest beginning of `text` that is a word of the language or a column. */
-function longest(table: Table, text: string, at: number): { token: Token; length: number } {
+function longest(table: Table, text: string, rest: string, at: number): { token: Token; length: number } {
   for (let length = text.length; length > 0; length--) {
     const part = text.slice(0, length);
-    const ends = length === text.length || !/\w/.test(text[length]!) || !/\w/.test(text[length - 1]!);
+    const ends = length === text.length || !LETTER.test(text[length]!) || !LETTER.test(text[length - 1]!);
     if (!ends) continue;
     if (WORDS.has(part) || Object.hasOwn(FUNCTIONS, part)) return { token: { at, kind: "word", text: part }, length };
     const column = columnNamed(table, part);
     if (column !== undefined) return { token: { at, kind: "name", text: part, column }, length };
   }
-  return { token: named(table, text, at), length: text.length };
+  return { token: named(table, text, at, rest), length: text.length };
 }
 
 class Parser {

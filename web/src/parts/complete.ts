@@ -33,7 +33,7 @@ export interface Choice {
   insert: string;
 }
 
-const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([\w./-]+))\s*:(?=\s|$)/;
+const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([\p{L}\w./-](?: ?[\p{L}\w./@()[\]-])*))\s*:(?=\s|$)/u;
 const MOST_CHOICES = 60;
 const MOST_DEEP = 12; // of references and alternatives
 

@@ -86,11 +86,11 @@ function chOf(element: HTMLElement): number {
   return ch;
 }
 
-/** How narrow a column with this label can be: a label breaks after _, . and -. */
-export const leastOf = (label: string) => Math.max(...label.split(/(?<=[_.-])/).map((part) => part.length)) + 2;
+/** How narrow a column with this label can be: a label breaks after _, ., / and -, and at blanks. */
+export const leastOf = (label: string) => Math.max(...label.split(/(?<=[_./ -])/).map((part) => part.length)) + 2;
 
 /** The parts of a label, with places between them where a line may break. */
-const breakable = (label: string) => label.split(/(?<=[_.-])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
+const breakable = (label: string) => label.split(/(?<=[_./-])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
 
 interface Props<T> {
   label: string;
