@@ -819,6 +819,43 @@ START_TEST(nothing_is_never_silent)
 }
 END_TEST
 
+/* At the last rung nobody is compared: a trial that reports there alone is as one that reports at
+ * no rung. A result below it, of any trial, is enough. */
+START_TEST(the_last_rung_alone_is_nothing)
+{
+    static const int64_t steps[] = {27, 9};
+    begin();
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        struct stopping_report r;
+        struct sweep_row row;
+        (void)snprintf(text, sizeof text,
+                       "{'name': '%c', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                       "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                       "{'method': 'random', 'seed': 7}, 'limits': {'max_trials': 4}, 'trial': "
+                       "{'command': ['true', '${x}']}, 'early_stopping': {'method': 'asha', "
+                       "'min_steps': 3, 'max_steps': 27, 'eta': 3, 'strict': true}}",
+                       'a' + i);
+        json_t *doc = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+        json_decref(doc);
+        struct claimed_row c = claim_one(&s, "r", epoch);
+        ck_assert_str_eq(c.sweep, row.id);
+        measure(&s, ref_of(&c), "loss", steps[i], 0.5);
+        ck_assert_int_eq(sweep_of_id(&s, row.id).state, SWEEP_RUNNING); /* no trial has ended */
+        finish(&s, ref_of(&c), 0.25);
+        ck_ok(sweep_stopping(s.db, &s.a, row.id, &r, &err), err);
+        row = sweep_of_id(&s, row.id);
+        ck_assert_int_eq(row.state, i == 0 ? SWEEP_FAILED : SWEEP_RUNNING);
+        if (i == 1)
+            continue;
+        ck_assert_ptr_nonnull(r.warning);
+        ck_assert_msg(strstr(r.warning, "below the last (steps 3, 9)") != NULL, "%s", r.warning);
+        ck_assert_str_eq(row.reason, r.warning);
+    }
+}
+END_TEST
+
 /* Two servers decide about trials of one sweep in turn: each knows what the other one stored. */
 START_TEST(two_servers_decide_as_one)
 {
@@ -903,6 +940,7 @@ TEST_SUITE()
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
     tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);
+    tcase_add_test(c, the_last_rung_alone_is_nothing);
     tcase_add_test(c, two_servers_decide_as_one);
     tcase_add_test(c, checkpoints_go_with_the_hope);
     return suite;
