@@ -2,7 +2,7 @@
  *
  * A report is looked at step by step. A rung is reached when every metric that is compared has a
  * value at its step: from this report, from one before it, or stored. A rung that was missed is
- * passed over when the trial is at the next one, so that not every later report has to hold the
+ * passed over when these metrics are past it, so that not every later report has to hold the
  * sweep. */
 #include "scheduler/lifecycle/rungs.h"
 
@@ -169,14 +169,29 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     return st;
 }
 
+/* The latest step of the report that every metric which is compared has reached; -1: one has no
+ * point. Points of other metrics say nothing: a program may report a step's losses after it has
+ * begun the next step, and its metrics line by line. */
+static int64_t latest_compared(const struct rung_report *r)
+{
+    const struct rung_board *b = r->board;
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < b->n_metrics; i++) {
+        int64_t latest = -1;
+        for (size_t k = 0; k < r->n; k++)
+            if (r->points[k].step > latest && as_streq(r->points[k].metric, b->metrics[i]))
+                latest = r->points[k].step;
+        least = rung_board_compares(b, i) && latest < least ? latest : least;
+    }
+    return least;
+}
+
 /* Pass over the rungs that the trial has missed. */
 static as_status pass_missed(struct arena *a, const struct rung_report *r, struct rung_place *at,
                              struct rung_planned *p, struct as_err *err)
 {
     const struct stop_spec *spec = &r->board->spec;
-    int64_t next = at->rung, latest = -1;
-    for (size_t i = r->n_before; i < r->n; i++)
-        latest = r->points[i].step > latest ? r->points[i].step : latest;
+    int64_t next = at->rung, latest = latest_compared(r);
     while (next + 1 < (int64_t)spec->n_rungs &&
            (spec->steps[next + 1] <= latest ||
             (r->was_past && next == at->rung && spec->steps[next] < latest)))

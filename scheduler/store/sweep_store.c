@@ -79,6 +79,10 @@ enum {
 
 /* Steps count up to the last rung or the end of each trial. */
 #define STEPS_OVER "coalesce(s.steps_spent >= s.max_steps, false)"
+/* No trial has a value at a rung that compares: the last one does not. */
+#define NONE_BELOW_LAST                                                                            \
+    "s.n_rung_results = 0 or not exists (select from rung_result r where r.sweep_key = s.key "     \
+    "and r.rung < cardinality(s.rungs) - 1)"
 
 /* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of
  * the index trial_best, and nothing if there is no target. */
@@ -168,7 +172,7 @@ enum {
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
     NEXT(bool, is_spent, STEPS_OVER)                                                               \
-    NEXT(bool, is_strict, "s.rungs_strict and s.n_rung_results = 0")                               \
+    NEXT(bool, is_strict, "case when s.rungs_strict then " NONE_BELOW_LAST " else false end")      \
     NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)

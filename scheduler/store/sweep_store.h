@@ -40,7 +40,8 @@ struct sweep_new {
     const int64_t *rungs;       /* the steps of its rungs */
     size_t n_rungs;             /* 0: no early stopping */
     bool rungs_late;            /* the first report past a rung counts for it */
-    bool rungs_strict;          /* it fails if a trial ends and none has a value at a rung */
+    bool rungs_strict;          /* it fails if a trial ends and none has a value below the last
+                                   rung */
     int64_t population;         /* trials that the search makes, then there are forks only; 0: no
                                    trial is forked, and the next is not set */
     int64_t most;               /* max_trials, forks included; planned begins with the others */
@@ -81,7 +82,7 @@ struct sweep_head {
     bool exclusive;
     bool stops;         /* it has early stopping */
     bool is_spent;      /* its trials have had max_steps together */
-    bool is_strict;     /* rungs_strict, and no trial has a value at a rung yet */
+    bool is_strict;     /* rungs_strict, and no trial has a value at a rung below the last yet */
     int64_t forks_left; /* so many more may be made; each adds one to planned */
 };
 

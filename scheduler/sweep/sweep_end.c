@@ -28,7 +28,8 @@ const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sw
                             "the failed trials",
                             (long long)s->failed, (long long)s->max_failed);
     if (end == SWEEP_IS_BLIND)
-        return arena_strdup(a, "no trial reports a value at a rung of early_stopping (strict)");
+        return arena_strdup(a, "no trial reports a value at a rung of early_stopping below the "
+                               "last (strict)");
     if (end == SWEEP_LITTLE_LEFT)
         return arena_strdup(a, "what may be left to gain is within stop_when: lower it, or remove "
                                "it (stop_when=none)");

@@ -15,8 +15,9 @@ struct sweep_standing {
     int64_t failed;         /* without known results */
     int64_t max_failed;     /* -1: no limit */
     bool wall_time_over;
-    bool is_spent;       /* limits.max_steps is used up */
-    bool is_blind;       /* early_stopping.strict: a trial ended, and none has a value at a rung */
+    bool is_spent; /* limits.max_steps is used up */
+    bool is_blind; /* early_stopping.strict: a trial ended, and none has a value at a rung below the
+                      last one, where nobody is compared */
     bool target_reached; /* a completed, feasible trial is at least as good as limits.target */
     bool little_left;    /* what may be left to gain is within limits.stop_when */
 };

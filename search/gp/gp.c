@@ -447,7 +447,7 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
 }
 
 /* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "bends": {…},
- * "calibration": {…}} ---- */
+ * "influence": {…}, "calibration": {…}} ---- */
 
 /* Takes `part`: null is left out, NULL is out of memory. */
 static int add_part(json_t *state, const char *name, json_t *part)
@@ -469,6 +469,8 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
         rc = add_part(state, "relevance", relevance_write(&a->relevance));
     if (rc == 0)
         rc = add_part(state, "bends", bends_write(&a->bends));
+    if (rc == 0)
+        rc = add_part(state, "influence", influence_write(&a->influence));
     if (rc == 0)
         rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
@@ -559,6 +561,10 @@ static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct
     const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
         return design_point(s, a->index, most_earlier(s), a->point, err);
+    if (a->influence.is_unseen) {
+        snprintf(why, AS_ERR_MSG_MAX, "no step shows that the parameters matter more than noise");
+        return design_anywhere(s, a->index, a->point, err);
+    }
     if (!s->enc->n_lengths) {
         snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
     } else if (!s->n_completed && !s->n_rungs) {
@@ -619,6 +625,14 @@ static void read_reliability(struct gp_ask *a)
     reliability_check(&a->reliability, a->set);
 }
 
+/* Do the parameters matter? Not asked while the design is not complete. */
+static as_status learn_influence(struct gp_ask *a, struct as_err *err)
+{
+    a->influence = influence_read(json_object_get(a->state, "influence"));
+    return is_initial(a->set) ? AS_OK
+                              : influence_learn(a->set, &a->cache->store.fit, &a->influence, err);
+}
+
 /* Keep what the model predicts of the new trial: not the quadratic's prediction, and none of a
  * repeat, which is made where the result is known. */
 static void watch_prediction(struct gp_ask *a)
@@ -663,6 +677,8 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     read_reliability(&a);
+    if ((st = learn_influence(&a, err)) < 0)
+        return st;
     st = choose_point(&a, why, err);
     if (st == AS_E_EXHAUSTED && a.set->enc->n_dead)
         st = choose_among_repeats(&a, spec, history, why, err);

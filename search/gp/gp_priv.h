@@ -9,6 +9,7 @@
 #include "search/gp/branch.h"
 #include "search/gp/reliability.h"
 #include "search/gp/gp.h"
+#include "search/gp/influence.h"
 #include "search/gp/optimize.h"
 #include "search/gp/relevance.h"
 #include "search/gp/acquisition_schedule.h"
@@ -37,6 +38,7 @@ struct gp_ask {
     bool is_crossing;           /* the best trial, moved into the branch */
     struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
     struct bends bends;         /* and of their scales */
+    struct influence influence; /* whether the parameters matter at all */
     struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;

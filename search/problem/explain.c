@@ -27,7 +27,7 @@ void explain_design(const json_t *reason, struct str *b)
 {
     const char *fallback = explain_text(reason, "fallback");
     if (fallback)
-        str_printf(b, "drawn to fill the space, because there is no model: %s", fallback);
+        str_printf(b, "drawn to fill the space, without a model: %s", fallback);
     else
         str_printf(b, "point %" PRId64 " of the initial design, which fills the space",
                    explain_count(reason, "point"));

@@ -58,7 +58,7 @@ struct stop_spec {
     int64_t steps[STOP_RUNGS_MAX]; /* strictly ascending; the last one decides nothing */
     double chance; /* curve: a trial whose chance to beat the best is below it is behind */
     bool late;     /* the first report past a rung counts for it; else only one of the same step */
-    bool strict;   /* a sweep fails when a trial ends without a value at any rung */
+    bool strict; /* a sweep fails when a trial ends and none has a value at a rung that compares */
     uint64_t seed; /* of the sweep; hyperband draws the brackets of trials with it, pbt its forks */
     struct pbt_spec pbt; /* of this method; else zeroed, and eta is */
 };

@@ -34,8 +34,8 @@ struct stop_progress {
 };
 
 /* Is there something to say? ret_text is written if so: a sentence without a full stop.
- *   no result  one trial at least has ended, and none has a value at a rung (with `strict` the
- *              sweep fails with this text), or at the last one only, where nobody is compared
+ *   no result  one trial at least has ended, and none has a value at a rung, or at the last one
+ *              only, where nobody is compared (with `strict` the sweep fails with this text)
  *   no end     one trial at least has completed, and none has a value at the last rung: what runs
  *              in full is not known there, and the search asks for values that never come
  *   nothing    STOP_WARNING_AFTER trials have ended, and no trial was paused or pruned at a rung */

@@ -84,7 +84,7 @@ START_TEST(without_a_model)
           "point 2 of the initial design, which fills the space; 1 result seen, 1 pending");
     check("{\"method\":\"gp\",\"phase\":\"initial\",\"point\":9,\"fallback\":\"no trial has "
           "completed\",\"observed\":0,\"pending\":0,\"failed\":9}",
-          "drawn to fill the space, because there is no model: no trial has completed; 0 results "
+          "drawn to fill the space, without a model: no trial has completed; 0 results "
           "seen, 9 "
           "failed");
 }

@@ -399,23 +399,80 @@ START_TEST(values_are_compared_at_the_step_of_the_rung)
 }
 END_TEST
 
-START_TEST(a_late_report_counts_if_the_document_says_so)
+/* Report one value of any metric. */
+static void report_metric(struct attempt_ref ref, const char *metric, int64_t step, double value)
 {
-    struct sweep_row row;
+    const struct measurement m = {step, metric, value};
+    struct attempt_recorded got;
+    ck_ok(attempt_record(s.db, &s.a, &ref, NULL,
+                         &(struct attempt_report){.points = &m, .n_points = 1}, &got, &err),
+          err);
+}
+
+/* What is compared may come behind other metrics: they pass over no rung. */
+START_TEST(other_metrics_miss_no_rung)
+{
     begin();
-    json_t *doc = json_of(
-        "{'name': 'a', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
-        "{'type': 'float', 'min': 0, 'max': 1}}, 'search': {'method': 'random', 'seed': 7}, "
-        "'limits': {'max_trials': 4}, 'trial': {'command': ['true', '${x}']}, 'early_stopping': "
-        "{'method': 'asha', 'min_steps': 3, 'max_steps': 27, 'eta': 3, 'late': true}}");
+    make_stopping("a", "stop", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 2);
+    struct attempt_ref ref = ref_of(&l.rows[0]);
+    for (int64_t step = 1; step <= 27 + 7; step++) {
+        report_metric(ref, "train_loss", step, 0.5);
+        if (step > 7)
+            report_metric(ref, "loss", step - 7, 0.5);
+    }
+    ck_assert_int_eq(count("select count(*) from rung_result where number = 0 and step in (3, 9, "
+                           "27)"),
+                     3);
+}
+END_TEST
+
+/* The first report past a rung counts. */
+static void make_late(const char *name, const char *metrics)
+{
+    char text[1000];
+    struct sweep_row row;
+    (void)snprintf(text, sizeof text,
+                   "{'name': '%s', %s, 'parameters': {'x': {'type': 'float', 'min': 0, 'max': "
+                   "1}}, 'search': {'method': 'random', 'seed': 7}, 'limits': {'max_trials': 4}, "
+                   "'trial': {'command': ['true', '${x}']}, 'early_stopping': {'method': 'asha', "
+                   "'min_steps': 3, 'max_steps': 27, 'eta': 3, 'late': true}}",
+                   name, metrics);
+    json_t *doc = json_of(text);
     ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
     json_decref(doc);
-    struct claim_list l = claim(&s, "r", epoch, 2);
+}
+
+START_TEST(a_late_report_counts_if_the_document_says_so)
+{
+    begin();
+    make_late("a", "'metric': {'name': 'loss', 'goal': 'minimize'}");
+    struct claim_list l = claim(&s, "r", epoch, 3);
     ck_goes_on(ref_of(&l.rows[0]), 5, 0.5);
     ck_prunes(ref_of(&l.rows[1]), 4, 0.6);
     ck_assert_int_eq(count("select step from rung_result where number = 1"), 4);
     ck_goes_on(ref_of(&l.rows[0]), 30, 0.5);
     ck_assert_int_eq(count("select rung from rung_result where step = 30"), 2);
+    /* the metrics of a step in lines of their own, the one that is compared last */
+    report_metric(ref_of(&l.rows[2]), "acc", 4, 0.5);
+    report_metric(ref_of(&l.rows[2]), "loss", 4, 0.7);
+    ck_assert_int_eq(count("select step from rung_result where number = 2"), 4);
+}
+END_TEST
+
+/* Of several metrics that are compared each has its line. */
+START_TEST(late_values_may_come_line_by_line)
+{
+    begin();
+    make_late("a", "'metrics': [{'name': 'loss', 'goal': 'minimize'}, {'name': 'acc', 'goal': "
+                   "'maximize'}]");
+    struct claim_list l = claim(&s, "r", epoch, 1);
+    report_metric(ref_of(&l.rows[0]), "acc", 4, 0.5);
+    ck_assert_int_eq(count("select count(*) from rung_result"), 0);
+    report_metric(ref_of(&l.rows[0]), "loss", 4, 0.7);
+    ck_assert_int_eq(count("select count(*) from rung_result where step = 4 and objectives = "
+                           "'{0.7,0.5}'"),
+                     1);
 }
 END_TEST
 
@@ -819,6 +876,43 @@ START_TEST(nothing_is_never_silent)
 }
 END_TEST
 
+/* At the last rung nobody is compared: a trial that reports there alone is as one that reports at
+ * no rung. A result below it, of any trial, is enough. */
+START_TEST(the_last_rung_alone_is_nothing)
+{
+    static const int64_t steps[] = {27, 9};
+    begin();
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        struct stopping_report r;
+        struct sweep_row row;
+        (void)snprintf(text, sizeof text,
+                       "{'name': '%c', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                       "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                       "{'method': 'random', 'seed': 7}, 'limits': {'max_trials': 4}, 'trial': "
+                       "{'command': ['true', '${x}']}, 'early_stopping': {'method': 'asha', "
+                       "'min_steps': 3, 'max_steps': 27, 'eta': 3, 'strict': true}}",
+                       'a' + i);
+        json_t *doc = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+        json_decref(doc);
+        struct claimed_row c = claim_one(&s, "r", epoch);
+        ck_assert_str_eq(c.sweep, row.id);
+        measure(&s, ref_of(&c), "loss", steps[i], 0.5);
+        ck_assert_int_eq(sweep_of_id(&s, row.id).state, SWEEP_RUNNING); /* no trial has ended */
+        finish(&s, ref_of(&c), 0.25);
+        ck_ok(sweep_stopping(s.db, &s.a, row.id, &r, &err), err);
+        row = sweep_of_id(&s, row.id);
+        ck_assert_int_eq(row.state, i == 0 ? SWEEP_FAILED : SWEEP_RUNNING);
+        if (i == 1)
+            continue;
+        ck_assert_ptr_nonnull(r.warning);
+        ck_assert_msg(strstr(r.warning, "below the last (steps 3, 9)") != NULL, "%s", r.warning);
+        ck_assert_str_eq(row.reason, r.warning);
+    }
+}
+END_TEST
+
 /* Two servers decide about trials of one sweep in turn: each knows what the other one stored. */
 START_TEST(two_servers_decide_as_one)
 {
@@ -890,6 +984,8 @@ TEST_SUITE()
     tcase_add_test(c, repeats_and_late_reports_decide_nothing);
     tcase_add_test(c, values_are_compared_at_the_step_of_the_rung);
     tcase_add_test(c, a_late_report_counts_if_the_document_says_so);
+    tcase_add_test(c, late_values_may_come_line_by_line);
+    tcase_add_test(c, other_metrics_miss_no_rung);
     tcase_add_test(c, a_repeated_report_is_no_result);
     tcase_add_test(c, all_metrics_that_are_compared_must_be_there);
     tcase_add_test(c, last_values_reach_rungs);
@@ -903,6 +999,7 @@ TEST_SUITE()
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
     tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);
+    tcase_add_test(c, the_last_rung_alone_is_nothing);
     tcase_add_test(c, two_servers_decide_as_one);
     tcase_add_test(c, checkpoints_go_with_the_hope);
     return suite;

@@ -271,7 +271,7 @@ export type EarlyStopping = {
   chance?: number;
   /** The first report past a rung counts for it; else only a report of the same step */
   late?: boolean;
-  /** The sweep fails when its first trial ends without a value at any rung */
+  /** The sweep fails when its first trial ends and none has a value at a rung below the last, where nobody is compared */
   strict?: boolean;
   /** pbt: trials that the search makes; then there are forks only. Less than limits.max_trials */
   population?: number;
