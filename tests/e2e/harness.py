@@ -26,6 +26,7 @@ ENDED = ("completed", "failed", "cancelled")
 # How long to wait for what must come: no bound on speed, it only ends a hang.
 PATIENCE_S = 240
 LONGEST_PAUSE_S = 0.2  # between two looks at what is awaited
+LONGEST_PAUSE_OF_AN_END_S = 1  # at what stays as it is when it has come
 # For runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
 LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
 # PostgreSQL touches the heads of all its buffers when it starts and ends: of 512 MB they are 12,000 pages.
@@ -142,10 +143,10 @@ class Assay:
                 self.up.kill()
                 self.up.wait()
 
-    def wait(self, condition, what, every=0.05):
-        """Poll until condition() is true; its value is returned. The pause is so many seconds, and a twentieth of the
-        time that went by where that is longer, a fifth of a second at most: a look costs the server and PostgreSQL
-        milliseconds, too, and many that wait would keep a processor busy."""
+    def wait(self, condition, what, every=0.05, longest=LONGEST_PAUSE_S):
+        """Poll until condition() is true; its value is returned. The pause is so many seconds, and an eighth of the time
+        that went by where that is longer, `longest` at most: a look costs the server, PostgreSQL and this process 2 ms of
+        processor time and more, and many that wait would keep a processor busy."""
         began = time.monotonic()
         while (waited := time.monotonic() - began) < PATIENCE_S:
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError, Problem):
@@ -154,7 +155,7 @@ class Assay:
                     return value
             if self.up.poll() is not None:
                 raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
-            time.sleep(max(every, min(waited / 20, LONGEST_PAUSE_S)))
+            time.sleep(max(every, min(waited / 8, longest)))
         raise Hang(f"waited {PATIENCE_S} s for {what}")
 
     def call(self, method, path, body=None, token=None, raw=None, headers=None):
@@ -238,7 +239,8 @@ class Assay:
         while True:
             before = self.wait(lambda: self.progress(sweep), "the server")
             try:
-                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end", every=0.2)
+                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end", every=0.1,
+                                 longest=LONGEST_PAUSE_OF_AN_END_S)
             except Hang:
                 if self.wait(lambda: self.progress(sweep), "the server") == before:
                     raise
