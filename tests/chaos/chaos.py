@@ -158,7 +158,7 @@ class Storm:
         """A runner that held trials and is dead, and the seconds until they were running no more; None: none held one."""
         def holder(condition="true"):
             """The runner that holds most of them; "" for none."""
-            self.tick(time.monotonic() + 0.1)
+            self.tick(time.monotonic() + 0.3)
             done = self.cluster.psql("select runner from trial where state = 'running' and runner in ('r0', 'r1', 'r2') and "
                                      f"{condition} group by 1 order by count(*) desc limit 1")
             return done.stdout.strip() if done.returncode == 0 else None

@@ -164,7 +164,7 @@ class Load:
                 return True
             if got[1]["state"] in ("completed", "failed", "cancelled"):
                 return True
-            time.sleep(0.1)
+            time.sleep(0.5)  # eleven look at the same time, and a look costs the programs 4 ms
         return False
 
     # Ask and tell.
