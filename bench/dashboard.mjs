@@ -3,6 +3,7 @@
  * asked, floor. */
 import { readdirSync, readFileSync } from "node:fs";
 
+process.env.CHROMIUM ??= "/usr/bin/chromium"; // figures are of the whole browser, which people have
 const { frames, openBrowser, rowsOf, until } = await import("../tests/web/browser.mjs");
 
 const { BENCH_URL: URL_, BENCH_TOKEN: TOKEN, BENCH_SWEEP: SWEEP, BENCH_SERVER: SERVER, BENCH_PEER: PEER } = process.env;

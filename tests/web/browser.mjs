@@ -28,10 +28,12 @@ export function tools() {
   return createRequire(join(TOOLS, "here.cjs"));
 }
 
+/** Chromium without its windows, which takes two thirds of the processor time for the same pages; else the whole of it. */
+const PATHS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+
 function chromiumPath() {
-  const path = process.env.CHROMIUM ?? "/usr/bin/chromium";
-  if (!existsSync(path)) skip(`there is no Chromium at ${path} (CHROMIUM names another)`);
-  return path;
+  const paths = process.env.CHROMIUM ? [process.env.CHROMIUM] : PATHS;
+  return paths.find((path) => existsSync(path)) ?? skip(`there is no Chromium at ${paths.join(" or ")} (CHROMIUM names another)`);
 }
 
 /** Remove a folder, although programs that were just stopped may still write to it. */
