@@ -93,7 +93,13 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     await attempt(async () => model.take(await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } })));
     setBusy(false);
   };
-  const retry = () => attempt(async () => model.take((await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } })).sweep));
+  const retry = () => attempt(async () => {
+    for (let left = sweep.counts.failed; left > 0;) { // one request takes a limited number
+      const { numbers, sweep: now } = await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } });
+      model.take(now);
+      left = numbers.length === 0 ? 0 : left - numbers.length;
+    }
+  });
   const remove = async () => {
     setBusy(true);
     await attempt(async () => {
