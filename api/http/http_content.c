@@ -114,14 +114,12 @@ http_range http_range_read(const char *range, int64_t size, int64_t *ret_first, 
     return HTTP_RANGE_PART;
 }
 
-/* Planes of measured numbers (columnar.h) are mostly noise, on which deflate spends its time in
- * vain: a piece is stored as it is if the bytes at its beginning do not shrink. */
 #define PIECE_BYTES ((size_t)16 << 10)
 #define SAMPLE_BYTES 1024
 #define SAMPLE_SHRINKS (SAMPLE_BYTES - SAMPLE_BYTES / 32)
 #define PIECE_EXTRA 16 /* heads of blocks, at most, where the level changes */
 
-/* Do the first bytes shrink? A piece without so many is taken to. */
+/* Do the first bytes of a piece shrink? One without so many is taken to. */
 static bool shrinks(z_stream *probe, const char *bytes, size_t len)
 {
     Bytef out[SAMPLE_SHRINKS];
@@ -134,13 +132,13 @@ static bool shrinks(z_stream *probe, const char *bytes, size_t len)
     return deflate(probe, Z_FINISH) == Z_STREAM_END;
 }
 
-/* Append the pieces to z, which has room for all of them. */
+/* Append the pieces to z, which has room for all of them. probe: NULL: all have the level. */
 static bool deflate_pieces(z_stream *z, z_stream *probe, const char *bytes, size_t len, int level)
 {
     int before = level;
     for (size_t i = 0; i < len; i += PIECE_BYTES) {
         size_t n = len - i < PIECE_BYTES ? len - i : PIECE_BYTES;
-        int now = shrinks(probe, bytes + i, n) ? level : Z_NO_COMPRESSION;
+        int now = !probe || shrinks(probe, bytes + i, n) ? level : Z_NO_COMPRESSION;
         if (now != before && deflateParams(z, now, Z_DEFAULT_STRATEGY) != Z_OK)
             return false;
         before = now;
@@ -152,9 +150,10 @@ static bool deflate_pieces(z_stream *z, z_stream *probe, const char *bytes, size
     return deflate(z, Z_FINISH) == Z_STREAM_END;
 }
 
-as_status http_gzip(const void *bytes, size_t len, int level, struct str *ret, struct as_err *err)
+static as_status gzip(const void *bytes, size_t len, int level, z_stream *probe, struct str *ret,
+                      struct as_err *err)
 {
-    z_stream z = {0}, probe = {0};
+    z_stream z = {0};
     if (len > UINT32_MAX / 2 ||
         deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return as_fail_nomem(err);
@@ -162,12 +161,26 @@ as_status http_gzip(const void *bytes, size_t len, int level, struct str *ret, s
     char *out = malloc(room);
     z.next_out = (Bytef *)out;
     z.avail_out = (uInt)room;
-    bool whole = out && deflateInit2(&probe, 1, Z_DEFLATED, -12, 5, Z_DEFAULT_STRATEGY) == Z_OK &&
-                 deflate_pieces(&z, &probe, bytes, len, level);
+    bool whole = out && deflate_pieces(&z, probe, bytes, len, level);
     if (whole)
         str_add(ret, out, room - z.avail_out);
-    (void)deflateEnd(&probe);
     (void)deflateEnd(&z);
     free(out);
     return whole && !ret->failed ? AS_OK : as_fail_nomem(err);
+}
+
+as_status http_gzip(const void *bytes, size_t len, int level, struct str *ret, struct as_err *err)
+{
+    return gzip(bytes, len, level, NULL, ret, err);
+}
+
+as_status http_gzip_planes(const void *bytes, size_t len, int level, struct str *ret,
+                           struct as_err *err)
+{
+    z_stream probe = {0};
+    if (deflateInit2(&probe, 1, Z_DEFLATED, -12, 5, Z_DEFAULT_STRATEGY) != Z_OK)
+        return as_fail_nomem(err);
+    as_status st = gzip(bytes, len, level, &probe, ret, err);
+    (void)deflateEnd(&probe);
+    return st;
 }

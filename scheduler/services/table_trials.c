@@ -4,7 +4,7 @@
 #include "scheduler/services/read_ahead.h"
 #include "scheduler/store/table_store.h"
 
-#define READ_ROWS 5000 /* trials of one statement: some 5 MB of texts */
+#define READ_ROWS 2000 /* trials of one statement: some 2 MB of texts */
 
 static as_status put_rows(struct sweep_table *t, const struct table_row *rows, size_t n,
                           struct as_err *err)
