@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/labels.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -251,6 +251,14 @@ const tests = {
     assert.deepEqual(["", " \t", "a b"].map(d.valueText), ['""', '" \\t"', "a b"]);
     assert.deepEqual([d.some(1, "curve"), d.some(0, "curve"), d.some(1200, "curve")], ["1 curve", "0 curves", "1,200 curves"]);
   },
+  "labels of an axis tell its words apart, though all begin and end alike"() {
+    const words = (of) => [3, 12, 250].map((n) => of(n));
+    assert.deepEqual(d.shortened(words((n) => `category-${n}-of-many`), 10), ["…3…", "…12…", "…250…"]);
+    assert.deepEqual(d.shortened(words((n) => `number ${n}`), 10), ["number 3", "number 12", "number 250"]);
+    assert.deepEqual(d.shortened(["one category alone", "one category alone"], 10), [d.cut("one category alone", 10), d.cut("one category alone", 10)]);
+    assert.deepEqual(d.shortened(["configuration-a-x", "configuration-a"].map((w) => `${w}-of-the-network`), 8).length, 2);
+    assert.deepEqual(d.shortened([], 10), []);
+  },
   "many squares, crosses and boxes are one shape of a file, around their places"() {
     const svgOf = (draw) => d.svgOf(draw, 40, 30, "t<", "#ffffff");
     assert.match(svgOf((s) => { s.stamps([10, NaN, 20.5], [5, 5, 6], 3, "#abcdef", false); }), /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
@@ -304,6 +312,8 @@ const tests = {
     const fit = list(e.drawn).filter((n) => t.column("infeasible").values[n] !== 1);
     assert.deepEqual(fit, [...fit].sort((a, b) => value(b) - value(a)), "the best above");
     assert.ok(list(e.fifth).every((f, i) => (f === 0) === (t.column("infeasible").values[e.drawn[i]] === 1)));
+    const few = d.explore(t, { ...input, filter: "number < 2" });
+    assert.deepEqual([few.count, list(few.fifth)], [2, [3, d.SHADES]], "the best of few has the colour of the best fifth");
     assert.equal(e.axes[0].log, true);
     e.drawn.forEach((n, i) => assert.ok(Math.abs(e.axes[0].places[i] - Math.log(t.column("param:p0").values[n] / 1e-4) / Math.log(1e4)) < 1e-6));
     assert.ok(e.density.x.length > 100 && list(e.density.level).every((l) => l >= 1 && l <= d.LEVELS));
@@ -403,6 +413,7 @@ const tests = {
     assert.deepEqual(of({ from: 1_700_000_016_000, to: 1_700_000_030_000 }).boxes.map((b) => b.run.trial), [2]);
     a.take(bytesOf(attemptsTable([run(0, null, 0, null, { seats: [{ seat: 0, runner: "x", since: at(0), ended_at: null, state: "running" }, { seat: 1, runner: "y", since: at(0), ended_at: at(3), state: "lost" }] })], { version: 2, whole: false })));
     assert.deepEqual(of().places.map((p) => p.name), ["a", "b", "x", "y"]);
+    assert.deepEqual([of().runs, of().attempts, of().seats], [6, 5, 2], "a gang of two seats is one attempt");
     assert.deepEqual(of().outcomes, ["completed", "lost", "running"]);
     assert.equal(of().last, 1_700_000_100_000);
     const many = new d.Attempts();

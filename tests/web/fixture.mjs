@@ -17,7 +17,7 @@ import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
 
 export const TOKEN = "fixture";
-const RETRY_MOST = 3; // trials that one request tries again; of the server 10,000
+const RETRY_MOST = 1; // trials that one request tries again; of the server 10,000
 export const CSP = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const START = Date.now() - 9 * 60_000;

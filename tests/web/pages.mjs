@@ -314,7 +314,7 @@ try {
     const sweep = fixture.sweeps.get("digits-mlp");
     const failed = sweep.trials.filter((t) => t.state === "failed");
     const fail = () => { for (const t of failed) Object.assign(t, { state: "failed", reason: "exit code 1: loss is not a number at step 6", finished_at: new Date().toISOString() }); };
-    assert.ok(failed.length > 4, "more than the fixture tries again in one request, also without the first");
+    assert.ok(failed.length > 2, "more than the fixture tries again in one request, also without the first");
     await openTrial("digits-mlp", failed[0].number);
     await page.getByRole("button", { name: "Retry", exact: true }).click();
     await page.locator(".head .state-queued").waitFor();

@@ -41,7 +41,7 @@ function valueWidth(space: Api.Parameter): number {
 
 /** The characters that the values of a parameter need; floats are shown with four digits. */
 function widthOfValues(space: Api.Parameter): number {
-  const longest = (values: readonly unknown[]) => Math.min(16, Math.max(...values.map((v) => param(v as Api.Value).length)));
+  const longest = (values: readonly unknown[]) => Math.min(24, Math.max(...values.map((v) => param(v as Api.Value).length)));
   switch (space.type) {
     case "int": return longest([space.min, space.max]);
     case "categorical": case "ordinal": return longest(space.values);
@@ -54,7 +54,7 @@ function widthOfValues(space: Api.Parameter): number {
 function paramColumn(table: Trials, [name, space]: [string, Api.Parameter]): Shown {
   const column = table.column(`param:${name}`);
   return {
-    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2, valueWidth(space) + 1)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
+    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(25, Math.max(9, Math.min(20, name.length + 2), valueWidth(space) + 1)), least: Math.max(Math.min(16, valueWidth(space)), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
     tip: (row) => String(valueAt(column, row) ?? "not active in this trial"),
     cell: (row) => { const v = valueAt(column, row); return v === null ? "" : param(v); },
   };
