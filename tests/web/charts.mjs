@@ -300,7 +300,7 @@ const steps = {
     await page.mouse.move(box.x + 500, box.y + 40);
     await page.mouse.up();
     await addressMatches(page, /from=\d+&to=\d+/);
-    const csv = await downloads(panel, "46 attempts in ");
+    const csv = await downloads(panel, "41 attempts with 6 seats in ");
     assert.equal(csv[0], "number,attempt,seat,runner,group,began_at,ended_at,outcome");
     assert.equal(csv.length, 47);
     await openSweep("big");
