@@ -11,7 +11,7 @@ import { viewsOf } from "./views.mjs";
 const browser = await openBrowser();
 const { page, errors } = browser;
 const fixture = await startFixture(DIST);
-const { visit, visitAnew, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openSweepAnew, openTrial } = viewsOf(page, fixture);
+const { visit, visitAnew, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
 const numbersOf = (cells) => cells.map((c) => (c === "–" ? null : c === "∞" ? Infinity : Number(c)));
 
 /** Open a model, whose name alone means this version. */
@@ -329,7 +329,8 @@ try {
     fail();
     const asked = (path) => fixture.requests.filter((r) => r.method === "POST" && r.path === path).length;
     assert.ok(asked("/v1/sweeps/digits-mlp/retry") > 1);
-    await openSweepAnew("digits-mlp", "?state=failed&sort=reason");
+    await visitAnew("#/sweeps/digits-mlp?state=failed&sort=reason");
+    await shows(page, "rows", () => rowsOf(page, "Trials"), failed.length);
     const panel = region("All trials");
     await shows(page, "why they failed", async () => new Set(await columnOf("Trials", "Reason")()), new Set([failed[0].reason]));
     await page.evaluate((picked) => { location.hash += `&picked=${picked}`; }, failed.map((t) => t.number).join(","));
