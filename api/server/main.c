@@ -174,9 +174,9 @@ static int exit_code(as_status st)
     }
 }
 
-/* glibc raises the first threshold by itself, and then the blocks of big answers stay in the heap. It
- * gives what is free at the end of a heap back above the second one, 128 KiB: each part of a table
- * that is read would get its pages anew from the kernel, which took a third of the time. */
+/* glibc raises the first threshold by itself, and then the blocks of big answers stay in the heap.
+ * It gives what is free at the end of a heap back above the second one, 128 KiB: each part of a
+ * table that is read would get its pages anew from the kernel, which took a third of the time. */
 static void set_thresholds(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);

@@ -10,8 +10,8 @@
 
 #define READ_AHEAD_PLACES 2
 
-/* What the two functions share, they reach by `arg`. A place is 0 or 1; read() has one of them while
- * put() has the other one on another thread. */
+/* What the two functions share, they reach by `arg`. A place is 0 or 1; read() has one of them
+ * while put() has the other one, on another thread. */
 struct read_ahead {
     void *arg;
     /* Read the next part into the place. *ret_is_left: is there another part after it? */
