@@ -114,20 +114,73 @@ http_range http_range_read(const char *range, int64_t size, int64_t *ret_first, 
     return HTTP_RANGE_PART;
 }
 
-as_status http_gzip(const void *bytes, size_t len, int level, struct str *ret, struct as_err *err)
+#define PIECE_BYTES ((size_t)16 << 10)
+#define SAMPLE_BYTES 1024
+#define SAMPLE_SHRINKS (SAMPLE_BYTES - SAMPLE_BYTES / 32)
+#define PIECE_EXTRA 16 /* heads of blocks, at most, where the level changes */
+
+/* Do the first bytes of a piece shrink? One without so many is taken to. */
+static bool shrinks(z_stream *probe, const char *bytes, size_t len)
 {
-    z_stream z = {.next_in = (void *)(uintptr_t)bytes, .avail_in = (uInt)len};
-    if (len > UINT32_MAX ||
+    Bytef out[SAMPLE_SHRINKS];
+    if (len < SAMPLE_BYTES || deflateReset(probe) != Z_OK)
+        return true;
+    probe->next_in = (void *)(uintptr_t)bytes;
+    probe->avail_in = SAMPLE_BYTES;
+    probe->next_out = out;
+    probe->avail_out = sizeof out;
+    return deflate(probe, Z_FINISH) == Z_STREAM_END;
+}
+
+/* Append the pieces to z, which has room for all of them. probe: NULL: all have the level. */
+static bool deflate_pieces(z_stream *z, z_stream *probe, const char *bytes, size_t len, int level)
+{
+    int before = level;
+    for (size_t i = 0; i < len; i += PIECE_BYTES) {
+        size_t n = len - i < PIECE_BYTES ? len - i : PIECE_BYTES;
+        int now = !probe || shrinks(probe, bytes + i, n) ? level : Z_NO_COMPRESSION;
+        if (now != before && deflateParams(z, now, Z_DEFAULT_STRATEGY) != Z_OK)
+            return false;
+        before = now;
+        z->next_in = (void *)(uintptr_t)(bytes + i);
+        z->avail_in = (uInt)n;
+        if (deflate(z, Z_NO_FLUSH) != Z_OK)
+            return false;
+    }
+    return deflate(z, Z_FINISH) == Z_STREAM_END;
+}
+
+static as_status gzip(const void *bytes, size_t len, int level, z_stream *probe, struct str *ret,
+                      struct as_err *err)
+{
+    z_stream z = {0};
+    if (len > UINT32_MAX / 2 ||
         deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return as_fail_nomem(err);
-    size_t bound = deflateBound(&z, (uLong)len);
-    char *out = malloc(bound);
+    size_t room = deflateBound(&z, (uLong)len) + (len / PIECE_BYTES + 2) * PIECE_EXTRA;
+    char *out = malloc(room);
     z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)bound;
-    bool whole = out && deflate(&z, Z_FINISH) == Z_STREAM_END;
+    z.avail_out = (uInt)room;
+    bool whole = out && deflate_pieces(&z, probe, bytes, len, level);
     if (whole)
-        str_add(ret, out, bound - z.avail_out);
+        str_add(ret, out, room - z.avail_out);
     (void)deflateEnd(&z);
     free(out);
     return whole && !ret->failed ? AS_OK : as_fail_nomem(err);
+}
+
+as_status http_gzip(const void *bytes, size_t len, int level, struct str *ret, struct as_err *err)
+{
+    return gzip(bytes, len, level, NULL, ret, err);
+}
+
+as_status http_gzip_planes(const void *bytes, size_t len, int level, struct str *ret,
+                           struct as_err *err)
+{
+    z_stream probe = {0};
+    if (deflateInit2(&probe, 1, Z_DEFLATED, -12, 5, Z_DEFAULT_STRATEGY) != Z_OK)
+        return as_fail_nomem(err);
+    as_status st = gzip(bytes, len, level, &probe, ret, err);
+    (void)deflateEnd(&probe);
+    return st;
 }

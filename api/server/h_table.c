@@ -18,6 +18,11 @@ static as_status pack_columns(const void *bytes, size_t len, struct str *ret, st
     return http_gzip(bytes, len, PACK_LEVEL, ret, err);
 }
 
+static as_status pack_planes(const void *bytes, size_t len, struct str *ret, struct as_err *err)
+{
+    return http_gzip_planes(bytes, len, PACK_LEVEL, ret, err);
+}
+
 /* What all tables share: `precision`, `layout`, `since`, and the answer. */
 static as_status answer_table(struct call *c, struct table_request *q, struct as_err *err)
 {
@@ -37,7 +42,8 @@ static as_status answer_table(struct call *c, struct table_request *q, struct as
     q->is_single = precision == 1;
     q->is_planar = layout == 1;
     q->has_since = q->since >= 0;
-    q->pack = http_accepts_gzip(c->x->head.accept_encoding) ? pack_columns : NULL;
+    if (http_accepts_gzip(c->x->head.accept_encoding))
+        q->pack = q->is_planar ? pack_planes : pack_columns;
     st = table_export(c->db, c->tables, c->arena, q, &out, err);
     return st < 0 ? st
                   : call_content(c, COLUMNS_TYPE, out.bytes, out.len, q->pack != NULL, out.etag);

@@ -174,10 +174,13 @@ static int exit_code(as_status st)
     }
 }
 
-/* glibc raises this threshold by itself, and then the blocks of big answers stay in the heap. */
-static void keep_big_blocks_apart(void)
+/* glibc raises the first threshold by itself, and then the blocks of big answers stay in the heap.
+ * It gives what is free at the end of a heap back above the second one, 128 KiB: each part of a
+ * table that is read would get its pages anew from the kernel, which took a third of the time. */
+static void set_thresholds(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    (void)mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
 static as_status check_config(const struct config *c, struct as_err *err)
@@ -496,7 +499,7 @@ int main(int argc, char **argv)
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     file_raise_limit();
-    keep_big_blocks_apart();
+    set_thresholds();
     block_signals(&d.signals);
     as_status st = run_daemon(&d, &err);
     if (st < 0)

@@ -9,9 +9,10 @@
 
 #include "data/formats/columnar.h"
 #include "scheduler/services/column_words.h"
+#include "scheduler/services/read_ahead.h"
 #include "scheduler/store/table_store.h"
 
-#define READ_TRIALS 10000 /* of one statement */
+#define READ_TRIALS 5000 /* of one statement */
 #define NO_ROW UINT32_MAX
 
 enum { W_RUNNER, W_CLIENT, W_GROUP, W_OUTCOME, WORDS };
@@ -240,21 +241,43 @@ static as_status read_changed(struct attempts_table *t, struct store *db, int64_
     return st;
 }
 
-static as_status read_new(struct attempts_table *t, struct store *db, int64_t key, size_t to,
-                          struct as_err *err)
+/* Trials that are new, on their way into the table. */
+struct new_trials {
+    struct attempts_table *t;
+    struct store *db;
+    int64_t key, from, total; /* the next one to read, and behind the last one */
+    struct {
+        struct arena a;
+        struct timeline_row *rows;
+        size_t n, to;
+    } parts[READ_AHEAD_PLACES];
+};
+
+static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
 {
-    AS_AUTO(arena_done) struct arena a = {0};
+    struct new_trials *x = arg;
+    struct arena *a = &x->parts[place].a;
     struct timeline_row *rows = NULL;
-    size_t n = 0, from = t->n_trials;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
+    size_t n = 0;
+    int64_t to = x->total - x->from > READ_TRIALS ? x->from + READ_TRIALS : x->total;
+    struct tx_run run = tx_run_start(x->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status =
-            store_table_attempts(run.tx, &a, key, (int64_t)from, (int64_t)to, &rows, &n, err);
-    as_status st = run.status;
+        run.status = store_table_attempts(run.tx, a, x->key, x->from, to, &rows, &n, err);
+    x->parts[place].rows = rows;
+    x->parts[place].n = n;
+    x->parts[place].to = (size_t)to;
+    x->from = to;
+    *ret_is_left = to < x->total;
+    return run.status;
+}
+
+static as_status put_part(void *arg, size_t place, struct as_err *err)
+{
+    struct new_trials *x = arg;
+    as_status st = attempts_table_extend(x->t, x->parts[place].to, err);
     if (st == AS_OK)
-        st = attempts_table_extend(t, to, err);
-    if (st == AS_OK)
-        st = put_rows(t, rows, n, err);
+        st = put_rows(x->t, x->parts[place].rows, x->parts[place].n, err);
+    arena_done(&x->parts[place].a);
     return st;
 }
 
@@ -262,12 +285,14 @@ static as_status read_attempts(void *table, struct store *db, const struct table
                                struct as_err *err)
 {
     struct attempts_table *t = table;
+    struct new_trials x = {
+        .t = t, .db = db, .key = news->key, .from = (int64_t)t->n_trials, .total = news->n_trials};
+    const struct read_ahead parts = {.arg = &x, .read = read_part, .put = put_part};
     as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
-    while ((int64_t)t->n_trials < news->n_trials && st == AS_OK) {
-        size_t left = (size_t)news->n_trials - t->n_trials;
-        st = read_new(t, db, news->key, t->n_trials + (left < READ_TRIALS ? left : READ_TRIALS),
-                      err);
-    }
+    if (st == AS_OK && x.from < x.total)
+        st = read_ahead(&parts, err);
+    for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
+        arena_done(&x.parts[i].a);
     return st;
 }
 

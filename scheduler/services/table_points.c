@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "scheduler/services/read_ahead.h"
 #include "scheduler/store/table_store.h"
 
 #define READ_POINTS (1 << 17) /* of one statement: some 20 MB */
@@ -124,27 +125,58 @@ static as_status take_trial(struct points_table *t, int64_t number, const struct
     return st;
 }
 
-/* Read some trials of the range, and move its beginning behind them. */
-static as_status read_range(struct points_table *t, struct store *db, int64_t key,
-                            struct point_range *range, struct left *left, struct as_err *err)
+/* Trials that are new, on their way into the table. */
+struct new_trials {
+    struct points_table *t;
+    struct store *db;
+    int64_t key;
+    struct point_range range; /* what is left to read */
+    struct left *left;
+    struct {
+        struct arena a;
+        struct point_row *rows;
+        size_t n;
+        int64_t from, to; /* none: the trial `from` is to be read alone */
+    } parts[READ_AHEAD_PLACES];
+};
+
+static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
 {
-    AS_AUTO(arena_done) struct arena a = {0};
+    struct new_trials *x = arg;
+    struct arena *a = &x->parts[place].a;
     struct point_row *rows = NULL;
-    size_t n_rows = 0, row = 0;
-    int64_t to = range->to;
-    struct tx_run run = tx_run_start(db, TX_READ, err);
+    size_t n = 0;
+    int64_t from = x->range.from, to = x->range.to;
+    struct tx_run run = tx_run_start(x->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_table_points_in(run.tx, &a, key, points_table_metric(t), range, &rows,
-                                           &n_rows, &to, err);
-    as_status st = run.status;
-    if (st == AS_OK && to == range->from)
-        leave(left, range->from++);
-    for (; range->from < to && st == AS_OK; range->from++) {
+        run.status = store_table_points_in(run.tx, a, x->key, points_table_metric(x->t), &x->range,
+                                           &rows, &n, &to, err);
+    x->parts[place].rows = rows;
+    x->parts[place].n = n;
+    x->parts[place].from = from;
+    x->parts[place].to = to;
+    x->range.from = to > from ? to : from + 1;
+    *ret_is_left = x->range.from < x->range.to;
+    return run.status;
+}
+
+static as_status put_part(void *arg, size_t place, struct as_err *err)
+{
+    struct new_trials *x = arg;
+    const struct point_row *rows = x->parts[place].rows;
+    const size_t n = x->parts[place].n;
+    const int64_t from = x->parts[place].from, to = x->parts[place].to;
+    as_status st = AS_OK;
+    if (to == from)
+        leave(x->left, from);
+    size_t row = 0;
+    for (int64_t number = from; number < to && st == AS_OK; number++) {
         size_t first = row;
-        while (row < n_rows && rows[row].number == range->from)
+        while (row < n && rows[row].number == number)
             row++;
-        st = take_trial(t, range->from, rows + first, row - first, left, err);
+        st = take_trial(x->t, number, rows + first, row - first, x->left, err);
     }
+    arena_done(&x->parts[place].a);
     return st;
 }
 
@@ -156,11 +188,18 @@ static as_status read_new(struct points_table *t, struct store *db, const struct
         size_t from = points_table_trials(t), n = (size_t)news->n_trials - from;
         if (n > READ_TRIALS)
             n = READ_TRIALS;
-        struct point_range range = {(int64_t)from, (int64_t)(from + n), READ_CHUNKS};
         struct left left = {wants, 0};
+        struct new_trials x = {.t = t,
+                               .db = db,
+                               .key = news->key,
+                               .range = {(int64_t)from, (int64_t)(from + n), READ_CHUNKS},
+                               .left = &left};
+        const struct read_ahead parts = {.arg = &x, .read = read_part, .put = put_part};
         st = points_table_extend(t, from + n, err);
-        while (range.from < range.to && st == AS_OK)
-            st = read_range(t, db, news->key, &range, &left, err);
+        if (st == AS_OK)
+            st = read_ahead(&parts, err);
+        for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
+            arena_done(&x.parts[i].a);
         if (st == AS_OK)
             st = read_wanted(t, db, news->key, wants, left.n, err);
     }

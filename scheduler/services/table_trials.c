@@ -1,9 +1,10 @@
 /* Trials, read from the database into their table (sweep_table.h). */
 #include "scheduler/services/sweep_table.h"
 
+#include "scheduler/services/read_ahead.h"
 #include "scheduler/store/table_store.h"
 
-#define READ_ROWS 10000 /* trials of one statement: some 10 MB of texts */
+#define READ_ROWS 2000 /* trials of one statement: some 2 MB of texts */
 
 static as_status put_rows(struct sweep_table *t, const struct table_row *rows, size_t n,
                           struct as_err *err)
@@ -14,26 +15,57 @@ static as_status put_rows(struct sweep_table *t, const struct table_row *rows, s
     return st;
 }
 
+/* Trials that the table lacks, on their way into it. */
+struct more_trials {
+    struct sweep_table *t;
+    struct store *db;
+    int64_t key, from, total; /* the next one to read, and behind the last one */
+    struct {
+        struct arena a;
+        struct table_row *rows;
+        size_t n;
+    } parts[READ_AHEAD_PLACES];
+};
+
+static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
+{
+    struct more_trials *m = arg;
+    struct arena *a = &m->parts[place].a;
+    struct table_row *rows = NULL;
+    size_t n = 0;
+    int64_t to = m->total - m->from > READ_ROWS ? m->from + READ_ROWS : m->total;
+    struct tx_run run = tx_run_start(m->db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_table_rows(run.tx, a, m->key, m->from, to, &rows, &n, err);
+    if (run.status == AS_OK && n == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    m->parts[place].rows = rows;
+    m->parts[place].n = n;
+    m->from = to;
+    *ret_is_left = to < m->total;
+    return run.status;
+}
+
+static as_status put_part(void *arg, size_t place, struct as_err *err)
+{
+    struct more_trials *m = arg;
+    as_status st = put_rows(m->t, m->parts[place].rows, m->parts[place].n, err);
+    arena_done(&m->parts[place].a);
+    return st;
+}
+
 /* Read the trials that the table lacks. */
 static as_status read_more(struct sweep_table *t, struct store *db, int64_t key, int64_t total,
                            struct as_err *err)
 {
-    as_status st = AS_OK;
-    while ((int64_t)sweep_table_rows(t) < total && st == AS_OK) {
-        AS_AUTO(arena_done) struct arena a = {0};
-        struct table_row *rows = NULL;
-        size_t n = 0;
-        int64_t from = (int64_t)sweep_table_rows(t);
-        int64_t to = total - from > READ_ROWS ? from + READ_ROWS : total;
-        struct tx_run run = tx_run_start(db, TX_READ, err);
-        while (tx_run_again(&run))
-            run.status = store_table_rows(run.tx, &a, key, from, to, &rows, &n, err);
-        st = run.status;
-        if (st == AS_OK && n == 0)
-            return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-        if (st == AS_OK)
-            st = put_rows(t, rows, n, err);
-    }
+    struct more_trials m = {
+        .t = t, .db = db, .key = key, .from = (int64_t)sweep_table_rows(t), .total = total};
+    const struct read_ahead parts = {.arg = &m, .read = read_part, .put = put_part};
+    if (m.from >= total)
+        return AS_OK;
+    as_status st = read_ahead(&parts, err);
+    for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
+        arena_done(&m.parts[i].a);
     return st;
 }
 

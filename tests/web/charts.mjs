@@ -96,6 +96,24 @@ const completedExtreme = String(Array.from({ length: EXTREME - 8 }, (_, i) => i)
 const drawnExtreme = () => inSight("Parameters of all trials", "what is drawn", attribute(region("Parameters of all trials"), "data-drawn"), (n) => n === completedExtreme);
 
 const steps = {
+  "a sweep of which every trial failed says so, and invents no axis; its reasons are in the table": async () => {
+    const most = 40;
+    fixture.invent("broken", most, 0, (space, columns) => {
+      for (const c of columns) {
+        if (c.name === "state") c.values.fill(1);
+        else if (c.name === "value" || c.name.startsWith("metric:")) c.values.fill(NaN);
+      }
+      columns.push({ name: "reason", type: "dict", words: ["exit 3: out of memory", "exit 1: no such file"], values: Uint8Array.from({ length: most }, (_, i) => i % 2) });
+    });
+    sweepOf("broken").counts = { ...sweepOf("broken").counts, running: 0, completed: 0, failed: most };
+    await visit("#/sweeps/broken?sort=reason");
+    await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === most);
+    await matches(page, "the history", text(region("History")), /No trial has a value/);
+    assert.equal(await region("History").locator("canvas").count(), 0);
+    await shows(page, "the reasons in order", async () => (await open.columnOf("Trials", "Reason")()).slice(0, 2), ["exit 1: no such file", "exit 1: no such file"]);
+    assert.equal(fixture.requests.filter((r) => r.path.startsWith("/v1/sweeps/broken/trials/")).length, 0, "reasons need no requests");
+  },
+
   "10,000 tags and levels, 1,000 categories: in each view of the parameters, and few elements for them": async () => {
     const panel = region("Parameters of all trials");
     const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
@@ -282,7 +300,7 @@ const steps = {
     await page.mouse.move(box.x + 500, box.y + 40);
     await page.mouse.up();
     await addressMatches(page, /from=\d+&to=\d+/);
-    const csv = await downloads(panel, "46 attempts in ");
+    const csv = await downloads(panel, "41 attempts with 6 seats in ");
     assert.equal(csv[0], "number,attempt,seat,runner,group,began_at,ended_at,outcome");
     assert.equal(csv.length, 47);
     await openSweep("big");

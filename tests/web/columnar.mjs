@@ -70,6 +70,7 @@ export function tableOf(trials, { version, whole, params, metrics, objectives = 
     f64("created_at", (t) => time(t.created_at)), f64("started_at", (t) => time(t.started_at)), f64("ended_at", (t) => time(t.finished_at)),
     dict("origin", trials.map((t) => t.origin)), { name: "restarts", type: "u32", values: trials.map((t) => t.restarts ?? 0) }, f64("step", (t) => number(t.step)), f64("rung", (t) => t.rungs?.length ?? 0),
     dict("runner", trials.map((t) => t.runner)), dict("client", trials.map((t) => t.client)), dict("group", trials.map((t) => t.group)),
+    dict("reason", trials.map((t) => t.reason)),
     dict("tags", trials.map((t) => (Array.isArray(t.tags) ? t.tags.join(",") || null : t.tags))), f64("parent", (t) => number(t.parent)), f64("fork_step", (t) => number(t.fork_step)),
     ...(metrics ?? namesOf("metrics")).map((name) => f64(`metric:${name}`, (t) => number(Object.hasOwn(t.metrics, name) ? t.metrics[name] : null))),
     ...(params ?? namesOf("params")).map(param),

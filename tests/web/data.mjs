@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/labels.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -44,7 +44,8 @@ const tests = {
     assert.equal(part.version, "7");
     const roomy = new d.Store();
     const whole = d.parseTable(bytesOf(table([trial(0), trial(1, { value: null, runner: null, params: { kind: "é\"x" } }), trial(2, { value: "Infinity", state: "failed" })])), true);
-    assert.deepEqual([whole.number.length, ...whole.columns.map((c) => c.values.length)], [3, ...whole.columns.map(() => d.roomOf(3))]);
+    assert.deepEqual([whole.number.length, ...whole.columns.map((c) => c.values.length)], [3, ...whole.columns.map((c) => (c.one === undefined ? d.roomOf(3) : 0))]);
+    assert.ok(whole.columns.filter((c) => c.one !== undefined).length > 5, "columns whose rows are all alike come without an array");
     roomy.take(whole);
     const its = roomy.table("7");
     const rowsOfTable = (of) => [...of.columns.values()].map((c) => [c.name, [0, 1, 2].map((r) => d.valueAt(c, r))]);
@@ -100,10 +101,13 @@ const tests = {
     for (let round = 0; round < 40; round++) {
       const now = new Map();
       const s = new d.Store();
-      s.take(read(table([])));
+      const begun = Array.from({ length: 12 * (round % 2) }, (_, i) => trial(7 * i, { value: 0.5, metrics: {} })); // alike, as far as trials can be
+      for (const t of begun) now.set(t.number, t);
+      s.take(d.parseTable(bytesOf(table(begun, { params: ["lr", "kind"], metrics: ["loss"] })), true));
+      if (begun.length > 0) assert.ok(new Set([...s.table("1").columns.values()].map((c) => c.values.buffer)).size < s.table("1").columns.size - 4, "columns of one value share their array");
       for (let change = 0; change < 12; change++) {
         const some = [...new Set(Array.from({ length: 1 + Math.floor(9 * random()) }, () => Math.floor(150 * random())))].sort((a, b) => a - b);
-        const trials = some.map((n) => trial(n, { value: random(), runner: `r${Math.floor(4 * random())}` }));
+        const trials = some.map((n) => trial(n, { value: random(), runner: `r${Math.floor(4 * random())}`, attempt: random() < 0.05 ? 2 : 1, restarts: Number(random() < 0.05), state: random() < 0.05 ? "failed" : "completed", client: random() < 0.02 ? "me" : null }));
         for (const t of trials) now.set(t.number, t);
         s.take(read(table(trials, { whole: false, params: ["lr", "kind"], metrics: ["loss"] })));
       }
@@ -122,6 +126,10 @@ const tests = {
     s.set(1, "value", 0.75);
     s.set(9, "value", 1);
     assert.deepEqual(list(s.table("8").column("value").values), [0, 0.75]);
+    const alike = new d.Store();
+    alike.take(d.parseTable(bytesOf(table([trial(0, { value: 2 }), trial(1, { value: 2 })].map((t) => ({ ...t, fork_step: 2 })))), true));
+    alike.set(0, "value", 3);
+    assert.deepEqual([alike.table("8").column("value"), alike.table("8").column("fork_step")].map((c) => list(c.values)), [[3, 2], [2, 2]]);
   },
   "filters"() {
     const t = storeOf(table([trial(0), trial(1, { state: "failed", value: null, metrics: {} }), trial(2, { params: { kind: "lion" } }), trial(3, { runner: "box-7" })])).table("7");
@@ -247,6 +255,14 @@ const tests = {
     assert.deepEqual(["", " \t", "a b"].map(d.valueText), ['""', '" \\t"', "a b"]);
     assert.deepEqual([d.some(1, "curve"), d.some(0, "curve"), d.some(1200, "curve")], ["1 curve", "0 curves", "1,200 curves"]);
   },
+  "labels of an axis tell its words apart, though all begin and end alike"() {
+    const words = (of) => [3, 12, 250].map((n) => of(n));
+    assert.deepEqual(d.shortened(words((n) => `category-${n}-of-many`), 10), ["…3…", "…12…", "…250…"]);
+    assert.deepEqual(d.shortened(words((n) => `number ${n}`), 10), ["number 3", "number 12", "number 250"]);
+    assert.deepEqual(d.shortened(["one category alone", "one category alone"], 10), [d.cut("one category alone", 10), d.cut("one category alone", 10)]);
+    assert.deepEqual(d.shortened(["configuration-a-x", "configuration-a"].map((w) => `${w}-of-the-network`), 8).length, 2);
+    assert.deepEqual(d.shortened([], 10), []);
+  },
   "many squares, crosses and boxes are one shape of a file, around their places"() {
     const svgOf = (draw) => d.svgOf(draw, 40, 30, "t<", "#ffffff");
     assert.match(svgOf((s) => { s.stamps([10, NaN, 20.5], [5, 5, 6], 3, "#abcdef", false); }), /<title>t&lt;<[^]*<path d="M8\.5 3\.5h3v3h-3zM19 4\.5h3v3h-3z" fill="#abcdef"\/>/);
@@ -300,6 +316,8 @@ const tests = {
     const fit = list(e.drawn).filter((n) => t.column("infeasible").values[n] !== 1);
     assert.deepEqual(fit, [...fit].sort((a, b) => value(b) - value(a)), "the best above");
     assert.ok(list(e.fifth).every((f, i) => (f === 0) === (t.column("infeasible").values[e.drawn[i]] === 1)));
+    const few = d.explore(t, { ...input, filter: "number < 2" });
+    assert.deepEqual([few.count, list(few.fifth)], [2, [3, d.SHADES]], "the best of few has the colour of the best fifth");
     assert.equal(e.axes[0].log, true);
     e.drawn.forEach((n, i) => assert.ok(Math.abs(e.axes[0].places[i] - Math.log(t.column("param:p0").values[n] / 1e-4) / Math.log(1e4)) < 1e-6));
     assert.ok(e.density.x.length > 100 && list(e.density.level).every((l) => l >= 1 && l <= d.LEVELS));
@@ -399,6 +417,7 @@ const tests = {
     assert.deepEqual(of({ from: 1_700_000_016_000, to: 1_700_000_030_000 }).boxes.map((b) => b.run.trial), [2]);
     a.take(bytesOf(attemptsTable([run(0, null, 0, null, { seats: [{ seat: 0, runner: "x", since: at(0), ended_at: null, state: "running" }, { seat: 1, runner: "y", since: at(0), ended_at: at(3), state: "lost" }] })], { version: 2, whole: false })));
     assert.deepEqual(of().places.map((p) => p.name), ["a", "b", "x", "y"]);
+    assert.deepEqual([of().runs, of().attempts, of().seats], [6, 5, 2], "a gang of two seats is one attempt");
     assert.deepEqual(of().outcomes, ["completed", "lost", "running"]);
     assert.equal(of().last, 1_700_000_100_000);
     const many = new d.Attempts();

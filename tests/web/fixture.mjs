@@ -17,6 +17,7 @@ import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
 
 export const TOKEN = "fixture";
+const RETRY_MOST = 1; // trials that one request tries again; of the server 10,000
 export const CSP = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const START = Date.now() - 9 * 60_000;
@@ -434,6 +435,7 @@ function logOf(t) {
       return { at, body: t };
     }
     if (method === "POST" && below === "retry") {
+      if (t.state !== "failed" && t.state !== "cancelled") return problem(409, "conflict", `trial ${number} is ${t.state}`);
       retry(t);
       return { at, body: t };
     }
@@ -566,7 +568,7 @@ function logOf(t) {
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
     if (below === "retry") {
-      const numbers = sweep.trials.filter((t) => t.state === body.state).map((t) => retry(t));
+      const numbers = sweep.trials.filter((t) => t.state === body.state).slice(0, RETRY_MOST).map((t) => retry(t));
       return { at: "/v1/sweeps/{sweep}/retry", body: { numbers, sweep: sweep.view } };
     }
     if (method === "DELETE") {

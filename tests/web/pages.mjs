@@ -312,8 +312,12 @@ try {
 
   await step("a failed trial is tried again, and so are all of a sweep", async () => {
     const sweep = fixture.sweeps.get("digits-mlp");
+    const more = sweep.trials.filter((t) => t.state === "completed").slice(-3);
+    const kept = more.map((t) => ({ ...t }));
+    for (const t of more) t.state = "failed";
     const failed = sweep.trials.filter((t) => t.state === "failed");
-    assert.ok(failed.length > 1);
+    const fail = () => { for (const t of failed) Object.assign(t, { state: "failed", reason: "exit code 1: loss is not a number at step 6", finished_at: new Date().toISOString() }); };
+    assert.ok(failed.length > 2, "more than the fixture tries again in one request, also without the first");
     await openTrial("digits-mlp", failed[0].number);
     await page.getByRole("button", { name: "Retry", exact: true }).click();
     await page.locator(".head .state-queued").waitFor();
@@ -322,8 +326,25 @@ try {
     await page.getByRole("button", { name: "Retry them", exact: true }).click();
     await page.getByRole("button", { name: "Retry failed…", exact: true }).waitFor({ state: "detached" });
     assert.ok(failed.every((t) => t.state === "queued"));
-    for (const t of failed) Object.assign(t, { state: "failed", reason: "exit code 1: loss is not a number at step 6", finished_at: new Date().toISOString() });
-    assert.ok(fixture.requests.some((r) => r.method === "POST" && r.path === "/v1/sweeps/digits-mlp/retry"));
+    fail();
+    const asked = (path) => fixture.requests.filter((r) => r.method === "POST" && r.path === path).length;
+    assert.ok(asked("/v1/sweeps/digits-mlp/retry") > 1);
+    await visitAnew("#/sweeps/digits-mlp?state=failed&sort=reason");
+    await shows(page, "rows", () => rowsOf(page, "Trials"), failed.length);
+    const panel = region("All trials");
+    await shows(page, "why they failed", async () => new Set(await columnOf("Trials", "Reason")()), new Set([failed[0].reason]));
+    await page.evaluate((picked) => { location.hash += `&picked=${picked}`; }, failed.map((t) => t.number).join(","));
+    const retryThem = panel.getByRole("button", { name: `Retry ${failed.length}…` });
+    await retryThem.waitFor();
+    failed[0].state = "running"; // by another hand, and its event is on its way
+    browser.expect(/status of 409/);
+    await retryThem.click();
+    await page.getByRole("button", { name: "Retry them", exact: true }).click();
+    await matches(page, "how many were refused, and why", text(page.getByRole("alert")), new RegExp(`^1 of ${failed.length} could not be retried: trial ${failed[0].number} is running`));
+    assert.ok(failed.slice(1).every((t) => t.state === "queued"), "one that cannot be retried does not keep the others from it");
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    fail();
+    more.forEach((t, i) => Object.assign(t, kept[i]));
   });
 
   await step("5,000 trials: few rows are made, the last is reached, the order is right", async () => {

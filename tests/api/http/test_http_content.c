@@ -1,4 +1,5 @@
 /* Accept-Encoding, If-None-Match and Range, as clients write them. */
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -89,23 +90,61 @@ START_TEST(test_ranges)
 }
 END_TEST
 
+typedef as_status gzip_fn(const void *, size_t, int, struct str *, struct as_err *);
+
+static void comes_back(gzip_fn *gzip, const char *text, size_t len, int level, struct str *packed)
+{
+    struct as_err err;
+    char *back = malloc(len + 1);
+    ck_ok(gzip(text, len, level, packed, &err), err);
+    z_stream z = {.next_in = (Bytef *)packed->s, .avail_in = (uInt)packed->len};
+    ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK); /* gzip only */
+    z.next_out = (Bytef *)back;
+    z.avail_out = (uInt)len + 1;
+    ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+    ck_assert_uint_eq(z.total_out, len);
+    ck_assert_int_eq(inflateEnd(&z), Z_OK);
+    ck_assert_mem_eq(text, back, len);
+    free(back);
+}
+
 START_TEST(test_gzip_comes_back)
 {
-    static char text[100000], back[sizeof text];
-    struct as_err err;
+    static char text[100000];
     struct str packed = {0};
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)(i * i % 251);
-    ck_ok(http_gzip(text, sizeof text, 3, &packed, &err), err);
+    comes_back(http_gzip, text, sizeof text, 3, &packed);
     ck_assert_uint_lt(packed.len, sizeof text);
-    z_stream z = {.next_in = (Bytef *)packed.s, .avail_in = (uInt)packed.len};
-    ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK); /* gzip only */
-    z.next_out = (Bytef *)back;
-    z.avail_out = sizeof back;
-    ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
-    ck_assert_int_eq(inflateEnd(&z), Z_OK);
-    ck_assert_mem_eq(text, back, sizeof text);
     str_done(&packed);
+}
+END_TEST
+
+/* Noise and blanks in turn, in runs that end at no piece's edge. */
+START_TEST(test_gzip_stores_noise)
+{
+    static char text[1 << 20];
+    size_t noise = 0;
+    uint64_t seed = 1;
+    for (size_t i = 0; i < sizeof text; i++) {
+        bool is_noise = i / 100000 % 2 == 1;
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        text[i] = is_noise ? (char)(seed >> 56) : ' ';
+        noise += is_noise;
+    }
+    for (int level = 1; level <= 9; level += 4) {
+        struct str packed = {0};
+        comes_back(http_gzip_planes, text, sizeof text, level, &packed);
+        ck_assert_uint_ge(packed.len, noise);
+        ck_assert_uint_lt(packed.len, noise + noise / 8);
+        str_done(&packed);
+    }
+    for (size_t len = 0; len < 40000; len += 1023) { /* from the middle of noise */
+        struct str packed = {0};
+        comes_back(http_gzip_planes, text + 150000, len, 1, &packed);
+        ck_assert_uint_le(packed.len, len + 64);
+        str_done(&packed);
+    }
 }
 END_TEST
 
@@ -117,6 +156,7 @@ TEST_SUITE()
     tcase_add_test(t, test_etags);
     tcase_add_test(t, test_ranges);
     tcase_add_test(t, test_gzip_comes_back);
+    tcase_add_test(t, test_gzip_stores_noise);
     suite_add_tcase(s, t);
     return s;
 }

@@ -313,6 +313,29 @@ START_TEST(a_file_is_made_once)
 }
 END_TEST
 
+/* More than one statement reads (table_trials.c). */
+START_TEST(many_trials_are_read_in_order)
+{
+    make_sweep(&s, "a", "'max_trials': 9000", "");
+    pg_fixture_exec(
+        s.url,
+        "insert into trial (sweep_key, number, state, origin, suggestion_index, attempt, restarts, "
+        "params, suggestion, seed, value, step, metrics, feasible, finish_seq, epoch, created_at, "
+        "started_at, finished_at) select s.key, n, 'completed', 'suggested', n, 1, 0, "
+        "json_build_object('x', n / 4000.0), '{\"method\": \"random\"}', n, n, 1, "
+        "jsonb_build_object('loss', n), true, n + 1, 1, now(), now(), now() from sweep s, "
+        "generate_series(0, 4499) n where s.id = 'a'");
+    struct columnar f = whole("value,param:x");
+    ck_assert_uint_eq(f.n_rows, 4500);
+    for (size_t i = 0; i < f.n_rows; i++) {
+        ck_assert_double_eq(number(&f, "number", i), (double)i);
+        ck_assert_double_eq(number(&f, "value", i), (double)i);
+    }
+    ck_assert_double_eq_tol(number(&f, "param:x", 2000), 0.5, 1e-12);
+    pg_fixture_exec(s.url, "delete from trial; delete from sweep_base"); /* no attempt made them */
+}
+END_TEST
+
 START_TEST(memory_is_bounded)
 {
     struct table_cache *small = table_cache_create(64 << 10);
@@ -345,6 +368,7 @@ TEST_SUITE()
     tcase_add_test(t, unknown_versions_get_the_whole_table);
     tcase_add_test(t, columns_are_chosen);
     tcase_add_test(t, a_file_is_made_once);
+    tcase_add_test(t, many_trials_are_read_in_order);
     tcase_add_test(t, memory_is_bounded);
     return suite;
 }

@@ -61,7 +61,8 @@ export function readColumns(buffer: ArrayBuffer): ColumnFile {
 }
 
 /** Parse the table of trials. Columns of f64 and u32 are views of the buffer where they can be. `withRoom`: of a
- * whole table every array is as long as a store of so many rows keeps it, so that the store takes it as it is. */
+ * whole table every array is as long as a store of so many rows keeps it, so that the store takes it as it is, or empty
+ * if every row has the same value. */
 export function parseTable(buffer: ArrayBuffer, withRoom = false): Part {
   const header = headerOf(buffer);
   const room = withRoom && header.whole ? roomOf(header.rows) : header.rows;
@@ -69,10 +70,26 @@ export function parseTable(buffer: ArrayBuffer, withRoom = false): Part {
   let number: Uint32Array | null = null;
   for (const d of header.columns) {
     if (d.name === "number") number = new Uint32Array(arrayOf(buffer, d, header.rows));
-    else columns.push(columnOf(buffer, d, header.rows, room));
+    else columns.push(room > header.rows ? shortened(columnOf(buffer, d, header.rows, room), header.rows) : columnOf(buffer, d, header.rows));
   }
   need(number !== null, "it has no column 'number'");
   return { version: String(header.version), whole: header.whole, number, columns };
+}
+
+/** Give back the memory of a buffer that nothing views any more; in a browser that cannot, it stays until the worker
+ * collects garbage. */
+export function free(buffer: ArrayBufferLike & { transfer?: (length: number) => ArrayBuffer }): void {
+  buffer.transfer?.(0);
+}
+
+/** The column, without its array if every row has the same value. */
+function shortened(c: Column, rows: number): Column {
+  const { values } = c;
+  const one = values[0];
+  if (one === undefined) return c;
+  for (let i = 1; i < rows; i++) if (values[i] !== one && (values[i] === values[i] || one === one)) return c;
+  free(values.buffer);
+  return c.kind === "number" ? { ...c, values: new Float64Array(0), one } : { ...c, values: new Uint32Array(0), one };
 }
 
 /** Half a value at a time: every browser's machine is little-endian, as the file is. */

@@ -19,6 +19,8 @@ export interface NumberColumn {
   readonly values: Float64Array;
   /** Whether some trial has had a value above zero; undefined: not known. */
   readonly isPositive?: boolean;
+  /** In a whole part: every row has this value, and `values` is empty. */
+  readonly one?: number;
 }
 
 export interface WordColumn {
@@ -26,6 +28,7 @@ export interface WordColumn {
   readonly kind: "words";
   readonly values: Uint32Array;
   readonly words: readonly string[];
+  readonly one?: number;
 }
 
 export type Column = NumberColumn | WordColumn;
@@ -94,6 +97,8 @@ interface Held {
   kind: Column["kind"];
   isPositive: boolean;
   values: Values; // as long as the store's room
+  /** All of `values` have this value, and other columns have the same array; undefined: the array is the column's own. */
+  one?: number | undefined;
   words: string[];
   index: Map<string, number>; // of the words
 }
@@ -112,6 +117,8 @@ export class Store {
   #wide: Float64Array = new Float64Array(LEAST_ROOM);
   #wideN = 0;
   #held = new Map<string, Held>();
+  /** Arrays of one value. A third of the columns of most sweeps say nothing, or of every trial the same. */
+  readonly #shared = new Map<string, Values>();
 
   constructor() {
     this.#add("state", "words");
@@ -162,7 +169,26 @@ export class Store {
   set(number: number, column: string, value: number): void {
     const row = search(this.#number, this.n, number);
     const held = this.#held.get(column);
-    if (row >= 0 && held?.kind === "number") held.values[row] = value;
+    if (row < 0 || held?.kind !== "number") return;
+    this.#own(held);
+    held.values[row] = value;
+  }
+
+  /** An array all of which has this value. */
+  #arrayOf(kind: Column["kind"], one: number): Values {
+    const key = `${kind} ${one}`;
+    const known = this.#shared.get(key);
+    if (known?.length === this.#room) return known;
+    const made = (kind === "number" ? new Float64Array(this.#room) : new Uint32Array(this.#room)).fill(one);
+    this.#shared.set(key, made);
+    return made;
+  }
+
+  /** Give the column an array of its own. */
+  #own(h: Held): void {
+    if (h.one === undefined) return;
+    h.values = extended(h.values.subarray(0, this.n), this.#room, nothingOf(h.kind));
+    h.one = undefined;
   }
 
   #replace(part: Part): void {
@@ -173,13 +199,15 @@ export class Store {
     this.#held = new Map();
     for (const c of part.columns) {
       const words = c.kind === "words" ? [...c.words] : [];
-      const values = c.values.length === this.#room ? c.values : extended(c.values, this.#room, nothingOf(c.kind));
-      this.#held.set(c.name, { name: c.name, kind: c.kind, isPositive: c.kind === "number" && (c.isPositive ?? c.values.some((v) => v > 0)), values, words, index: new Map(words.map((w, i) => [w, i])) });
+      const values = c.one !== undefined ? this.#arrayOf(c.kind, c.one) : c.values.length === this.#room ? c.values : extended(c.values, this.#room, nothingOf(c.kind));
+      this.#held.set(c.name, { name: c.name, kind: c.kind, isPositive: c.kind === "number" && (c.isPositive ?? values.some((v) => v > 0)), values, one: c.one, words, index: new Map(words.map((w, i) => [w, i])) });
     }
     if (!this.#held.has("state")) this.#add("state", "words");
   }
 
   #merge(part: Part): void {
+    const given = new Map(part.columns.map((c) => [c.name, c]));
+    for (const h of this.#held.values()) if (h.one !== undefined && !hasOnly(given.get(h.name), h)) this.#own(h);
     const rows = this.#rowsFor(part.number);
     for (const c of part.columns) {
       let held = this.#held.get(c.name);
@@ -215,7 +243,8 @@ export class Store {
     this.#reserve(before + fresh.length);
     this.n = before + fresh.length;
     if (before > 0 && fresh[0]! < this.#number[before - 1]!) this.#wideN = 0; // rows move
-    const all: Values[] = [this.#number, ...[...this.#held.values()].map((h) => h.values)];
+    const own = [...this.#held.values()].filter((h) => h.one === undefined);
+    const all: Values[] = [this.#number, ...own.map((h) => h.values)];
     // From the end: rows after a new one move towards the end.
     let [from, next] = [before - 1, fresh.length - 1];
     for (let to = this.n - 1; next >= 0; to--) {
@@ -224,7 +253,7 @@ export class Store {
         from--;
         continue;
       }
-      for (const h of this.#held.values()) h.values[to] = nothingOf(h.kind);
+      for (const h of own) h.values[to] = nothingOf(h.kind);
       this.#number[to] = fresh[next--]!;
     }
   }
@@ -233,7 +262,7 @@ export class Store {
     if (n <= this.#room) return;
     this.#room = roomOf(n);
     this.#number = extended(this.#number, this.#room, 0);
-    for (const h of this.#held.values()) h.values = extended(h.values, this.#room, nothingOf(h.kind));
+    for (const h of this.#held.values()) h.values = h.one === undefined ? extended(h.values, this.#room, nothingOf(h.kind)) : this.#arrayOf(h.kind, h.one);
   }
 
   #add(name: string, kind: Column["kind"]): Held {
@@ -246,6 +275,13 @@ export class Store {
 
 const isEmpty = (c: Column): boolean => (c.kind === "number" ? c.values.every((v) => Number.isNaN(v)) : c.values.every((v) => v === MISSING));
 const nothingOf = (kind: Column["kind"]): number => (kind === "number" ? NaN : MISSING);
+
+/** Whether these rows of a column have no value but the one that all rows have. */
+function hasOnly(c: Column | undefined, { kind, one, index }: Held): boolean {
+  const isOne = (v: number) => v === one || (v !== v && one !== one);
+  if (c === undefined || c.kind !== kind) return isOne(nothingOf(kind)) && (c === undefined || isEmpty(c));
+  return c.values.every(c.kind === "number" ? isOne : (v) => (v === MISSING ? MISSING : index.get(c.words[v]!) ?? -1) === one);
+}
 
 function indexOf(held: Held, word: string): number {
   const known = held.index.get(word);

@@ -85,7 +85,7 @@ function rowsOf(table: Table, column: Column | undefined, goal: Goal, shown: Uin
 /** By row of the table: its fifth. */
 function fifthsOf(n: number, rows: Uint32Array, infeasible: number): Uint8Array {
   const fifths = new Uint8Array(n);
-  for (let i = infeasible; i < rows.length; i++) fifths[rows[i]!] = 1 + Math.floor((SHADES * (i - infeasible)) / (rows.length - infeasible));
+  for (let i = infeasible; i < rows.length; i++) fifths[rows[i]!] = SHADES - Math.floor((SHADES * (rows.length - 1 - i)) / (rows.length - infeasible)); // the best one of few is in the best
   return fifths;
 }
 

@@ -89,7 +89,11 @@ export interface Box {
 }
 
 export interface Timeline {
+  /** Of attempts, and of the seats of gangs. */
   runs: number;
+  /** Attempts; that of a gang is one, whatever its seats. */
+  attempts: number;
+  seats: number;
   /** The whole record, in ms since 1970. */
   first: number;
   last: number;
@@ -203,5 +207,7 @@ export function timelineOf(attempts: Attempts, table: Table, input: TimelineInpu
     places.push({ name, lane: lanes, lanes: ends.length, runs: its.length, busy: span > 0 ? taken / (span * ends.length) : 0 });
     lanes += ends.length;
   }
-  return { runs: runs.length, first, last, places, lanes, boxes: boxes.all.filter((b) => b.lane < MOST_LANES + 64), left, marked: mark !== null, outcomes: [...new Set(runs.map((r) => r.outcome))].sort() };
+  const seats = runs.filter((r) => !Number.isNaN(r.seat));
+  const gangs = new Set(seats.map((r) => `${r.trial} ${r.attempt}`)).size;
+  return { runs: runs.length, attempts: runs.length - seats.length + gangs, seats: seats.length, first, last, places, lanes, boxes: boxes.all.filter((b) => b.lane < MOST_LANES + 64), left, marked: mark !== null, outcomes: [...new Set(runs.map((r) => r.outcome))].sort() };
 }

@@ -1,6 +1,6 @@
 /* The worker: loads tables and holds a copy of them, and does everything that takes longer with more trials. Taking the
  * bytes of a table of 100,000 trials alone would keep the page for a fifth of a second. */
-import { parseTable, type Part } from "./columnar";
+import { free, parseTable, type Part } from "./columnar";
 import { Store, type Column, type Table } from "./columns";
 import { JOBS, type Held, type JobName } from "./jobs";
 import { pack } from "./packed";
@@ -50,15 +50,9 @@ function send(answer: Answer): void {
 function copyOf(part: Part): Part {
   const columns = part.columns.map((c): Column => {
     if (c.kind !== "number") return { ...c, values: c.values.slice() };
-    return part.whole ? { ...c, values: c.values.slice(), isPositive: c.values.some((v) => v > 0) } : { ...c, values: c.values.slice() };
+    return part.whole ? { ...c, values: c.values.slice(), isPositive: c.one === undefined ? c.values.some((v) => v > 0) : c.one > 0 } : { ...c, values: c.values.slice() };
   });
   return { ...part, number: part.number.slice(), columns };
-}
-
-/** Give back the memory of a buffer that nothing views any more; in a browser that cannot, it stays until the worker
- * collects garbage. */
-function free(buffer: ArrayBuffer & { transfer?: (length: number) => ArrayBuffer }): void {
-  buffer.transfer?.(0);
 }
 
 const going = new Map<number, AbortController>();

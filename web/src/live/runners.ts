@@ -3,9 +3,11 @@ import { signal } from "@preact/signals";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { Model } from "./model";
+import { INTERVAL_MS } from "./refresher";
 
 /* A heartbeat causes no event, so "seen" is read again at this interval. */
 const EVERY_MS = 5000;
+const REST = 9; // times as long as a load took: a list of thousands is asked for less often
 
 export class RunnersModel extends Model {
   /** Live runners first; null until loaded. */
@@ -32,6 +34,7 @@ export class RunnersModel extends Model {
 
   protected async load(signal: AbortSignal): Promise<void> {
     const all: Api.Runner[] = [];
+    const began = performance.now();
     let cursor: string | null = null;
     do {
       const query: { page_size: number; cursor?: string } = { page_size: 200 };
@@ -40,6 +43,7 @@ export class RunnersModel extends Model {
       all.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor !== null);
+    this.refresher.pace(Math.max(INTERVAL_MS, REST * (performance.now() - began)));
     this.runners.value = all;
   }
 }

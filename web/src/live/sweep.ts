@@ -75,6 +75,7 @@ export class SweepModel extends Model {
       await run();
       return trials.takeCost();
     }));
+    this.following.ask(); // all trials take longest, so nothing goes before them; what changes meanwhile is loaded when the stream begins
     this.attempts = this.#afterTable((signal) => this.trials.loadAttempts(this.attempts.value.peek(), signal));
     this.pareto = this.#afterTable((signal) => wholeFront(path, signal));
     this.regret = new LazyResource(async (signal) => (await call("GET /v1/sweeps/{sweep}/regret/checks", { path, signal })).items);

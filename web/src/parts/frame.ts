@@ -3,6 +3,7 @@
 import { LEVELS, type Boxes } from "../data/density";
 import { cut } from "../format";
 import { colour } from "../theme";
+import { shortened } from "./labels";
 import type { Axis } from "./scale_of";
 import type { Surface } from "./surface";
 
@@ -14,7 +15,7 @@ export interface Pad {
 }
 
 export const PAD: Pad = { left: 58, right: 14, top: 12, bottom: 36 };
-const LABEL_PX = 56; // room for the label of a tick
+const LABEL_PX = 64; // room for the label of a tick
 
 export interface Frame {
   left: number;
@@ -52,10 +53,10 @@ export function drawFrame(s: Surface, f: Frame, x: Axis, y: Axis): void {
     s.text(f.left - 6, f.py(t.place), cut(t.label, 9), text, "end");
   }
   const every = Math.ceil(x.ticks.length / Math.max(1, Math.floor((f.right - f.left) / LABEL_PX)));
-  x.ticks.forEach((t, i) => {
-    s.line([f.px(t.place), f.px(t.place)], [f.top, f.bottom], grid, 1, 1);
-    if (i % every === 0) s.text(f.px(t.place), f.bottom + 10, cut(t.label, 10), text, "middle");
-  });
+  for (const t of x.ticks) s.line([f.px(t.place), f.px(t.place)], [f.top, f.bottom], grid, 1, 1);
+  const said = x.ticks.filter((_, i) => i % every === 0);
+  const labels = shortened(said.map((t) => t.label), 10);
+  said.forEach((t, i) => s.text(f.px(t.place), f.bottom + 10, labels[i]!, text, "middle"));
   s.text((f.left + f.right) / 2, f.bottom + 26, `${cut(x.label, 40)}${x.log ? " (log)" : ""}`, text, "middle");
   if (y.beyond) s.text(f.right, f.top, "far ones at the edge", text, "end");
 }

@@ -9,7 +9,7 @@ import { colour } from "../theme";
 import { positiveOnly, type Foretold, type History, type Left } from "./history";
 import { csvOf } from "./csv";
 import { Downloads } from "./downloads";
-import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
+import { axis, onDrag, Plot, tickText, wholeAxis, type Options } from "./plot";
 import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
 import { numbersBetween } from "./scale_of";
 import type { Surface } from "./surface";
@@ -29,7 +29,6 @@ interface Props {
 }
 
 const HEIGHT = 300;
-const LEAST_DRAG_PX = 6;
 const nothing = () => null;
 
 function describe(h: History, metric: string, part: Props["part"]): string {
@@ -86,7 +85,7 @@ export function HistoryChart({ sweep, table, history, predictions, left, part, c
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: ring(), drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { state.current.choosePart(null); return null; } } },
-    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [(u) => takeDragged(u, state.current)] },
+    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [onDrag((xs) => takePart(xs, state.current))] },
   });
 
   const label = describe(history, name, part);
@@ -110,11 +109,8 @@ export function HistoryChart({ sweep, table, history, predictions, left, part, c
 const valueIn = (h: History, i: number): number | null => h.done[i] ?? h.steps[i] ?? h.infeasible[i] ?? h.open[i] ?? null;
 
 /** The part that was dragged over becomes the address; the chart follows it. */
-function takeDragged(u: uPlot, { choosePart }: Current): void {
-  const { left, width } = u.select;
-  if (width < LEAST_DRAG_PX) return;
-  const [from, to] = [Math.ceil(u.posToVal(left, "x")), Math.floor(u.posToVal(left + width, "x"))];
-  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+function takePart([first, last]: [number, number], { choosePart }: Current): void {
+  const [from, to] = [Math.ceil(first), Math.floor(last)];
   if (to > from) choosePart([Math.max(0, from), to]);
 }
 

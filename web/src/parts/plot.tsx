@@ -9,6 +9,8 @@ import { sig } from "../format";
 
 const MANY = 2000; // places: making the chart and drawing them are two frames
 
+const LEAST_DRAG_PX = 6; // a shorter one is a click
+
 export type Options = Omit<uPlot.Options, "width" | "height">;
 
 interface Props {
@@ -81,6 +83,14 @@ function isZoomed(u: uPlot): boolean {
   if (min === undefined || max === undefined || first === undefined || last === undefined || min === null || max === null) return false;
   return min > first || max < last;
 }
+
+/** For uPlot's hook `setSelect`: takes what was dragged over, in values of the scales. A box counts if one side of it is long enough. */
+export const onDrag = (take: (x: [number, number], y: [number, number]) => void) => (u: uPlot): void => {
+  const { left, top, width, height } = u.select;
+  if (Math.max(width, u.cursor.drag?.y ? height : 0) < LEAST_DRAG_PX) return;
+  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  take([u.posToVal(left, "x"), u.posToVal(left + width, "x")], [u.posToVal(top + height, "y"), u.posToVal(top, "y")]);
+};
 
 /** An axis in the colours of the page. */
 export function axis(more: Partial<uPlot.Axis> = {}): uPlot.Axis {

@@ -10,14 +10,13 @@ import { count, sig } from "../format";
 import { colour } from "../theme";
 import { Downloads } from "./downloads";
 import { metricColumn } from "./objectives";
-import { axis, Plot, tickText, type Options } from "./plot";
+import { axis, onDrag, Plot, tickText, type Options } from "./plot";
 import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
 import type { Surface } from "./surface";
 import { tipOf, trialLines } from "./tip";
 
 const HEIGHT = 320;
 const REACH_PX = 24; // how near the pointer must be to a point
-const LEAST_DRAG_PX = 6;
 const MANY = 2000;
 const nothing = () => null;
 
@@ -71,7 +70,7 @@ export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) 
     padding: [12, 12, 0, 0],
     legend: { show: false },
     cursor: { x: false, y: false, points: { show: false }, drag: { x: true, y: true, setScale: false } },
-    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [(u) => takeDragged(u, state.current)] },
+    hooks: { drawAxes: [(u) => drawInside(u, under)], draw: [(u) => drawInside(u, over)], setSelect: [onDrag((xs, ys) => state.current.brush(rangeOf(xs), rangeOf(ys)))] },
   });
   const marked = plane.highlighted === null ? "" : ` ${plane.highlighted} ${plane.highlighted === 1 ? "is" : "are"} highlighted.`;
   const label = `${y.name} (${y.goal}) against ${x.name} (${x.goal}) of ${plane.count} completed trials, ${plane.onFront} of them on the front.${marked} The list has the front's values.`;
@@ -99,15 +98,8 @@ function drawOver(s: Surface, g: Geometry, { x, y, kind, marked }: Plane): void 
   drawMarked(s, strong.map((i) => g.x(x[i]!)), strong.map((i) => g.y(y[i]!)), (at) => fills[kind[strong[at]!]!]!);
 }
 
-/** The box that was dragged becomes ranges of both objectives, which every view follows. */
-function takeDragged(u: uPlot, { brush }: Current): void {
-  const { left, top, width, height } = u.select;
-  if (width < LEAST_DRAG_PX && height < LEAST_DRAG_PX) return;
-  const rangeOf = (from: number, to: number, scale: "x" | "y"): Range => { const ends = [u.posToVal(from, scale), u.posToVal(to, scale)]; return { min: rounded(Math.min(...ends)), max: rounded(Math.max(...ends)) }; };
-  u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-  brush(rangeOf(left, left + width, "x"), rangeOf(top, top + height, "y"));
-}
-
+/** Every view follows it. */
+const rangeOf = (ends: [number, number]): Range => ({ min: rounded(Math.min(...ends)), max: rounded(Math.max(...ends)) });
 const rounded = (v: number): number => Number(v.toPrecision(6));
 
 interface Current {

@@ -57,7 +57,7 @@ export function Notice() {
 /** Shown instead of a view while it has no data, and above it when a reload failed (of `also`, too). `missing`: what
  * is shown if the server has no such object. */
 export function Loading({ of, also, ready, missing, children }: { of: Refresher; also?: Refresher; ready: boolean; missing?: ComponentChildren; children: ComponentChildren }) {
-  const error = of.error.value ?? also?.error.value ?? null;
+  const error = of.error.value ?? (ready ? also?.error.value : null) ?? null;
   if (!ready && error === null) return <p class="hint" role="status">Loading…</p>;
   if (!ready && of.missing.value && missing) return <div class="empty" role="alert">{missing}</div>;
   if (!ready) return <div class="empty" role="alert"><h1>This could not be loaded</h1><p>{error}</p></div>;

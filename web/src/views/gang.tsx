@@ -20,7 +20,7 @@ export function GangPanel({ gang }: { gang: Api.Gang | null }) {
         <State state={gang.state} />
         <span class="faint">{members} of {gang.ranks}{gang.min_ranks < gang.ranks && `, at least ${gang.min_ranks}`}</span>
       </div>
-      <p class="hint">Epoch {count(gang.epoch)}, {gang.step === null ? "no step yet" : `step ${count(gang.step)}`}, {count(gang.deaths)} lost, {bytes(gang.sent_bytes)} sent between the ranks.</p>
+      <p class="hint">Epoch {count(gang.epoch)}, {gang.step === null ? gang.state === "over" ? "no step" : "no step yet" : `step ${count(gang.step)}`}, {count(gang.deaths)} lost, {bytes(gang.sent_bytes)} sent between the ranks.</p>
       <div class="scroll">
         <table>
           <thead><tr><th scope="col" class="num">Rank</th><th scope="col">State</th><th scope="col">Runner</th><th scope="col">Host</th><th scope="col" class="num" title="The epoch in which it joined">Epoch</th><th scope="col" class="num">Step</th><th scope="col" class="num">Sent</th><th scope="col">Why it ended</th></tr></thead>

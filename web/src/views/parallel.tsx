@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { ExploredAxis } from "../data/explore";
 import { brush, brushes, type Brushes, type Range } from "../data/selection";
 import { count, cut } from "../format";
+import { shortened } from "../parts/labels";
 import { Figure } from "../parts/figure";
 import { drawDensity } from "../parts/frame";
 import { placeOf, placeOfWord, valueOf, type Axis } from "../parts/scale_of";
@@ -133,14 +134,15 @@ function drawAxes(s: Surface, all: number, axes: readonly ExploredAxis[], xs: re
       const [low, high] = [range.min === null ? 0 : placeOf(axis, range.min), range.max === null ? 1 : placeOf(axis, range.max)].map((p) => Math.min(1, Math.max(0, p))) as [number, number];
       s.box(x - 6, bottom - high * tall, 12, Math.max(2, (high - low) * tall), accent, 0.3);
     } else if (range && "words" in range) for (const w of range.words) { const p = placeOfWord(axis, w); if (!Number.isNaN(p)) s.box(x - 6, bottom - p * tall - 6, 12, 12, accent, 0.3); }
-    for (const t of axis.ticks) {
+    const labels = shortened(axis.ticks.map((t) => t.label), 10);
+    axis.ticks.forEach((t, at) => {
       const y = bottom - t.place * tall;
       s.line([x - 4, x], [y, y], text, 1, 1);
-      const label = cut(t.label, 10);
+      const label = labels[at]!;
       const wide = 6.2 * label.length;
       s.box(x - 8 - wide, y - 7, wide + 2, 14, panel, 0.8);
       s.text(x - 7, y, label, text, "end");
-    }
+    });
     if (axis.active < all) s.text(x - 7, bottom + NONE_BELOW, "none", text, "end");
     if (axis.beyond) s.text(x, bottom + 10, "far ones at the edge", text, "middle");
     s.text(x, 12, cut(axis.label, 18), strong, "middle");

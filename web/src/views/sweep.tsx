@@ -93,7 +93,13 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     await attempt(async () => model.take(await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } })));
     setBusy(false);
   };
-  const retry = () => attempt(async () => model.take((await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } })).sweep));
+  const retry = () => attempt(async () => {
+    for (let left = sweep.counts.failed; left > 0;) { // one request takes a limited number
+      const { numbers, sweep: now } = await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } });
+      model.take(now);
+      left = numbers.length === 0 ? 0 : left - numbers.length;
+    }
+  });
   const remove = async () => {
     setBusy(true);
     await attempt(async () => {
@@ -225,7 +231,7 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
       {predicted.error !== null && <p class="stale" role="status">Predictions are not up to date: {predicted.error}</p>}
       {isEmpty ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{whyEmpty(sweep)}</p>
         : !h || (!loaded && table.n === 0) ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
-          : h.completed === 0 && h.failed.length === 0 && h.open.every((v) => v === null) ? <p class="hint tall">No trial has a value{hasEnded(sweep.state) ? "" : " yet"}.</p>
+          : h.completed === 0 && h.open.every((v) => v === null) ? <p class="hint tall">No trial has a value{hasEnded(sweep.state) ? "" : " yet"}.</p>
           : <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? predicted.done?.output ?? null : null} left={left} part={part} choosePart={choosePart} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
     </section>
   );

@@ -72,10 +72,11 @@ function Drawn({ model, sweep, timeline, from, to }: { model: SweepModel; sweep:
       else if (found?.run) go(["sweeps", sweep.id, "trials", found.run.trial]);
     }
   };
-  const label = `${some(timeline.runs, "attempt")} in ${some(timeline.lanes, "lane")} of ${some(timeline.places.length, "runner")}, from ${clock(new Date(from).toISOString())} to ${clock(new Date(to).toISOString())}. The list below has each runner.`;
+  const ran = `${some(timeline.attempts, "attempt")}${timeline.seats > 0 ? ` with ${some(timeline.seats, "seat")}` : ""}`;
+  const label = `${ran} in ${some(timeline.lanes, "lane")} of ${some(timeline.places.length, "runner")}, from ${clock(new Date(from).toISOString())} to ${clock(new Date(to).toISOString())}. The list below has each runner.`;
   return (
     <>
-      <p class="faint caption" aria-hidden="true">{under === null ? `${some(timeline.runs, "attempt")}. Drag to see a part of the time.` : said(under, sweep.id)}</p>
+      <p class="faint caption" aria-hidden="true">{under === null ? `${ran}. Drag to see a part of the time.` : said(under, sweep.id)}</p>
       <div class="scroll lanes" tabIndex={0} role="region" aria-label="Lanes">
         <Figure class="pointed" label={label} height={height} draw={draw} file={`${sweep.id}-timeline`} csv={() => model.trials.run("timelineCsv", null)} onPointer={point}>
           {drag && <i class="dragged" style={{ left: `${Math.min(drag.from, drag.to)}px`, width: `${Math.abs(drag.from - drag.to)}px`, top: `${TOP}px`, height: `${thick * timeline.lanes}px` }} />}

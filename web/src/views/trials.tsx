@@ -2,7 +2,7 @@
  * columns that the user chooses. Trials that are picked here or chosen by a range in another view
  * can be cancelled, retried or saved together. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call } from "../api/http";
+import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
 import { numberAt, valueAt, wordAt, type Table as Trials } from "../data/columns";
 import { brushText, clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickedText, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
@@ -41,7 +41,7 @@ function valueWidth(space: Api.Parameter): number {
 
 /** The characters that the values of a parameter need; floats are shown with four digits. */
 function widthOfValues(space: Api.Parameter): number {
-  const longest = (values: readonly unknown[]) => Math.min(16, Math.max(...values.map((v) => param(v as Api.Value).length)));
+  const longest = (values: readonly unknown[]) => Math.min(24, Math.max(...values.map((v) => param(v as Api.Value).length)));
   switch (space.type) {
     case "int": return longest([space.min, space.max]);
     case "categorical": case "ordinal": return longest(space.values);
@@ -54,7 +54,7 @@ function widthOfValues(space: Api.Parameter): number {
 function paramColumn(table: Trials, [name, space]: [string, Api.Parameter]): Shown {
   const column = table.column(`param:${name}`);
   return {
-    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2, valueWidth(space) + 1)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
+    id: `param.${name}`, by: `param:${name}`, label: name, width: Math.min(25, Math.max(9, Math.min(20, name.length + 2), valueWidth(space) + 1)), least: Math.max(Math.min(16, valueWidth(space)), leastOf(name)), numeric: space.type !== "categorical", sorts: true,
     tip: (row) => String(valueAt(column, row) ?? "not active in this trial"),
     cell: (row) => { const v = valueAt(column, row); return v === null ? "" : param(v); },
   };
@@ -122,7 +122,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const took = (row: Row): number | null => { const s = started(row); return s === null ? null : (numberAt(table.column("ended_at"), row) ?? now.value) - s; };
   columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => duration(took(row)) });
   if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, tone: (row) => !numberAt(table.column("restarts"), row) && "faint", cell: (row) => numberAt(table.column("restarts"), row) ?? 0 });
-  const origin = table.column("origin");
+  const [origin, reasons] = [table.column("origin"), table.column("reason")];
   if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, tone: (row) => wordAt(origin, row) === "suggested" && "faint", cell: (row) => wordAt(origin, row) });
   const [runners, clients] = [table.column("runner"), table.column("client")];
   const isGang = (row: Row) => ranks !== 1 && wordAt(runners, row) === null && wordAt(clients, row) === null && started(row) !== null;
@@ -142,31 +142,10 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   if (has(table, "rung")) columns.push({ id: "rung", by: "rung", label: "Rungs", title: "How many rungs it has reached", width: 7, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("rung"), row) ?? "" });
   for (const name of table.columns.keys()) if (name.startsWith("metric:") && !judged.includes(name.slice(7))) columns.push(metricColumn(table, sweep, name.slice(7), true));
   columns.push({ id: "attempt", by: "attempt", label: "Attempt", width: 8, numeric: true, sorts: true, optional: true, cell: (row) => numberAt(table.column("attempt"), row) ?? "" }, timeColumn(table, "started_at", "Started"), timeColumn(table, "ended_at", "Ended"));
-  if (sweep.counts.failed > 0) columns.push({ id: "reason", label: "Reason", width: 30, least: 8, cell: (row) => (["failed", "cancelled"].includes(stateOf(row)) ? <Reason key={`${table.number[row]} ${numberAt(table.column("attempt"), row)}`} sweep={sweep.id} number={table.number[row]!} /> : "") });
+  if (has(table, "reason")) columns.push({ id: "reason", by: "reason", optional: sweep.counts.failed === 0, label: "Reason", width: 30, least: 8, sorts: true, tip: (row) => wordAt(reasons, row) ?? "", cell: (row) => wordAt(reasons, row) });
   return columns;
 }
 
-/** Why a trial failed. Texts are not in the table: those of visible rows are loaded one by one. */
-function Reason({ sweep, number }: { sweep: string; number: number }) {
-  const [reason, setReason] = useState("");
-  useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(async () => {
-      try {
-        setReason((await call("GET /v1/sweeps/{sweep}/trials/{number}", { path: { sweep, number }, signal: stop.signal })).reason ?? "");
-      } catch {
-        // The cell stays empty; the page of the trial says why.
-      }
-    }, SETTLED_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [sweep, number]);
-  return <span title={reason}>{reason}</span>;
-}
-
-const SETTLED_MS = 250; // so long a row must be visible
 const TYPED_MS = 60; // so long the filter must be unchanged
 
 /** The ids of the columns that are shown: those of the address, or the usual ones. */
@@ -262,6 +241,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
 }
 
 const NO_ROWS = new Uint32Array(0);
+const AT_ONCE = 4; // requests: a browser has six connections to a server
 
 /** A link to the selected trials side by side; of many, to the first ones. */
 function Compare({ sweep, numbers }: { sweep: string; numbers: readonly number[] }) {
@@ -275,21 +255,33 @@ function Selected({ sweep, table, mark, shown, csv }: { sweep: Api.Sweep; table:
   const [enqueuing, setEnqueuing] = useState(false);
   const [tagging, setTagging] = useState(false);
   const [progress, setProgress] = useState<string | null>(null);
-  const rows = useMemo(() => (mark ? Uint32Array.from(highlightedNumbers(table, mark), (n) => table.rowOf(n)) : shown), [table, mark, shown]);
+  const numbers = useMemo(() => highlightedNumbers(table, mark), [table, mark]);
+  const rows = useMemo(() => (mark ? Uint32Array.from(numbers, (n) => table.rowOf(n)) : shown), [table, mark, shown]);
   const { open, over } = useMemo(() => {
     const inStates = (states: readonly string[]) => { const those = new Set(states.map((s) => table.state.words.indexOf(s))); return mark ? Array.from(rows.filter((row) => those.has(table.state.values[row]!)), (row) => table.number[row]!) : []; };
     return { open: inStates(["queued", "running", "paused"]), over: inStates(["failed", "cancelled"]) };
   }, [table, mark, rows]);
-  const each = (numbers: readonly number[], what: "cancel" | "retry") => attempt(async () => {
-    try {
-      for (const [i, number] of numbers.entries()) {
-        setProgress(`${count(i)} of ${count(numbers.length)}…`);
-        if (what === "cancel") await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: { sweep: sweep.id, number } });
-        else await call("POST /v1/sweeps/{sweep}/trials/{number}/retry", { path: { sweep: sweep.id, number } });
+  const each = (those: readonly number[], what: "cancel" | "retry") => attempt(async () => {
+    let [next, done, refused, why] = [0, 0, 0, ""];
+    const some = async () => {
+      while (next < those.length) {
+        const path = { sweep: sweep.id, number: those[next++]! };
+        try {
+          if (what === "cancel") await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path });
+          else await call("POST /v1/sweeps/{sweep}/trials/{number}/retry", { path });
+        } catch (error) {
+          if (!(error instanceof Failure && error.status === 409)) { next = those.length; throw error; }
+          refused++; // that says nothing of the others: this one may have ended meanwhile
+          why ||= error.message;
+        }
+        setProgress(`${count(++done)} of ${count(those.length)}…`);
       }
-    } finally {
-      setProgress(null);
-    }
+    };
+    setProgress("");
+    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, some));
+    setProgress(null);
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+    if (refused > 0) throw new Error(`${count(refused)} of ${count(those.length)} could not be ${what === "cancel" ? "cancelled" : "retried"}: ${why}`);
   });
   const chosen = asking === "cancel" ? open : over;
   return (
@@ -302,9 +294,9 @@ function Selected({ sweep, table, mark, shown, csv }: { sweep: Api.Sweep; table:
       {rows.length > 0 && <button type="button" class="quiet" title={`All columns of ${mark ? "the selected" : "these"} trials`} onClick={() => attempt(async () => save(new Blob([await csv()], { type: "text/csv" }), `${sweep.id}-trials.csv`))}>Save CSV</button>}
       {mark && mark.count > 0 && <button type="button" onClick={() => setEnqueuing(true)} title="Run their parameters again, with changes">Enqueue again…</button>}
       {mark && mark.count > 0 && <button type="button" onClick={() => setTagging(true)} title="Add tags to them, or remove some">Tag…</button>}
-      {mark && tagging && <TagDialog sweep={sweep.id} numbers={highlightedNumbers(table, mark)} close={() => setTagging(false)} />}
-      {mark && enqueuing && <EnqueueDialog sweep={sweep} table={table} numbers={highlightedNumbers(table, mark)} close={() => setEnqueuing(false)} />}
-      {mark && mark.count > 0 && <Compare sweep={sweep.id} numbers={highlightedNumbers(table, mark)} />}
+      {mark && tagging && <TagDialog sweep={sweep.id} numbers={numbers} close={() => setTagging(false)} />}
+      {mark && enqueuing && <EnqueueDialog sweep={sweep} table={table} numbers={numbers} close={() => setEnqueuing(false)} />}
+      {mark && mark.count > 0 && <Compare sweep={sweep.id} numbers={numbers} />}
       {mark && <button type="button" class="quiet" onClick={clearSelection}>Select none</button>}
       <Confirm open={asking !== null} title={`${asking === "cancel" ? "Cancel" : "Retry"} ${count(chosen.length)} ${chosen.length === 1 ? "trial" : "trials"} of ${sweep.id}?`} action={asking === "cancel" ? "Cancel them" : "Retry them"} close={() => setAsking(null)} yes={() => each(chosen, asking ?? "retry")}>
         {asking === "cancel" ? "Processes that run are stopped. They are not tried again unless you retry them." : "They are tried again, from the last checkpoint if there is one."}

@@ -1,0 +1,40 @@
+#include "scheduler/services/read_ahead.h"
+
+#include "base/parallel.h"
+
+/* A part is put and the next one is read, at the same time. */
+struct step {
+    const struct read_ahead *x;
+    size_t place; /* what is put; the other one is read */
+    bool puts, reads;
+    bool is_left; /* after what is read */
+    as_status put_status, read_status;
+    struct as_err put_err, read_err;
+};
+
+/* Item 0 is to put, item 1 to read. */
+static void run_step(void *arg, size_t begin, size_t end)
+{
+    struct step *s = arg;
+    if (begin == 0 && s->puts)
+        s->put_status = s->x->put(s->x->arg, s->place, &s->put_err);
+    if (end == 2 && s->reads)
+        s->read_status = s->x->read(s->x->arg, 1 - s->place, &s->is_left, &s->read_err);
+}
+
+as_status read_ahead(const struct read_ahead *x, struct as_err *err)
+{
+    struct step s = {.x = x, .reads = true};
+    while (s.puts || s.reads) {
+        s.is_left = false;
+        parallel_each(2, s.puts && s.reads ? 2 : 1, run_step, &s);
+        if (s.put_status != AS_OK)
+            return as_fail_at(err, s.put_status, s.put_err.pointer, "%s", s.put_err.msg);
+        if (s.read_status != AS_OK)
+            return as_fail_at(err, s.read_status, s.read_err.pointer, "%s", s.read_err.msg);
+        s.place = 1 - s.place;
+        s.puts = s.reads;
+        s.reads = s.is_left;
+    }
+    return AS_OK;
+}
