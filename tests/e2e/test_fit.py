@@ -103,7 +103,7 @@ def check_slow_start(assay, work):
     with subprocess.Popen([ASSAY, "fit", "numbers.csv", "--target", "y", "--time", "10s", "--trials", "1", "--no-warm", "--name", "slow"],
                           text=True, cwd=work, env=assay.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
         line = next(x for x in run.stderr if "No server runs" in x)
-        while not (pid := child_up(assay)):
+        while not (pid := child_up(work)):
             assert run.poll() is None, run.stderr.read()
             time.sleep(0.01)
         up = Started(pid)
@@ -117,12 +117,11 @@ def check_slow_start(assay, work):
     assert "Sweep slow-fit: by val_rmse" in said and "nothing is left" not in said, said
 
 
-def child_up(assay):
-    """The pid of the `assay up` of this data folder, as soon as it is that program."""
+def child_up(work):
+    """The pid of the `assay up` that was started in this folder. Its environment would not say it: it is cleared at the start."""
     for path in glob.glob("/proc/[0-9]*"):
         with contextlib.suppress(OSError):
-            if (b"\0up\0--runners\0" in open(path + "/cmdline", "rb").read()
-                    and f"ASSAY_DATA={assay.data}\0".encode() in open(path + "/environ", "rb").read()):
+            if b"\0up\0--runners\0" in open(path + "/cmdline", "rb").read() and os.path.samefile(path + "/cwd", work):
                 return int(os.path.basename(path))
     return None
 

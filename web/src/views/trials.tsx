@@ -101,7 +101,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const ranks: unknown = sweep.document.resources?.ranks ?? 1; // or a parameter, whose column says how many
   const columns: Shown[] = [
     {
-      id: "number", label: "Trial", width: 8, least: String(table.n).length + 3, numeric: true, sorts: true,
+      id: "number", label: "Trial", width: 8, least: String(table.n).length + 4, numeric: true, sorts: true,
       cell: (row) => { const n = table.number[row]!; return <><input type="checkbox" aria-label={`Select trial ${n}`} checked={picked.value.has(n)} onChange={(e) => pick(n, e.currentTarget.checked)} /><a href={href(["sweeps", sweep.id, "trials", n])}>{n}</a></>; },
     },
     { id: "state", label: "State", width: 11, sorts: true, cell: (row) => <State state={stateOf(row)} /> },
