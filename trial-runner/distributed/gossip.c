@@ -657,9 +657,10 @@ struct record {
     int64_t begun;
 };
 
-/* Ranks that come to the same common step as the furthest go on from where they are. Others, and new
- * ones, get its state and half of its weight. A common step may be done by some ranks and not by
- * others, in the middle of an epoch too: who was lost had sent its part of the sum to some only. */
+/* Ranks that come to the same common step as the furthest go on from where they are. Others, and
+ * new ones, get its state and half of its weight. A common step may be done by some ranks and not
+ * by others, in the middle of an epoch too: who was lost had sent its part of the sum to some
+ * only. */
 static as_status gossip_meet(void *self, struct meeting *m, struct as_err *err)
 {
     struct gossip *g = self;
