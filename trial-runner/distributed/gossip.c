@@ -601,9 +601,19 @@ static as_status common_step(struct gossip *g, struct coll *c, struct backend *l
     return st == AS_OK && g->n_ranks > 1 ? set_reached(g, r->ops->step(r->self), err) : st;
 }
 
-static bool is_common(const struct replica *r)
+static bool is_common(const struct replica *r, int64_t ahead)
 {
-    return (r->ops->step(r->self) + 1) % COMMON_STEPS == 0 || r->ops->shards(r->self, 1) == 0;
+    return (r->ops->step(r->self) + ahead + 1) % COMMON_STEPS == 0 ||
+           r->ops->shards(r->self, ahead + 1) == 0;
+}
+
+/* The common step that a rank comes to from its position; behind the last one, the position. */
+static int64_t next_common(const struct replica *r)
+{
+    int64_t ahead = 0;
+    while (!is_common(r, ahead))
+        ahead++;
+    return r->ops->step(r->self) + ahead;
 }
 
 /* The loss begins anew with an epoch. */
@@ -630,8 +640,8 @@ static as_status gossip_run(void *self, struct coll *c, struct backend *lane, un
     if (st == AS_OK)
         st = begin_epoch(g, err);
     if (st == AS_OK)
-        st = is_common(g->replica) ? common_step(g, c, lane, wishes, ret, err)
-                                   : gossip_step(g, c, lane, err);
+        st = is_common(g->replica, 0) ? common_step(g, c, lane, wishes, ret, err)
+                                      : gossip_step(g, c, lane, err);
     if (st == AS_E_UNAVAILABLE) {
         as_status left = leave(g, err);
         return left < 0 ? left : st;
@@ -641,13 +651,16 @@ static as_status gossip_run(void *self, struct coll *c, struct backend *lane, un
 
 /* ---- the next world ---- */
 
-/* Where a rank comes from: its position, and where its epoch ends. */
+/* Where a rank comes from: its position, and the common step that it will come to. */
 struct record {
-    int64_t step, end;
+    int64_t step, common;
     int64_t begun;
 };
 
-/* Ranks of another epoch than the furthest, and new ones, get its state and half of its weight. */
+/* Ranks that come to the same common step as the furthest go on from where they are. Others, and
+ * new ones, get its state and half of its weight. A common step may be done by some ranks and not
+ * by others, in the middle of an epoch too: who was lost had sent its part of the sum to some
+ * only. */
 static as_status gossip_meet(void *self, struct meeting *m, struct as_err *err)
 {
     struct gossip *g = self;
@@ -656,10 +669,7 @@ static as_status gossip_meet(void *self, struct meeting *m, struct as_err *err)
     AS_AUTO(as_freep) struct record *all = as_calloc((size_t)n, sizeof *all);
     if (!all)
         return as_fail_nomem(err);
-    int64_t left = 0;
-    while (r->ops->shards(r->self, left) > 0)
-        left++;
-    all[rank] = (struct record){m->steps[rank], m->steps[rank] + left, g->begun};
+    all[rank] = (struct record){m->steps[rank], next_common(r), g->begun};
     as_status st = coll_allgather(m->coll, (struct coll_id){.tag = TAG_RECORDS}, all, (size_t)n,
                                   sizeof *all, err);
     for (int32_t i = 1; i < n; i++)
@@ -667,7 +677,7 @@ static as_status gossip_meet(void *self, struct meeting *m, struct as_err *err)
             (all[i].step == all[ahead].step && all[i].begun > all[ahead].begun))
             ahead = i;
     for (int32_t i = 0; st == AS_OK && i < n; i++) {
-        bool goes_on = all[i].begun && all[i].end == all[ahead].end;
+        bool goes_on = all[i].begun && all[i].common == all[ahead].common;
         if (i == ahead || goes_on || !all[ahead].begun) {
             if (i != ahead && !goes_on && all[i].step != all[ahead].step)
                 st = m->transfer(m, ahead, i, err);

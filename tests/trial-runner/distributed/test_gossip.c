@@ -222,6 +222,197 @@ START_TEST(death_does_not_stop_the_others)
 }
 END_TEST
 
+/* --- a loss in a common step --- */
+
+#define DYING 3
+#define TAG_SUM 3             /* of gossip.c */
+#define SUM_N (TOY_N + 1 + 2) /* the gradient, the loss, and what a rank wishes */
+
+/* Ranks 1 and 2 complete the common step, rank 0 does not. */
+static const struct cut {
+    int64_t epoch, at, epoch_steps; /* where all begin */
+    int64_t common, end;            /* positions */
+} cuts[] = {
+    {0, 250, 258, 255, 258}, /* another common step of the epoch follows: its last */
+    {TOY_EPOCHS - 1, 14, TOY_STEPS, TOY_EPOCHS *TOY_STEPS - 1, TOY_EPOCHS *TOY_STEPS},
+};
+
+struct cut_run {
+    const struct cut *cut;
+    struct toy_board *board;
+};
+
+/* Of this rank's process. */
+static const struct cut *cut;
+static struct coll *world;
+static struct toy toy;
+
+static int64_t position(void)
+{
+    return toy.replica.ops->step(&toy);
+}
+
+static bool others_have_done_it(const struct toy_board *b)
+{
+    int32_t done = (int32_t)cut->common + 1;
+    return toy_wait(&b->steps[1], done, PATIENCE_MS) && toy_wait(&b->steps[2], done, PATIENCE_MS);
+}
+
+/* Rank 3 takes part in the sum as coll_tree_sum() would, with a gradient of zeros, and dies when
+ * its slice of the result has come to ranks 1 and 2, before it has sent it to rank 0. */
+static void die_in_the_sum(struct toy *t, int64_t step, uint32_t shard)
+{
+    static float zeros[SUM_N], from[3][SUM_N];
+    struct coll_id id = {.step = (uint64_t)step, .tag = TAG_SUM, .what = "gradients"};
+    struct coll_message out[3], in[3], results[3];
+    size_t own, first, end;
+    (void)shard;
+    if (t->rank != DYING || step != cut->common)
+        return;
+    coll_slice(SUM_N, 4, DYING, &first, &own);
+    own -= first;
+    for (int32_t r = 0; r < 3; r++) {
+        coll_slice(SUM_N, 4, r, &first, &end);
+        size_t theirs = (end - first) * sizeof(float);
+        out[r] = (struct coll_message){.peer = r, .from = zeros, .bytes = theirs};
+        in[r] = (struct coll_message){.peer = r, .to = from[r], .bytes = own * sizeof(float)};
+        results[r] = (struct coll_message){.peer = r, .to = from[r], .bytes = theirs};
+    }
+    bool sent = coll_exchange(world, id, out, 3, in, 3, NULL) == AS_OK;
+    for (int32_t r = 1; r < 3; r++)
+        out[r].bytes = own * sizeof(float);
+    sent = sent && coll_exchange(world, id, out + 1, 2, results, 3, NULL) == AS_OK;
+    _exit(sent && others_have_done_it(t->board) ? 9 : 1);
+}
+
+static as_status run_toy(struct strategy *s, struct as_err *err)
+{
+    unsigned agreed;
+    as_status st = s->ops->run(s->self, world, NULL, 0, &agreed, err);
+    if (st == AS_OK && toy.at == toy.epoch_steps) {
+        toy.epoch++;
+        toy.at = 0;
+    }
+    return st;
+}
+
+/* Until the loss, or until this rank hears that its world is over. */
+static int run_to_the_loss(struct strategy *s, int32_t rank)
+{
+    struct as_err err = {0};
+    as_status st;
+    while ((st = run_toy(s, &err)) == AS_OK) {
+        toy.board->steps[rank] = (int32_t)position();
+        if (position() > cut->common) {
+            EXPECT(others_have_done_it(toy.board));
+            coll_interrupt(world);
+        }
+    }
+    EXPECT(st == AS_E_UNAVAILABLE);
+    EXPECT(position() == cut->common + (rank > 0));
+    return 0;
+}
+
+static as_status give_state(struct meeting *m, int32_t from, int32_t to, struct as_err *err)
+{
+    static struct toy came;
+    struct coll_id id = {.tag = 70000, .what = "state"};
+    int32_t rank = coll_rank(m->coll);
+    if (rank == from)
+        return coll_send(m->coll, id, to, &toy, sizeof toy, err);
+    if (rank != to)
+        return AS_OK;
+    as_status st = coll_receive(m->coll, id, from, &came, sizeof came, err);
+    if (st < 0)
+        return st;
+    memcpy(toy.x, came.x, sizeof toy.x);
+    memcpy(toy.moment, came.moment, sizeof toy.moment);
+    toy.epoch = came.epoch;
+    toy.at = came.at;
+    toy.steps_done = came.steps_done;
+    toy.loss = came.loss;
+    return AS_OK;
+}
+
+/* The next world, of those who are left. */
+static int meet_again(const struct ranks *r, struct strategy *s, int32_t rank)
+{
+    struct as_err err = {0};
+    struct world w = ranks_world(r, rank, 2);
+    struct mesh_opts opts = {.join_ms = PATIENCE_MS, .silence_ms = PATIENCE_MS};
+    int64_t steps[3] = {0};
+    w.n = 3;
+    coll_free(as_steal(world));
+    EXPECT(coll_create(r->listeners[rank], &w, &opts, &world, NULL, &err) == AS_OK);
+    steps[rank] = position();
+    EXPECT(coll_allgather(world, (struct coll_id){.tag = 70001}, steps, 3, sizeof *steps, &err) ==
+           AS_OK);
+    struct meeting m = {.coll = world, .steps = steps, .transfer = give_state};
+    EXPECT(s->ops->meet(s->self, &m, &err) == AS_OK);
+    return 0;
+}
+
+/* To the end, where all leave together. */
+static int go_on(struct strategy *s, int32_t rank)
+{
+    struct as_err err = {0};
+    while (position() < cut->end)
+        EXPECT(run_toy(s, &err) == AS_OK);
+    struct coll_id id = {.step = (uint64_t)position(), .tag = 70002, .what = "end"};
+    EXPECT(coll_barrier(world, id, &err) == AS_OK);
+    memcpy(toy.board->x[rank], toy.x, sizeof toy.x);
+    toy.board->ends[rank] = 1;
+    toy.board->after++;
+    ranks_await(&toy.board->after, 3);
+    return 0;
+}
+
+static int cut_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct cut_run *run = arg;
+    struct as_err err = {0};
+    struct strategy s = {0};
+    cut = run->cut;
+    toy_init(&toy, rank, r->n, run->board);
+    toy.spec.distributed = (struct distributed_spec){
+        .strategy = DISTRIBUTED_GOSSIP, .peers = 1, .gossip_staleness = 4};
+    toy.before = die_in_the_sum;
+    toy.epoch = cut->epoch;
+    toy.at = cut->at;
+    toy.epoch_steps = cut->epoch_steps;
+    struct strategy_setup setup = {.spec = &toy.spec, .replica = &toy.replica, .seed = 12};
+    EXPECT((world = ranks_open(r, rank, NULL)) != NULL);
+    EXPECT(strategy_init(&s, &setup, &err) == AS_OK);
+    int how = run_to_the_loss(&s, rank);
+    if (how == 0)
+        how = meet_again(r, &s, rank);
+    if (how == 0)
+        how = go_on(&s, rank);
+    strategy_done(&s);
+    coll_free(world);
+    return how;
+}
+
+/* All go on from behind the step that some have done, although its epoch is not over: a rank that
+ * did it again would wait for the others at one common step, and they for it at the next. */
+START_TEST(ranks_agree_on_the_next_common_step)
+{
+    struct cut_run run = {.cut = &cuts[_i], .board = toy_board_create()};
+    const struct toy_board *b = run.board;
+    struct ranks r;
+    ranks_init(&r, 4);
+    ranks_start(&r, cut_rank, &run);
+    for (int32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(ranks_wait(&r, i), i == DYING ? 9 : 0);
+    for (int32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(b->ends[i], 1);
+        ck_assert(memcmp(b->x[i], b->x[0], sizeof b->x[0]) == 0);
+    }
+    ranks_done(&r);
+    toy_board_free(run.board);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *s = suite_create("gossip");
@@ -231,6 +422,7 @@ TEST_SUITE()
     tcase_add_test(t, steps_count_for_weight_that_was_given_away);
     tcase_add_test(t, a_rank_waits_for_the_peer_that_it_gives_to);
     tcase_add_test(t, death_does_not_stop_the_others);
+    tcase_add_loop_test(t, ranks_agree_on_the_next_common_step, 0, AS_ARRAY_LEN(cuts));
     suite_add_tcase(s, t);
     return s;
 }

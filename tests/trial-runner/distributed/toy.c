@@ -62,13 +62,13 @@ void toy_meet(struct toy *t, int32_t nth)
 static int64_t toy_step(const void *self)
 {
     const struct toy *t = self;
-    return t->epoch * TOY_STEPS + t->at;
+    return t->epoch * t->epoch_steps + t->at;
 }
 
 static uint32_t toy_shards(const void *self, int64_t ahead)
 {
     const struct toy *t = self;
-    return t->epoch < TOY_EPOCHS && t->at + ahead < TOY_STEPS ? TOY_SHARDS : 0;
+    return t->epoch < TOY_EPOCHS && t->at + ahead < t->epoch_steps ? TOY_SHARDS : 0;
 }
 
 static float toy_share(const void *self, int64_t ahead, uint32_t shard)
@@ -241,7 +241,8 @@ static const struct replica_ops toy_ops = {.step = toy_step,
 
 void toy_init(struct toy *t, int32_t rank, int32_t n_ranks, struct toy_board *board)
 {
-    *t = (struct toy){.rank = rank, .n_ranks = n_ranks, .board = board, .rate = 0.2F};
+    *t = (struct toy){
+        .rank = rank, .n_ranks = n_ranks, .board = board, .rate = 0.2F, .epoch_steps = TOY_STEPS};
     t->tensor = (struct replica_tensor){0, TOY_N, 1};
     t->replica = (struct replica){.ops = &toy_ops,
                                   .self = t,
@@ -258,7 +259,7 @@ static int train_with(struct toy *t, struct strategy *s, struct coll *c)
     struct as_err err = {0};
     struct toy_board *b = t->board;
     for (t->epoch = 0; t->epoch < TOY_EPOCHS; t->epoch++)
-        for (t->at = 0; t->at < TOY_STEPS;) {
+        for (t->at = 0; t->at < t->epoch_steps;) {
             unsigned agreed = 0;
             as_status st = s->ops->run(s->self, c, NULL, 0, &agreed, &err);
             if (st == AS_E_UNAVAILABLE) {

@@ -9,7 +9,7 @@
 #define TOY_N 1003
 #define TOY_SHARDS 8
 #define TOY_EPOCHS 3
-#define TOY_STEPS 20 /* of an epoch */
+#define TOY_STEPS 20 /* of an epoch, unless a test says otherwise */
 
 /* What the processes of a test tell each other. */
 struct toy_board {
@@ -33,6 +33,7 @@ struct toy {
     int32_t rank, n_ranks;
     struct toy_board *board;
     int64_t epoch, at; /* at: step of the epoch */
+    int64_t epoch_steps;
     int32_t steps_done;
     float x[TOY_N], moment[TOY_N], loss, rate;
     /* Called before each gradient; NULL: not. */
