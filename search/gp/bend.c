@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/regression/warp.h"
+#include "search/gp/trial_rows.h"
 
 /* The constants are of decision 4032. */
 #define TRIALS_FIRST 12
 #define GROWTH 1.1
-#define ROWS_MOST 48 /* of a test: the first half of the trials and the newest half */
 #define FIT_EVALS 40
 /* How much better, as a logarithm of the evidence, another scale must explain the values: with 3
  * other families lost 0.02 (standard error 0.01) by numbers that were bent late. */
@@ -99,110 +98,54 @@ json_t *bends_write(const struct bends *b)
 
 /* ---- the test ---- */
 
-/* The trials as rows: a column for each number, a category for each choice. */
 struct test {
-    const struct training_set *s;
+    struct trial_rows t;
     struct gp_fit_work *work;
-    struct gp_columns columns;
-    struct gp_rows rows; /* views of x and z */
-    size_t *trial;       /* of each row */
-    size_t *param;       /* of each column */
-    double *x, *y, *theta, *again;
-    int32_t *z;
+    double *theta, *again;
 };
 
-static void test_done(struct test *t)
+static void test_done(struct test *x)
 {
-    free(t->trial);
-    free(t->param);
-    free(t->x);
-    free(t->y);
-    free(t->theta);
-    free(t->again);
-    free(t->z);
+    trial_rows_done(&x->t);
+    free(x->theta);
+    free(x->again);
 }
 
-static as_status reserve(struct test *t, struct as_err *err)
+static as_status reserve(struct test *x, const struct training_set *s, struct as_err *err)
 {
-    size_t d = t->s->enc->n;
-    t->trial = as_calloc(ROWS_MOST, sizeof *t->trial);
-    t->param = as_calloc(d, sizeof *t->param);
-    t->x = as_calloc(ROWS_MOST, d * sizeof *t->x);
-    t->z = as_calloc(ROWS_MOST, d * sizeof *t->z);
-    t->y = as_calloc(ROWS_MOST, sizeof *t->y);
-    t->theta = as_calloc(d + 2, sizeof *t->theta);
-    t->again = as_calloc(d + 2, sizeof *t->again);
-    if (!t->trial || !t->param || !t->x || !t->z || !t->y || !t->theta || !t->again)
-        return out_of_memory(err);
-    return AS_OK;
+    x->theta = as_calloc(s->enc->n + 2, sizeof *x->theta);
+    x->again = as_calloc(s->enc->n + 2, sizeof *x->again);
+    as_status st = trial_rows_reserve(&x->t, s, err);
+    return st == AS_OK && (!x->theta || !x->again) ? out_of_memory(err) : st;
 }
 
-static void list_columns(struct test *t)
+static bool is_completed(const struct training_set *s, size_t i, const void *arg)
 {
-    const struct encoding *e = t->s->enc;
-    for (size_t j = 0; j < e->n; j++)
-        if (e->params[j].real >= 0)
-            t->param[t->columns.n_real++] = j;
-    t->columns.n_groups = t->columns.n_real;
-    t->columns.n_cat = e->n_category;
+    (void)arg;
+    return s->state[i] == OBSERVED_COMPLETED;
 }
 
 /* Column c of the rows on the scale of this rate, `width` times as wide. */
-static void set_column(struct test *t, size_t c, double rate, double width)
+static void set_column(struct trial_rows *t, size_t c, double rate, double width)
 {
-    size_t j = t->param[c];
-    double now = t->s->enc->params[j].bend;
+    double now = t->s->enc->params[t->param[c]].bend;
     for (size_t i = 0; i < t->rows.n; i++) {
-        double place = training_set_point(t->s, t->trial[i])[j];
+        double place = trial_rows_place(t, i, c);
         if (rate != now)
             place = encoding_bend(rate, encoding_unbend(now, place));
-        t->x[i * t->columns.n_real + c] = 0.5 + width * (place - 0.5);
+        trial_rows_put(t, i, c, place, width);
     }
-}
-
-static void set_categories(struct test *t)
-{
-    const struct encoding *e = t->s->enc;
-    for (size_t i = 0; i < t->rows.n; i++)
-        for (size_t j = 0; j < e->n; j++)
-            if (e->params[j].category >= 0)
-                t->z[i * e->n_category + (size_t)e->params[j].category] =
-                    (int32_t)encoding_level(e, j, training_set_point(t->s, t->trial[i])[j]);
-}
-
-static as_status fill_rows(struct test *t, struct as_err *err)
-{
-    const struct training_set *s = t->s;
-    AS_AUTO(gp_warp_freep) struct gp_warp *warp = NULL;
-    for (size_t i = 0, seen = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED)
-            continue;
-        bool is_row = seen < ROWS_MOST / 2 || s->n_completed - seen <= ROWS_MOST / 2;
-        seen++;
-        if (!is_row)
-            continue;
-        t->trial[t->rows.n] = i;
-        t->y[t->rows.n++] = s->costs[i];
-    }
-    t->rows.x = t->x;
-    t->rows.z = t->z;
-    for (size_t c = 0; c < t->columns.n_real; c++)
-        set_column(t, c, s->enc->params[t->param[c]].bend, 1);
-    set_categories(t);
-    as_status st = gp_warp_create(WARP_HALF_RANK, t->y, t->rows.n, &warp, err);
-    if (st == AS_OK)
-        memcpy(t->y, gp_warp_values(warp), t->rows.n * sizeof *t->y);
-    return st;
 }
 
 /* The best other scale of any number, by minus the log posterior under the present theta. *ret_at
  * is that of the present scales before. */
-static as_status try_scales(struct test *t, size_t *ret_column, double *ret_rate, double *ret_at,
+static as_status try_scales(struct test *x, size_t *ret_column, double *ret_rate, double *ret_at,
                             struct as_err *err)
 {
+    struct trial_rows *t = &x->t;
     for (size_t c = 0; c < t->columns.n_real; c++) {
         double now = t->s->enc->params[t->param[c]].bend;
-        if (!encoding_may_bend(t->s->enc, t->param[c]) || t->theta[c] > log(LENGTH_MOST))
+        if (!encoding_may_bend(t->s->enc, t->param[c]) || x->theta[c] > log(LENGTH_MOST))
             continue;
         for (size_t k = 0; k < N_RATES; k++) {
             double rate = rates[k], at;
@@ -210,7 +153,7 @@ static as_status try_scales(struct test *t, size_t *ret_column, double *ret_rate
                 continue;
             set_column(t, c, rate, WIDTH);
             as_status st =
-                gp_fit_value(&t->columns, &t->rows, t->y, t->theta, t->work, &at, NULL, err);
+                gp_fit_value(&t->columns, &t->rows, t->y, x->theta, x->work, &at, NULL, err);
             if (st < 0)
                 return st;
             if (at < *ret_at) {
@@ -224,21 +167,22 @@ static as_status try_scales(struct test *t, size_t *ret_column, double *ret_rate
     return AS_OK;
 }
 
-static as_status test_scales(struct test *t, struct bends *b, bool *ret_changed, struct as_err *err)
+static as_status test_scales(struct test *x, struct bends *b, bool *ret_changed, struct as_err *err)
 {
+    struct trial_rows *t = &x->t;
     struct gp_fit_opts opts = {.cold = true, .max_evals = FIT_EVALS};
     struct gp_fit_result fitted, other;
     size_t column = SIZE_MAX;
     double rate = 0;
-    as_status st = gp_fit(&t->columns, &t->rows, t->y, &opts, t->work, t->theta, &fitted, err);
+    as_status st = gp_fit(&t->columns, &t->rows, t->y, &opts, x->work, x->theta, &fitted, err);
     double at = fitted.nll;
     if (st == AS_OK)
-        st = try_scales(t, &column, &rate, &at, err);
+        st = try_scales(x, &column, &rate, &at, err);
     if (st < 0 || column == SIZE_MAX)
         return st;
     set_column(t, column, rate, 1);
-    opts = (struct gp_fit_opts){.warm = t->theta, .max_evals = FIT_EVALS};
-    st = gp_fit(&t->columns, &t->rows, t->y, &opts, t->work, t->again, &other, err);
+    opts = (struct gp_fit_opts){.warm = x->theta, .max_evals = FIT_EVALS};
+    st = gp_fit(&t->columns, &t->rows, t->y, &opts, x->work, x->again, &other, err);
     if (st < 0 || other.nll + BETTER > fitted.nll)
         return st;
     set_rate(b, t->param[column], rate);
@@ -255,14 +199,14 @@ as_status bends_learn(const struct training_set *s, struct gp_fit_work **work, s
         return AS_OK;
     if (!*work && !(*work = gp_fit_work_create()))
         return out_of_memory(err);
-    AS_AUTO(test_done) struct test t = {.s = s, .work = *work};
-    as_status st = reserve(&t, err);
+    AS_AUTO(test_done) struct test x = {.work = *work};
+    as_status st = reserve(&x, s, err);
     if (st < 0)
         return st;
-    list_columns(&t);
-    st = t.columns.n_real ? fill_rows(&t, err) : AS_OK;
-    if (st == AS_OK && t.columns.n_real)
-        st = test_scales(&t, b, ret_changed, err);
+    if (x.t.columns.n_real)
+        st = trial_rows_fill(&x.t, s->n_completed, is_completed, NULL, err);
+    if (st == AS_OK && x.t.columns.n_real)
+        st = test_scales(&x, b, ret_changed, err);
     if (!*ret_changed)
         b->n_trials = s->n_completed;
     return st == AS_E_NUMERIC ? AS_OK : st;

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/regression/warp.h"
+#include "search/gp/trial_rows.h"
 
 /* The constants are of decision 4019. */
 #define TRIALS_FIRST 12 /* of a value, before it is tested */
 #define GROWTH 1.25
-#define ROWS_MOST 48 /* of a test: the first half of the trials and the newest half */
 /* With more values of choices in all, each has few trials, and of several choices that were settled
  * at the same time it cannot be told whose value silences a number. */
 #define VALUES_MOST 16
@@ -150,37 +149,29 @@ size_t relevance_trials(const struct relevance *r, const struct dead_pair *pair)
 
 /* ---- the test ---- */
 
-/* The trials of one value as rows: a column for each number, a category for each choice. */
+/* The trials of one value. */
 struct test {
-    const struct training_set *s;
+    struct trial_rows t;
     const struct relevance_value *v;
     struct gp_fit_work *work;
-    struct gp_columns columns;
-    struct gp_rows rows; /* views of x and z */
-    size_t *trial;       /* of each row */
-    size_t *param;       /* of each column */
-    bool *is_dead;       /* of each column */
-    double *effect;      /* of each column: evidence of the best effect less that of none */
-    double *none;        /* of each column: evidence of none less that of a usual effect */
-    double *x, *y, *theta;
-    int32_t *z;
+    bool *is_dead;  /* of each column */
+    double *effect; /* of each column: evidence of the best effect less that of none */
+    double *none;   /* of each column: evidence of none less that of a usual effect */
+    double *theta;
 };
 
-static void test_done(struct test *t)
+static void test_done(struct test *x)
 {
-    free(t->trial);
-    free(t->param);
-    free(t->is_dead);
-    free(t->effect);
-    free(t->none);
-    free(t->x);
-    free(t->y);
-    free(t->theta);
-    free(t->z);
+    trial_rows_done(&x->t);
+    free(x->is_dead);
+    free(x->effect);
+    free(x->none);
+    free(x->theta);
 }
 
-static bool is_of_value(const struct training_set *s, size_t i, const struct relevance_value *v)
+static bool is_of_value(const struct training_set *s, size_t i, const void *arg)
 {
+    const struct relevance_value *v = arg;
     return s->state[i] == OBSERVED_COMPLETED &&
            encoding_level(s->enc, v->choice, training_set_point(s, i)[v->choice]) == v->level;
 }
@@ -193,155 +184,115 @@ static size_t count_trials(const struct training_set *s, const struct relevance_
     return n;
 }
 
-static as_status reserve(struct test *t, struct as_err *err)
+static bool is_pair_of(const struct dead_pair *p, const struct test *x, size_t c)
 {
-    size_t d = t->s->enc->n;
-    t->trial = as_calloc(ROWS_MOST, sizeof *t->trial);
-    t->param = as_calloc(d, sizeof *t->param);
-    t->is_dead = as_calloc(d, sizeof *t->is_dead);
-    t->effect = as_calloc(d, sizeof *t->effect);
-    t->none = as_calloc(d, sizeof *t->none);
-    t->x = as_calloc(ROWS_MOST, d * sizeof *t->x);
-    t->z = as_calloc(ROWS_MOST, d * sizeof *t->z);
-    t->y = as_calloc(ROWS_MOST, sizeof *t->y);
-    t->theta = as_calloc(d + 2, sizeof *t->theta);
-    if (!t->trial || !t->param || !t->is_dead || !t->effect || !t->none || !t->x || !t->z ||
-        !t->y || !t->theta)
+    return p->param == x->t.param[c] && p->choice == x->v->choice && p->level == x->v->level;
+}
+
+static as_status reserve(struct test *x, const struct training_set *s, const struct relevance *r,
+                         struct as_err *err)
+{
+    size_t d = s->enc->n;
+    x->is_dead = as_calloc(d, sizeof *x->is_dead);
+    x->effect = as_calloc(d, sizeof *x->effect);
+    x->none = as_calloc(d, sizeof *x->none);
+    x->theta = as_calloc(d + 2, sizeof *x->theta);
+    as_status st = trial_rows_reserve(&x->t, s, err);
+    if (st < 0)
+        return st;
+    if (!x->is_dead || !x->effect || !x->none || !x->theta)
         return out_of_memory(err);
+    for (size_t c = 0; c < x->t.columns.n_real; c++)
+        for (size_t k = 0; k < r->n_dead; k++)
+            x->is_dead[c] |= is_pair_of(&r->dead[k], x, c);
     return AS_OK;
 }
 
-static bool is_pair_of(const struct dead_pair *p, const struct test *t, size_t c)
-{
-    return p->param == t->param[c] && p->choice == t->v->choice && p->level == t->v->level;
-}
-
-static void list_columns(struct test *t, const struct relevance *r)
-{
-    const struct encoding *e = t->s->enc;
-    for (size_t j = 0; j < e->n; j++) {
-        if (e->params[j].real < 0)
-            continue;
-        size_t c = t->columns.n_real++;
-        t->param[c] = j;
-        for (size_t k = 0; k < r->n_dead; k++)
-            t->is_dead[c] |= is_pair_of(&r->dead[k], t, c);
-    }
-    t->columns.n_groups = t->columns.n_real;
-    t->columns.n_cat = e->n_category;
-}
-
 /* Column c of the rows, `scale` times as wide as it is; 0 makes it constant. */
-static void set_column(struct test *t, size_t c, double scale)
+static void set_column(struct trial_rows *t, size_t c, double scale)
 {
-    for (size_t i = 0; i < t->rows.n; i++) {
-        double place = training_set_point(t->s, t->trial[i])[t->param[c]];
-        t->x[i * t->columns.n_real + c] = 0.5 + scale * (place - 0.5);
-    }
-}
-
-static void set_categories(struct test *t)
-{
-    const struct encoding *e = t->s->enc;
     for (size_t i = 0; i < t->rows.n; i++)
-        for (size_t j = 0; j < e->n; j++)
-            if (e->params[j].category >= 0)
-                t->z[i * e->n_category + (size_t)e->params[j].category] =
-                    (int32_t)encoding_level(e, j, training_set_point(t->s, t->trial[i])[j]);
+        trial_rows_put(t, i, c, trial_rows_place(t, i, c), scale);
 }
 
-static as_status fill_rows(struct test *t, size_t n_trials, struct as_err *err)
+static as_status fill_rows(struct test *x, size_t n_trials, struct as_err *err)
 {
-    const struct training_set *s = t->s;
-    AS_AUTO(gp_warp_freep) struct gp_warp *warp = NULL;
-    for (size_t i = 0, seen = 0; i < s->n; i++) {
-        if (!is_of_value(s, i, t->v))
-            continue;
-        bool is_row = seen < ROWS_MOST / 2 || n_trials - seen <= ROWS_MOST / 2;
-        seen++;
-        if (!is_row)
-            continue;
-        t->trial[t->rows.n] = i;
-        t->y[t->rows.n++] = s->costs[i];
-    }
-    t->rows.x = t->x;
-    t->rows.z = t->z;
-    for (size_t c = 0; c < t->columns.n_real; c++)
-        set_column(t, c, !t->is_dead[c]);
-    set_categories(t);
-    as_status st = gp_warp_create(WARP_HALF_RANK, t->y, t->rows.n, &warp, err);
-    if (st == AS_OK)
-        memcpy(t->y, gp_warp_values(warp), t->rows.n * sizeof *t->y);
+    as_status st = trial_rows_fill(&x->t, n_trials, is_of_value, x->v, err);
+    for (size_t c = 0; c < x->t.columns.n_real; c++)
+        set_column(&x->t, c, !x->is_dead[c]);
     return st;
 }
 
 /* Minus the log posterior with column c so wide. */
-static as_status value_at(struct test *t, size_t c, double scale, double *ret, struct as_err *err)
+static as_status value_at(struct test *x, size_t c, double scale, double *ret, struct as_err *err)
 {
-    set_column(t, c, scale);
-    return gp_fit_value(&t->columns, &t->rows, t->y, t->theta, t->work, ret, NULL, err);
+    const struct trial_rows *t = &x->t;
+    set_column(&x->t, c, scale);
+    return gp_fit_value(&t->columns, &t->rows, t->y, x->theta, x->work, ret, NULL, err);
 }
 
-static as_status weigh(struct test *t, size_t c, struct as_err *err)
+static as_status weigh(struct test *x, size_t c, struct as_err *err)
 {
-    double none, at[N_LENGTHS], usual = 0, best = -INFINITY, own = exp(t->theta[c]);
-    as_status st = value_at(t, c, 0, &none, err);
+    double none, at[N_LENGTHS], usual = 0, best = -INFINITY, own = exp(x->theta[c]);
+    as_status st = value_at(x, c, 0, &none, err);
     for (size_t k = 0; k < N_LENGTHS && st == AS_OK; k++)
-        st = value_at(t, c, own / lengths[k], &at[k], err);
+        st = value_at(x, c, own / lengths[k], &at[k], err);
     if (st < 0)
         return st;
     for (size_t k = 0; k < N_LENGTHS; k++) {
         best = fmax(best, none - at[k]);
         usual += k < N_USUAL ? exp(fmin(300, none - at[k])) / N_USUAL : 0;
     }
-    t->effect[c] = best;
-    t->none[c] = -log(usual);
+    x->effect[c] = best;
+    x->none[c] = -log(usual);
     return AS_OK;
 }
 
-static as_status weigh_all(struct test *t, struct as_err *err)
+static as_status weigh_all(struct test *x, struct as_err *err)
 {
     struct gp_fit_opts opts = {.cold = true, .max_evals = FIT_EVALS};
-    as_status st = gp_fit(&t->columns, &t->rows, t->y, &opts, t->work, t->theta, NULL, err);
+    struct trial_rows *t = &x->t;
+    as_status st = gp_fit(&t->columns, &t->rows, t->y, &opts, x->work, x->theta, NULL, err);
     for (size_t c = 0; c < t->columns.n_real && st == AS_OK; c++) {
         if (!encoding_may_die(t->s->enc, t->param[c]))
             continue;
-        st = weigh(t, c, err);
-        set_column(t, c, !t->is_dead[c]);
+        st = weigh(x, c, err);
+        set_column(t, c, !x->is_dead[c]);
     }
     return st;
 }
 
 /* ---- verdicts ---- */
 
-static bool is_to_be_dead(const struct test *t, size_t c)
+static bool is_to_be_dead(const struct test *x, size_t c)
 {
-    if (t->is_dead[c])
-        return t->effect[c] <= REVIVAL;
-    return t->none[c] > DEATH && t->effect[c] < WEAK_EFFECT;
+    if (x->is_dead[c])
+        return x->effect[c] <= REVIVAL;
+    return x->none[c] > DEATH && x->effect[c] < WEAK_EFFECT;
 }
 
-static void remove_pair(struct relevance *r, const struct test *t, size_t c)
+static void remove_pair(struct relevance *r, const struct test *x, size_t c)
 {
     for (size_t k = 0; k < r->n_dead; k++)
-        if (is_pair_of(&r->dead[k], t, c)) {
+        if (is_pair_of(&r->dead[k], x, c)) {
             r->n_dead--;
             memmove(r->dead + k, r->dead + k + 1, (r->n_dead - k) * sizeof *r->dead);
         }
 }
 
 /* Returns whether any has changed. */
-static bool take_verdicts(const struct test *t, struct relevance *r)
+static bool take_verdicts(const struct test *x, struct relevance *r)
 {
     bool changed = false;
+    const struct trial_rows *t = &x->t;
     for (size_t c = 0; c < t->columns.n_real; c++) {
-        if (!encoding_may_die(t->s->enc, t->param[c]) || is_to_be_dead(t, c) == t->is_dead[c])
+        if (!encoding_may_die(t->s->enc, t->param[c]) || is_to_be_dead(x, c) == x->is_dead[c])
             continue;
         changed = true;
-        if (t->is_dead[c])
-            remove_pair(r, t, c);
+        if (x->is_dead[c])
+            remove_pair(r, x, c);
         else
-            insert_pair(r, (struct dead_pair){t->param[c], t->v->choice, t->v->level});
+            insert_pair(r, (struct dead_pair){t->param[c], x->v->choice, x->v->level});
     }
     return changed;
 }
@@ -375,16 +326,15 @@ as_status relevance_learn(const struct training_set *s, struct gp_fit_work **wor
         return AS_OK;
     if (!*work && !(*work = gp_fit_work_create()))
         return out_of_memory(err);
-    AS_AUTO(test_done) struct test t = {.s = s, .v = v, .work = *work};
+    AS_AUTO(test_done) struct test x = {.v = v, .work = *work};
     v->n_trials = n;
-    as_status st = reserve(&t, err);
+    as_status st = reserve(&x, s, r, err);
     if (st < 0)
         return st;
-    list_columns(&t, r);
-    st = fill_rows(&t, n, err);
+    st = fill_rows(&x, n, err);
     if (st == AS_OK)
-        st = weigh_all(&t, err);
+        st = weigh_all(&x, err);
     if (st == AS_OK)
-        *ret_changed = take_verdicts(&t, r);
+        *ret_changed = take_verdicts(&x, r);
     return st == AS_E_NUMERIC ? AS_OK : st;
 }
