@@ -141,7 +141,7 @@ class Together(Case):
             chain = self.chain(name)
             self.assertGreater(len(chain), 1)
             self.assertEqual({f[0] for f in found}, {chain[-1]}, chain)
-            self.assertEqual(self.ran(chain), 30)
+            self.assertEqual(self.ran(chain), 30, [(UP.sweep(s)["counts"], UP.call("GET", f"/v1/sweeps/{s}/changes")) for s in chain])
             self.assertEqual({f[1] for f in found}, {"30"})
             self.assertEqual(len(UP.trials(chain[-1])), 30)
             again = self.ended(program(text, name))[0].split()  # started again: it has all there is

@@ -10,7 +10,6 @@ import { lazy } from "./parts/lazy";
 import { LoginView } from "./views/login";
 import { ModelsView } from "./views/models";
 import { ModelView } from "./views/one_model";
-import { RunnersView } from "./views/runners";
 import { SweepView } from "./views/sweep";
 import { SweepsView } from "./views/sweeps";
 import { TrialView } from "./views/trial";
@@ -18,6 +17,7 @@ import { TrialView } from "./views/trial";
 const CompareSweepsView = lazy(async () => (await import("./views/compare_sweeps")).CompareSweepsView);
 const DatasetsView = lazy(async () => (await import("./views/datasets")).DatasetsView);
 const DatasetView = lazy(async () => (await import("./views/datasets")).DatasetView);
+const RunnersView = lazy(async () => (await import("./views/runners")).RunnersView);
 const NewSweepView = lazy(async () => (await import("./views/new_sweep")).NewSweepView);
 const CompareTrialsView = lazy(async () => (await import("./views/compare_trials")).CompareTrialsView);
 
