@@ -77,7 +77,7 @@ static const struct bench_case cases[] = {
      128, 1, 20, 1, 1, 20, 1},
     {"cnn cpu, ResNet of 3 blocks", "cpu", "{\"model\":" RESNET SGD, TORCH_RESNET, 32, 1, 8, 32, 32,
      3, 0},
-    {"transformer cpu, 4 x 128", "cpu", GPT(4, 128), TORCH_GPT(4, 128), 8, 1, 8, 0, 0, 0, 0},
+    {"transformer cpu, 4 x 128", "cpu", GPT(4, 128), TORCH_GPT(4, 128), 8, 1, 20, 0, 0, 0, 0},
     {"fused mlp cpu K=32", "cpu", MLP("64,32", ADAMW), TORCH_MLP("64,64,32,10", "adamw"), 32, 32,
      42, 1, 1, 64, 0},
     {"mlp gpu", "cuda", MLP("512,256", SGD), TORCH_MLP("784,512,256,10", "sgd"), 128, 1, 400, 1, 1,
