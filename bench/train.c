@@ -140,13 +140,10 @@ static struct torch_speed torch_of(const struct bench_case *c, char *note, size_
     struct torch_speed best = {NAN, NAN};
     const char *device = strcmp(c->backend, "cpu") == 0 ? "cpu" : "cuda";
     for (int threads = 1; threads <= n_cpus(); threads *= 2) {
-        struct torch_speed got = {NAN, NAN};
-        if (torch_speed(doc, threads, 0.5, device, &got, &err) < 0) {
+        if (torch_speed(doc, threads, 0.5, device, &best, &err) < 0) {
             (void)snprintf(note, len, "no peer: %.200s", err.msg);
             break;
         }
-        best.rows_per_s = fmax(best.rows_per_s, got.rows_per_s);
-        best.cpu_us = fmin(best.cpu_us, got.cpu_us);
     }
     return best;
 }

@@ -142,7 +142,7 @@ static as_status ask(struct peer_process *t, const json_t *request, struct torch
 }
 
 as_status torch_speed(const json_t *c, int threads, double seconds, const char *device,
-                      struct torch_speed *ret, struct as_err *err)
+                      struct torch_speed *best, struct as_err *err)
 {
     as_status st = start(err);
     if (st < 0)
@@ -151,14 +151,10 @@ as_status torch_speed(const json_t *c, int threads, double seconds, const char *
                                   seconds, "device", device);
     if (request == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    struct torch_speed best = {NAN, NAN};
     for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(torches); i++)
         if (torches[i].pid != 0)
-            st = ask(&torches[i], request, &best, err);
-    if (st < 0) {
+            st = ask(&torches[i], request, best, err);
+    if (st < 0)
         torch_close();
-        return st;
-    }
-    *ret = best;
-    return AS_OK;
+    return st;
 }

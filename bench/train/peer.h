@@ -16,10 +16,11 @@ struct torch_speed {
 };
 
 /* PyTorch's speed with case c (borrowed; peer_torch.py describes it) and so many threads. It
- * measures about `seconds` with each of the processes. AS_E_UNAVAILABLE: no interpreter imports
- * torch. AS_E_IO: it failed; the message is its own. */
+ * measures about `seconds` with each of the processes, and keeps what is better than *best, whose
+ * figures are NaN at first. AS_E_UNAVAILABLE: no interpreter imports torch. AS_E_IO: it failed; the
+ * message is its own. */
 AS_MUST_CHECK as_status torch_speed(const json_t *c, int threads, double seconds,
-                                    const char *device, struct torch_speed *ret,
+                                    const char *device, struct torch_speed *best,
                                     struct as_err *err);
 
 /* "PyTorch 1.13.0a0", or NULL before the first request. */

@@ -40,8 +40,7 @@ static as_status start_server(struct fit *f, struct as_err *err)
     f->start_ns += took_ns;
     if (st == AS_OK && pid > 0)
         say("It was ready after %.1f s, which --time does not count. It goes on after this "
-            "command, so that "
-            "models can be served and looked at; `kill %d` ends it",
+            "command, so that models can be served and looked at; `kill %d` ends it",
             (double)took_ns / NS_PER_S, (int)pid);
     return st;
 }

@@ -102,10 +102,10 @@ static as_status wait_until_found(pid_t pid, const char *log, bool (*stop)(void)
         bool live = start && process_start_ticks(pid) == start;
         if (running_server_read(NULL, data && *data ? data : NULL, &note, NULL) == AS_OK)
             return AS_OK;
-        pid_t other = live ? pid : started_by_another(log);
-        if (!live && (other <= 0 || other == pid))
-            return fail_ended(log, err);
         if (!live) {
+            pid_t other = started_by_another(log);
+            if (other <= 0 || other == pid)
+                return fail_ended(log, err);
             pid = other;
             start = process_start_ticks(pid);
         }

@@ -247,16 +247,15 @@ struct new_trials {
     struct store *db;
     int64_t key, from, total; /* the next one to read, and behind the last one */
     struct {
-        struct arena a;
         struct timeline_row *rows;
         size_t n, to;
     } parts[READ_AHEAD_PLACES];
 };
 
-static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
+static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_is_left,
+                           struct as_err *err)
 {
     struct new_trials *x = arg;
-    struct arena *a = &x->parts[place].a;
     struct timeline_row *rows = NULL;
     size_t n = 0;
     int64_t to = x->total - x->from > READ_TRIALS ? x->from + READ_TRIALS : x->total;
@@ -277,7 +276,6 @@ static as_status put_part(void *arg, size_t place, struct as_err *err)
     as_status st = attempts_table_extend(x->t, x->parts[place].to, err);
     if (st == AS_OK)
         st = put_rows(x->t, x->parts[place].rows, x->parts[place].n, err);
-    arena_done(&x->parts[place].a);
     return st;
 }
 
@@ -291,8 +289,6 @@ static as_status read_attempts(void *table, struct store *db, const struct table
     as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
     if (st == AS_OK && x.from < x.total)
         st = read_ahead(&parts, err);
-    for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
-        arena_done(&x.parts[i].a);
     return st;
 }
 

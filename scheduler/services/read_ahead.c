@@ -5,6 +5,7 @@
 /* A part is put and the next one is read, at the same time. */
 struct step {
     const struct read_ahead *x;
+    struct arena arenas[READ_AHEAD_PLACES];
     size_t place; /* what is put; the other one is read */
     bool puts, reads;
     bool is_left; /* after what is read */
@@ -16,15 +17,24 @@ struct step {
 static void run_step(void *arg, size_t begin, size_t end)
 {
     struct step *s = arg;
-    if (begin == 0 && s->puts)
+    if (begin == 0 && s->puts) {
         s->put_status = s->x->put(s->x->arg, s->place, &s->put_err);
+        arena_done(&s->arenas[s->place]);
+    }
     if (end == 2 && s->reads)
-        s->read_status = s->x->read(s->x->arg, 1 - s->place, &s->is_left, &s->read_err);
+        s->read_status = s->x->read(s->x->arg, 1 - s->place, &s->arenas[1 - s->place], &s->is_left,
+                                    &s->read_err);
+}
+
+static void step_done(struct step *s)
+{
+    for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
+        arena_done(&s->arenas[i]);
 }
 
 as_status read_ahead(const struct read_ahead *x, struct as_err *err)
 {
-    struct step s = {.x = x, .reads = true};
+    AS_AUTO(step_done) struct step s = {.x = x, .reads = true};
     while (s.puts || s.reads) {
         s.is_left = false;
         parallel_each(2, s.puts && s.reads ? 2 : 1, run_step, &s);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/status.h"
 
 #define READ_AHEAD_PLACES 2
@@ -14,8 +15,10 @@
  * while put() has the other one, on another thread. */
 struct read_ahead {
     void *arg;
-    /* Read the next part into the place. *ret_is_left: is there another part after it? */
-    as_status (*read)(void *arg, size_t place, bool *ret_is_left, struct as_err *err);
+    /* Read the next part into the place; `a` lasts until it is put. *ret_is_left: is there another
+     * part after it? */
+    as_status (*read)(void *arg, size_t place, struct arena *a, bool *ret_is_left,
+                      struct as_err *err);
     /* Put what the place has into the table; the parts come in their order. */
     as_status (*put)(void *arg, size_t place, struct as_err *err);
 };

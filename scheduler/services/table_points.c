@@ -133,17 +133,16 @@ struct new_trials {
     struct point_range range; /* what is left to read */
     struct left *left;
     struct {
-        struct arena a;
         struct point_row *rows;
         size_t n;
         int64_t from, to; /* none: the trial `from` is to be read alone */
     } parts[READ_AHEAD_PLACES];
 };
 
-static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
+static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_is_left,
+                           struct as_err *err)
 {
     struct new_trials *x = arg;
-    struct arena *a = &x->parts[place].a;
     struct point_row *rows = NULL;
     size_t n = 0;
     int64_t from = x->range.from, to = x->range.to;
@@ -176,7 +175,6 @@ static as_status put_part(void *arg, size_t place, struct as_err *err)
             row++;
         st = take_trial(x->t, number, rows + first, row - first, x->left, err);
     }
-    arena_done(&x->parts[place].a);
     return st;
 }
 
@@ -198,8 +196,6 @@ static as_status read_new(struct points_table *t, struct store *db, const struct
         st = points_table_extend(t, from + n, err);
         if (st == AS_OK)
             st = read_ahead(&parts, err);
-        for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
-            arena_done(&x.parts[i].a);
         if (st == AS_OK)
             st = read_wanted(t, db, news->key, wants, left.n, err);
     }

@@ -21,16 +21,15 @@ struct more_trials {
     struct store *db;
     int64_t key, from, total; /* the next one to read, and behind the last one */
     struct {
-        struct arena a;
         struct table_row *rows;
         size_t n;
     } parts[READ_AHEAD_PLACES];
 };
 
-static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as_err *err)
+static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_is_left,
+                           struct as_err *err)
 {
     struct more_trials *m = arg;
-    struct arena *a = &m->parts[place].a;
     struct table_row *rows = NULL;
     size_t n = 0;
     int64_t to = m->total - m->from > READ_ROWS ? m->from + READ_ROWS : m->total;
@@ -49,9 +48,7 @@ static as_status read_part(void *arg, size_t place, bool *ret_is_left, struct as
 static as_status put_part(void *arg, size_t place, struct as_err *err)
 {
     struct more_trials *m = arg;
-    as_status st = put_rows(m->t, m->parts[place].rows, m->parts[place].n, err);
-    arena_done(&m->parts[place].a);
-    return st;
+    return put_rows(m->t, m->parts[place].rows, m->parts[place].n, err);
 }
 
 /* Read the trials that the table lacks. */
@@ -61,12 +58,7 @@ static as_status read_more(struct sweep_table *t, struct store *db, int64_t key,
     struct more_trials m = {
         .t = t, .db = db, .key = key, .from = (int64_t)sweep_table_rows(t), .total = total};
     const struct read_ahead parts = {.arg = &m, .read = read_part, .put = put_part};
-    if (m.from >= total)
-        return AS_OK;
-    as_status st = read_ahead(&parts, err);
-    for (size_t i = 0; i < READ_AHEAD_PLACES; i++)
-        arena_done(&m.parts[i].a);
-    return st;
+    return m.from < total ? read_ahead(&parts, err) : AS_OK;
 }
 
 /* Read again the trials that changed. */

@@ -7,7 +7,7 @@
  * taken if that explains them better by far. From then on everything that works with places, such
  * as candidates, moves, basins and models, sees the number on that scale.
  *
- * The test is repeated when the trials have grown by a quarter, and with the next suggestion after
+ * The test is repeated when the trials have grown by a tenth, and with the next suggestion after
  * a change. What is known is carried by the state of the method, so that all this is a pure
  * function of the history and of the state. */
 #ifndef ASSAY_SEARCH_GP_BEND_H

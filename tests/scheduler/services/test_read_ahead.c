@@ -15,9 +15,11 @@ struct parts {
     int places[READ_AHEAD_PLACES];
 };
 
-static as_status read_one(void *arg, size_t place, bool *ret_is_left, struct as_err *e)
+static as_status read_one(void *arg, size_t place, struct arena *a, bool *ret_is_left,
+                          struct as_err *e)
 {
     struct parts *x = arg;
+    ck_assert_ptr_nonnull(arena_strdup(a, "a part"));
     ck_assert_int_eq(x->places[place], -1); /* nobody else has it */
     if (x->n_read == x->bad_read)
         return as_fail(e, AS_E_UNAVAILABLE, "cannot read part %d", x->n_read);
