@@ -1,9 +1,10 @@
 /* Starts processes of trials and makes sure that nothing of them stays.
  *
- * Start: by vfork(), because fork() copies the tables of the runner's memory, and then each page
- * that either of the two writes, for a process that throws all of it away (decision 7016). Until
- * exec the process has the runner's memory and the stack of the thread that makes it, which waits.
- * So it makes async-signal-safe calls only, and writes nothing but its stack and errno. No signal
+ * Start: in the control group of the trial (clone_into.h, decision 7017), or by vfork(), because
+ * fork() copies the tables of the runner's memory, and then each page that either of the two
+ * writes, for a process that throws all of it away (decision 7016). Until exec the process has the
+ * runner's memory, and the thread that makes it waits. So it makes async-signal-safe calls only,
+ * and writes nothing but its stack and errno. No signal
  * reaches it before its handlers are gone. It reports a failed chdir or exec through a pipe that
  * exec closes, so the caller learns of it as an error and not as exit code 127.
  *
@@ -28,6 +29,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "trial-runner/process/clone_into.h"
 #include "trial-runner/process/program_path.h"
 
 #define ENVIRON_MAX (1 << 20)
@@ -87,7 +89,13 @@ struct start {
     const struct child_spec *spec;
     struct program_path program;
     pid_t parent;
-    int out_fd, err_fd, entry; /* ends of pipes; entry: of its control group, or -1 */
+    int out_fd, err_fd; /* ends of pipes */
+    int entry;          /* of the control group that it has to enter, or -1 */
+};
+
+/* The control group of a process: its folder, and what a process writes to in order to enter. */
+struct group_fds {
+    int folder, entry; /* -1: there is none */
 };
 
 static void default_signals(void)
@@ -100,9 +108,10 @@ static void default_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* After vfork(): see the top of this file. */
-static _Noreturn void become_program(const struct start *start)
+/* In the new process: see the top of this file. */
+static _Noreturn void become_program(const void *arg)
 {
+    const struct start *start = arg;
     const struct child_spec *s = start->spec;
     const struct rlimit no_core = {0, 0};
     int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY), err_fd = start->err_fd;
@@ -127,16 +136,21 @@ static _Noreturn void become_program(const struct start *start)
     fail_in_child(3, AT_EXEC);
 }
 
-/* Make the process, with all signals blocked until its handlers are gone. Returns its id, or -1
- * with errno. */
-static pid_t make_process(const struct start *start)
+/* Make the process, with all signals blocked until its handlers are gone. If it cannot begin in its
+ * group, it enters. Returns its id, or -1 with errno. */
+static pid_t make_process(struct start *start, const struct group_fds *group)
 {
     sigset_t all, mask;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);
-    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
-    if (pid == 0)
-        become_program(start); /* NOLINT(clang-analyzer-unix.Vfork) */
+    start->entry = -1;
+    pid_t pid = clone_into(group->folder, become_program, start);
+    if (pid < 0) {
+        start->entry = group->entry;
+        pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+        if (pid == 0)
+            become_program(start); /* NOLINT(clang-analyzer-unix.Vfork) */
+    }
     int failure = errno;
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     errno = failure;
@@ -176,8 +190,8 @@ static int take_fd(int *fd)
     return v;
 }
 
-/* Make the control group of the process. *ret_entry stays -1 where there is none. */
-static as_status make_cgroup(struct child_spec *s, int *ret_entry, struct as_err *err)
+/* Make the control group of the process. *ret stays as it is where there is none. */
+static as_status make_cgroup(struct child_spec *s, struct group_fds *ret, struct as_err *err)
 {
     if (!s->confinement || !s->confinement->cgroups)
         return AS_OK;
@@ -187,25 +201,24 @@ static as_status make_cgroup(struct child_spec *s, int *ret_entry, struct as_err
     as_status st = cgroup_make(s->confinement->cgroups, &limits, &s->cgroup, err);
     if (st < 0)
         return st;
-    *ret_entry = cgroup_open_entry(s->cgroup);
-    if (*ret_entry < 0)
+    ret->folder = open(s->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ret->entry = cgroup_open_entry(s->cgroup);
+    if (ret->folder < 0 || ret->entry < 0)
         return as_fail(err, AS_E_IO, "cannot enter the control group %.150s: %s", s->cgroup,
                        strerror(errno));
     return AS_OK;
 }
 
-/* Returns when the program runs. out_w, err_r, err_w: ends of pipes; entry: of its control group,
- * or -1. */
+/* Returns when the program runs. out_w, err_r, err_w: ends of pipes. */
 static as_status start_program(const struct child_spec *s, int out_w, int err_r, int *err_w,
-                               int entry, pid_t *ret_pid, struct as_err *err)
+                               const struct group_fds *group, pid_t *ret_pid, struct as_err *err)
 {
-    struct start start = {
-        .spec = s, .parent = getpid(), .out_fd = out_w, .err_fd = *err_w, .entry = entry};
+    struct start start = {.spec = s, .parent = getpid(), .out_fd = out_w, .err_fd = *err_w};
     const char *path = child_env_get(&s->env, "PATH");
     as_status st = program_path_init(&start.program, s->argv, s->env.v, path, err);
     if (st < 0)
         return st;
-    pid_t pid = make_process(&start);
+    pid_t pid = make_process(&start, group);
     int failure = errno;
     program_path_done(&start.program);
     close(take_fd(err_w));
@@ -227,7 +240,8 @@ static as_status start_program(const struct child_spec *s, int out_w, int err_r,
 
 as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, struct as_err *err)
 {
-    AS_AUTO(file_closep) int out_r = -1, out_w = -1, err_r = -1, err_w = -1, entry = -1;
+    AS_AUTO(file_closep) int out_r = -1, out_w = -1, err_r = -1, err_w = -1;
+    struct group_fds group = {.folder = -1, .entry = -1};
     int fds[2] = {-1, -1};
     bool ok = high_pipe(fds) == 0;
     out_r = fds[0];
@@ -238,9 +252,11 @@ as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, str
     err_w = fds[1];
     if (!ok || fcntl(out_r, F_SETFL, O_NONBLOCK) < 0)
         return as_fail(err, AS_E_IO, "pipe: %s", strerror(errno));
-    as_status st = make_cgroup(s, &entry, err);
+    as_status st = make_cgroup(s, &group, err);
     if (st == AS_OK)
-        st = start_program(s, out_w, err_r, &err_w, entry, ret_pid, err);
+        st = start_program(s, out_w, err_r, &err_w, &group, ret_pid, err);
+    file_closep(&group.folder);
+    file_closep(&group.entry);
     if (st == AS_OK) {
         *ret_out_fd = take_fd(&out_r);
         return AS_OK;

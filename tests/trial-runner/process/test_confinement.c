@@ -2,13 +2,17 @@
  * same, a program that is set-user-ID gains nothing, processes and files are limited. What this
  * host does not allow (control groups, other users) is left out, and the test says so. */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +21,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/temp_folder.h"
 #include "trial-runner/process/child.h"
+#include "trial-runner/process/clone_into.h"
 
 #define NOBODY 65534
 
@@ -92,8 +97,63 @@ static bool is_gone(pid_t pid)
     return paren && (paren[2] == 'Z' || paren[2] == 'X');
 }
 
+/* What the sandboxes of some containers do: the kernel seems to have no clone3(). For good. */
+static void refuse_clone3(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof *rules, .filter = rules};
+    if (geteuid() != 0)
+        ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void tell_group(const void *arg)
+{
+    const int *out = arg;
+    char text[512];
+    int fd = open("/proc/self/cgroup", O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    _exit(n > 0 && write(*out, text, (size_t)n) == n ? 0 : 1);
+}
+
+START_TEST(a_process_begins_in_its_group)
+{
+    AS_AUTO(as_freep) char *path = NULL;
+    AS_AUTO(str_done) struct str out = {0};
+    const struct cgroup_limits none = {0};
+    int fds[2], status = 0;
+    open_walls(&(struct confinement_limits){.processes = CONFINEMENT_PROCESSES});
+    ck_assert_int_lt(clone_into(-1, tell_group, &fds[1]), 0);
+    ck_assert_int_eq(errno, EBADF);
+    if (!walls.cgroups)
+        return;
+    ck_ok(cgroup_make(walls.cgroups, &none, &path, &err), err);
+    int folder = open(path, O_RDONLY | O_DIRECTORY);
+    ck_assert(folder >= 0 && pipe(fds) == 0);
+    pid_t pid = clone_into(folder, tell_group, &fds[1]);
+    if (pid < 0) {
+        ck_assert_int_eq(errno, ENOSYS);
+        printf("processes enter their group: %s\n", strerror(errno));
+    } else {
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        close(fds[1]);
+        read_all(fds[0], &out);
+        const char *name = strrchr(path, '/');
+        ck_assert_msg(strstr(str_cstr(&out), name), "'%s' is not in %s", name, str_cstr(&out));
+    }
+    close(folder);
+    ck_assert_uint_eq(cgroup_end(path, 1000), 0);
+}
+END_TEST
+
 /* It forks twice, leaves the session, and has nothing of the trial in its environment. */
-START_TEST(nothing_leaves_a_control_group)
+static void leave_group(void)
 {
     AS_AUTO(str_done) struct str out = {0};
     open_walls(&(struct confinement_limits){.processes = CONFINEMENT_PROCESSES});
@@ -110,6 +170,18 @@ START_TEST(nothing_leaves_a_control_group)
     pid_t left = (pid_t)strtol(str_cstr(&out), NULL, 10);
     ck_assert_int_gt(left, 1);
     ck_assert_msg(is_gone(left), "process %d is still there", (int)left);
+}
+
+START_TEST(nothing_leaves_a_control_group)
+{
+    leave_group();
+}
+END_TEST
+
+START_TEST(nothing_leaves_a_group_that_it_had_to_enter)
+{
+    refuse_clone3();
+    leave_group();
 }
 END_TEST
 
@@ -285,6 +357,7 @@ TEST_SUITE()
     Suite *s = suite_create("confinement");
     TCase *tc = tcase_create("walls");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_process_begins_in_its_group);
     tcase_add_test(tc, nothing_leaves_a_control_group);
     tcase_add_test(tc, no_privileges_and_limits);
     tcase_add_test(tc, privileges_that_are_kept);
@@ -292,6 +365,7 @@ TEST_SUITE()
     tcase_add_test(tc, a_fork_bomb_is_bounded);
     tcase_add_test(tc, each_program_has_a_folder_for_temporary_files);
     tcase_add_test(tc, why_there_are_no_control_groups);
+    tcase_add_test(tc, nothing_leaves_a_group_that_it_had_to_enter); /* the last: see above */
     suite_add_tcase(s, tc);
     return s;
 }
