@@ -42,7 +42,7 @@ AS_MUST_CHECK as_status confinement_tmp(const struct confinement *c, char **ret,
 void confinement_words(const struct confinement *c, struct str *ret);
 
 /* In the child, between fork and exec, as the last step: async-signal-safe calls only.
- *   entry      of its control group (cgroup_open_entry); -1: none
+ *   entry      of the control group that it has to enter (cgroup_open_entry); -1: none
  *   is_engine  it keeps its privileges
  * Returns false with errno if it cannot be confined so. */
 bool confinement_enter(const struct confinement *c, int entry, bool is_engine);
