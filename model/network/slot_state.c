@@ -17,13 +17,19 @@ void slot_state_parts(const struct slot *slot, const struct slot_state *s,
     ret[4] = (struct slot_part){"statistics", s->statistics, slot->own->n_state};
 }
 
-void slot_state_done(struct slot_state *s)
+void slot_state_keep_weights(struct slot_state *s)
 {
-    free(s->params);
     free(s->moment1);
     free(s->moment2);
     free(s->average);
     free(s->statistics);
+    s->moment1 = s->moment2 = s->average = s->statistics = NULL;
+}
+
+void slot_state_done(struct slot_state *s)
+{
+    slot_state_keep_weights(s);
+    free(s->params);
     *s = (struct slot_state){0};
 }
 

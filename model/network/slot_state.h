@@ -47,6 +47,9 @@ void slot_state_parts(const struct slot *slot, const struct slot_state *s,
 
 void slot_state_done(struct slot_state *s); /* a zeroed one is fine */
 
+/* Free all arrays but the weights. */
+void slot_state_keep_weights(struct slot_state *s);
+
 /* Room for the state of the slot's member, all 0. ret is owned by the caller: slot_state_done().
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status slot_state_create(const struct slot *slot, struct slot_state *ret,

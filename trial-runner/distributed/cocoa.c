@@ -96,16 +96,10 @@ static inline void cocoa_freep(struct cocoa **k)
 /* A state that has weights alone. */
 static as_status create_base(struct cocoa *k, struct as_err *err)
 {
-    struct slot_state *b = &k->base;
-    as_status st = k->replica->ops->state_new(k->replica->self, b, err);
-    if (st < 0)
-        return st;
-    free(b->moment1);
-    free(b->moment2);
-    free(b->average);
-    free(b->statistics);
-    b->moment1 = b->moment2 = b->average = b->statistics = NULL;
-    return AS_OK;
+    as_status st = k->replica->ops->state_new(k->replica->self, &k->base, err);
+    if (st == AS_OK)
+        slot_state_keep_weights(&k->base);
+    return st;
 }
 
 static as_status create_rooms(struct cocoa *k, size_t most_rows, struct as_err *err)

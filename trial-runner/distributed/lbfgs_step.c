@@ -77,16 +77,10 @@ static inline void lbfgs_freep(struct lbfgs **l)
 /* A state that has weights alone. */
 static as_status create_base(struct lbfgs *l, struct as_err *err)
 {
-    struct slot_state *b = &l->base;
-    as_status st = l->replica->ops->state_new(l->replica->self, b, err);
-    if (st < 0)
-        return st;
-    free(b->moment1);
-    free(b->moment2);
-    free(b->average);
-    free(b->statistics);
-    b->moment1 = b->moment2 = b->average = b->statistics = NULL;
-    return AS_OK;
+    as_status st = l->replica->ops->state_new(l->replica->self, &l->base, err);
+    if (st == AS_OK)
+        slot_state_keep_weights(&l->base);
+    return st;
 }
 
 static as_status lbfgs_create(const struct strategy_setup *setup, void **ret, struct as_err *err)
