@@ -47,21 +47,6 @@ static void fit_done(struct fit *f)
     session_done(&f->session);
 }
 
-int64_t fit_elapsed_ms(const struct fit *f)
-{
-    return (clock_mono_ns() - f->start_ns) / NS_PER_MS;
-}
-
-int64_t fit_kept_back_ms(const struct fit *f)
-{
-    double busy = 1 + f->wishes.load / (double)(f->wishes.cores ? f->wishes.cores : 1);
-    int64_t share = (int64_t)((double)f->time_ms / 12 * busy);
-    int64_t most = (f->time_ms - f->begun_ms) / 3; /* reading the table may take most of it */
-    most = most > 60000 ? 60000 : most;
-    share = share > most ? most : share;
-    return share < 3000 ? 3000 : share;
-}
-
 static size_t usable_cores(void)
 {
     cpu_set_t set;

@@ -57,6 +57,7 @@ struct fit {
     json_t *first_trials; /* that are queued before the search begins; owned */
 };
 
+/* fit_time.c */
 int64_t fit_elapsed_ms(const struct fit *f);
 int64_t fit_kept_back_ms(const struct fit *f); /* for what comes after the search */
 
