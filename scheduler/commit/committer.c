@@ -1,8 +1,8 @@
 /* The queue of the committer, and its threads.
  *
- * All members that have no decision yet are in one list, in the order of submission. The batch
- * thread goes through it and takes those that may be decided: the first one of each trial. A member
- * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its
+ * All members that have no decision yet are in one list, in the order of submission. In each round
+ * the batch thread goes through it twice, and takes those that may be decided: first results, the
+ * first one of each trial, then claims, the first one of each runner. A member that must run alone, or wait for a row, stays in the list meanwhile, so later members of its
  * trial wait for it. A decided member leaves the list, and goes to the thread that waits for the
  * disk.
  *
@@ -54,8 +54,8 @@ struct committer {
     struct claim_docs patient_docs; /* of the helper that set helps_claims */
     /* of the batch thread alone */
     struct claim_docs docs;
-    struct commit_member **batch, **claims; /* batch_max places */
-    const struct commit_member **seen;      /* trials in the list so far; seen_size places */
+    struct commit_member **batch;      /* batch_max places */
+    const struct commit_member **seen; /* trials in the list so far; seen_size places */
 
     pthread_mutex_t mu;
     pthread_cond_t wake;                 /* of the batch thread */
@@ -311,83 +311,65 @@ static bool see_subject(struct committer *c, struct commit_member *m)
 }
 
 /* A claim knows the results of its own request: do members of the same owner come before it that
- * are not decided? Members of one call stand together in the list. `taken` ones are in its batch.
- * */
-static bool waits_for_its_own(const struct commit_member *m, bool allows_taken)
+ * are not decided? Members of one call stand together in the list. */
+static bool waits_for_its_own(const struct commit_member *m)
 {
-    if (m->kind != COMMIT_CLAIM || !m->owner)
-        return false;
-    for (const struct commit_member *p = m->prev; p && p->owner == m->owner; p = p->prev)
-        if (!allows_taken || p->place != PLACE_TAKEN)
-            return true;
-    return false;
+    return m->kind == COMMIT_CLAIM && m->owner && m->prev && m->prev->owner == m->owner;
 }
 
-/* Take what may be decided now into c->batch. *ret_until: when a postponed member may be. */
-static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
+/* Take the results that may be decided now into c->batch, or the claims. What no batch decides runs
+ * alone. Returns how many there are; *until_ns becomes earlier if a postponed member may be decided
+ * then. */
+static size_t take_batch_locked(struct committer *c, bool results, int64_t *until_ns)
 {
     size_t n = 0;
     int64_t now = clock_mono_ns();
-    *ret_until_ns = INT64_MAX;
     memset(c->seen, 0, c->seen_size * sizeof(struct commit_member *));
     for (struct commit_member *m = c->list.head; m && n < c->batch_max; m = m->next) {
+        if (is_of_trial(m) != results)
+            continue;
         bool is_first = m->kind == COMMIT_ASK || see_subject(c, m);
-        if (!is_first || m->place != PLACE_QUEUED || waits_for_its_own(m, true))
+        if (!is_first || m->place != PLACE_QUEUED || waits_for_its_own(m))
             continue;
         if (m->not_before_ns > now) {
-            *ret_until_ns = m->not_before_ns < *ret_until_ns ? m->not_before_ns : *ret_until_ns;
-            continue;
+            *until_ns = m->not_before_ns < *until_ns ? m->not_before_ns : *until_ns;
+        } else if (c->is_single || m->kind == COMMIT_ASK) {
+            run_alone_locked(c, m);
+        } else {
+            m->place = PLACE_TAKEN;
+            c->batch[n++] = m;
         }
-        m->place = PLACE_TAKEN;
-        c->batch[n++] = m;
     }
     return n;
 }
 
-/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how
- * many are left; *ret_ends: how many of them are results. */
-static size_t order_batch_locked(struct committer *c, size_t n, size_t *ret_ends)
+static void run_claims(struct committer *c, struct commit_member *const *members, size_t n)
 {
-    size_t ends = 0, claims = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct commit_member *m = c->batch[i];
-        if (c->is_single || m->kind == COMMIT_ASK)
-            run_alone_locked(c, m);
-        else if (is_of_trial(m))
-            c->batch[ends++] = m;
-        else
-            c->claims[claims++] = m;
-    }
-    memcpy(c->batch + ends, c->claims, claims * sizeof(struct commit_member *));
-    *ret_ends = ends;
-    return ends + claims;
-}
-
-/* Leave out the claims whose own results were not decided in this round. Returns how many are
- * left. */
-static size_t keep_free_claims(struct committer *c, struct commit_member **members, size_t n)
-{
-    size_t left = 0;
-    pthread_mutex_lock(&c->mu);
-    for (size_t i = 0; i < n; i++) {
-        if (waits_for_its_own(members[i], false))
-            members[i]->place = PLACE_QUEUED;
-        else
-            members[left++] = members[i];
-    }
-    pthread_mutex_unlock(&c->mu);
-    return left;
-}
-
-static void run_claims(struct committer *c, struct commit_member **members, size_t n)
-{
-    n = keep_free_claims(c, members, n);
-    if (n == 0)
-        return;
     struct batch_result r = {0};
     struct as_err err = {0};
     as_status st = batch_claim(c->ops, c->ops_ctx, c->sg, &c->docs, false, members, n, &r, &err);
     end_batch(c, members, n, st, r.is_away, &r, &err);
+}
+
+/* A round decides the results that have arrived, then the claims, those among them that came while
+ * the results were decided. Returns how many members there were. */
+static size_t run_round_locked(struct committer *c, int64_t *until_ns)
+{
+    size_t of_round = 0;
+    *until_ns = INT64_MAX;
+    for (int results = 1; results >= 0; results--) {
+        size_t n = take_batch_locked(c, results, until_ns);
+        of_round += n;
+        if (n == 0)
+            continue;
+        pthread_mutex_unlock(&c->mu);
+        if (results)
+            run_batch(c, c->batch, n, false);
+        else
+            run_claims(c, c->batch, n);
+        pthread_mutex_lock(&c->mu);
+    }
+    return of_round;
 }
 
 static void *run_batches(void *arg)
@@ -397,17 +379,8 @@ static void *run_batches(void *arg)
     pthread_mutex_lock(&c->mu);
     while (!c->is_stopping) {
         c->is_changed = false;
-        size_t n = take_batch_locked(c, &until_ns), ends = 0;
-        n = order_batch_locked(c, n, &ends);
-        if (n > 0) {
-            pthread_mutex_unlock(&c->mu);
-            if (ends > 0)
-                run_batch(c, c->batch, ends, false);
-            if (n > ends)
-                run_claims(c, c->batch + ends, n - ends);
-            pthread_mutex_lock(&c->mu);
+        if (run_round_locked(c, &until_ns) > 0)
             continue;
-        }
         while (!c->is_changed && !c->is_stopping && clock_mono_ns() < until_ns) {
             if (until_ns == INT64_MAX)
                 (void)pthread_cond_wait(&c->wake, &c->mu);
@@ -590,9 +563,8 @@ as_status committer_create(struct store *db, struct suggester *sg, const struct 
     (void)pthread_cond_init(&c->has_decided, NULL);
     (void)pthread_cond_init(&c->is_idle, NULL);
     c->batch = as_calloc(c->batch_max, sizeof(struct commit_member *));
-    c->claims = as_calloc(c->batch_max, sizeof(struct commit_member *));
     c->seen = as_calloc(c->seen_size, sizeof(struct commit_member *));
-    if (!c->batch || !c->claims || !c->seen)
+    if (!c->batch || !c->seen)
         return as_fail_nomem(err);
     as_status st = start_threads(c, o->threads ? o->threads : HELPERS, err);
     if (st == AS_OK)
@@ -670,7 +642,6 @@ void committer_free(struct committer *c)
     (void)pthread_mutex_destroy(&c->mu);
     free(c->helpers);
     free(c->batch);
-    free(c->claims);
     claim_docs_done(&c->docs);
     claim_docs_done(&c->patient_docs);
     free(c->seen);

@@ -42,6 +42,19 @@ struct member *member_end(struct attempt_ref ref, attempt_outcome outcome)
     return x;
 }
 
+struct member *member_claim(const char *runner, int64_t epoch, const char *claim_id, int64_t max)
+{
+    struct member *x = make(COMMIT_CLAIM, (struct attempt_ref){.sweep = "-"});
+    struct claim_request *req = arena_alloc(&x->a, 1, sizeof *req);
+    ck_assert_ptr_nonnull(req);
+    *req = (struct claim_request){.runner = arena_strdup(&x->a, runner),
+                                  .epoch = epoch,
+                                  .claim_id = arena_strdup(&x->a, claim_id),
+                                  .max_trials = max};
+    x->m.in.claim = req;
+    return x;
+}
+
 void member_final(struct member *x, double loss)
 {
     x->points[0] = (struct measurement){.step = -1, .metric = "loss", .value = loss};

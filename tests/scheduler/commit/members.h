@@ -17,6 +17,8 @@ struct member {
 /* One that records `loss` at a step, and one that ends with an outcome. */
 struct member *member_record(struct attempt_ref ref, int64_t step, double loss);
 struct member *member_end(struct attempt_ref ref, attempt_outcome outcome);
+/* One that claims; the texts live as long as it. */
+struct member *member_claim(const char *runner, int64_t epoch, const char *claim_id, int64_t max);
 /* The end has the loss as its final value. */
 void member_final(struct member *x, double loss);
 void member_free(struct member *x);

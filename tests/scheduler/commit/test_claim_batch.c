@@ -46,19 +46,11 @@ static void make_both(const char *name, const char *limits, const char *more)
     make_sweep(&alone, name, limits, more);
 }
 
-/* A claim of the runner; `req` lives as long as the member. */
 static struct member *claim_of(int runner, int64_t max)
 {
-    struct member *x =
-        member_record((struct attempt_ref){"-", 0, 0}, 0, 0); /* its arena and its `done` */
-    struct claim_request *req = arena_alloc(&x->a, 1, sizeof *req);
-    *req = (struct claim_request){.runner = runner_name(runner),
-                                  .epoch = epochs[runner],
-                                  .claim_id = arena_printf(&x->a, "c%d", serial++),
-                                  .max_trials = max};
-    x->m.kind = COMMIT_CLAIM;
-    x->m.in.claim = req;
-    return x;
+    char id[16];
+    (void)snprintf(id, sizeof id, "c%d", serial++);
+    return member_claim(runner_name(runner), epochs[runner], id, max);
 }
 
 static void same_text(const char *a, const char *b)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "scheduler/store/batch_store.h"
 #include "tests/scheduler/commit/members.h"
@@ -54,7 +55,9 @@ static void free_all(struct member **list, size_t n)
 static struct {
     pthread_mutex_t mu;
     pthread_cond_t changed;
-    int ran, synced;   /* calls that ended; that began */
+    int began, ran;    /* calls of run() that began, that ended */
+    int most;          /* so many may run; 0: all, -1: none */
+    int synced;        /* calls of sync() that began */
     bool is_shut;      /* sync() waits */
     bool loses_commit; /* the answer to COMMIT is lost */
     bool loses_sync;
@@ -63,6 +66,12 @@ static struct {
 static as_status gate_run(void *ctx, batch_body *body, void *arg, struct batch_end_of_run *ret,
                           struct as_err *e)
 {
+    pthread_mutex_lock(&gate.mu);
+    int nth = ++gate.began;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.most && nth > gate.most)
+        pthread_cond_wait(&gate.changed, &gate.mu);
+    pthread_mutex_unlock(&gate.mu);
     as_status st = batch_store_ops.run(ctx, body, arg, ret, e);
     pthread_mutex_lock(&gate.mu);
     gate.ran++;
@@ -74,18 +83,6 @@ static as_status gate_run(void *ctx, batch_body *body, void *arg, struct batch_e
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.mu);
     return st;
-}
-
-static as_status gate_read(struct tx *t, struct arena *a, const struct batch_ask *asks, size_t n,
-                           bool is_patient, struct batch_fact *ret, struct as_err *e)
-{
-    return batch_store_ops.read(t, a, asks, n, is_patient, ret, e);
-}
-
-static as_status gate_write(struct tx *t, struct arena *a, struct batch_changes *c,
-                            struct as_err *e)
-{
-    return batch_store_ops.write(t, a, c, e);
 }
 
 static as_status gate_sync(void *ctx, int64_t sent_ns, struct as_err *e)
@@ -103,12 +100,13 @@ static as_status gate_sync(void *ctx, int64_t sent_ns, struct as_err *e)
     return batch_store_ops.sync(ctx, sent_ns, e);
 }
 
-static const struct batch_ops gate_ops = {
-    .run = gate_run, .read = gate_read, .write = gate_write, .sync = gate_sync};
-
 static void start_gated(void)
 {
-    start((struct committer_opts){.ops = &gate_ops, .ops_ctx = s.db});
+    static struct batch_ops ops;
+    ops = batch_store_ops;
+    ops.run = gate_run;
+    ops.sync = gate_sync;
+    start((struct committer_opts){.ops = &ops, .ops_ctx = s.db});
 }
 
 static void await(const int *count, int n)
@@ -123,6 +121,14 @@ static void set_shut(bool is_shut)
 {
     pthread_mutex_lock(&gate.mu);
     gate.is_shut = is_shut;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.mu);
+}
+
+static void let_run(int most)
+{
+    pthread_mutex_lock(&gate.mu);
+    gate.most = most;
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.mu);
 }
@@ -317,6 +323,37 @@ START_TEST(members_of_a_trial_keep_their_order)
 }
 END_TEST
 
+/* Of two that come while the results of a round are decided, the claim is in that round and the
+ * result in the next one. */
+START_TEST(a_claim_joins_the_round)
+{
+    struct member *first = member_end(trial("a", 0), OUTCOME_FAILED);
+    struct member *next = member_end(trial("a", 1), OUTCOME_FAILED);
+    struct member *claim = member_claim("joins", make_runner(&s, "joins", 4), "c1", 1);
+    start_gated();
+    gate.began = 0;
+    let_run(-1);
+    ck_ok(members_submit(committer, &first, 1, &err), err);
+    await(&gate.began, 1);
+    ck_ok(members_submit(committer, &next, 1, &err), err);
+    ck_ok(members_submit(committer, &claim, 1, &err), err);
+    let_run(2);
+    await(&gate.began, 3);
+    while (!member_is_done(claim) && !member_is_done(next))
+        usleep(1000);
+    ck_assert(member_is_done(claim) && !member_is_done(next));
+    ck_ok(claim->m.status, claim->m.err);
+    ck_assert_uint_eq(claim->m.out.claim.n, 1);
+    let_run(0);
+    members_wait(&next, 1);
+    ck_ok(next->m.status, next->m.err);
+    committer_free(committer);
+    member_free(first);
+    member_free(next);
+    member_free(claim);
+}
+END_TEST
+
 /* Drain: no new members, and all old ones have their answer. */
 START_TEST(draining_answers_everybody)
 {
@@ -349,6 +386,7 @@ TEST_SUITE()
     tcase_add_test(t, poison_hurts_nobody_else);
     tcase_add_test(t, a_held_sweep_delays_no_other);
     tcase_add_test(t, a_full_queue_refuses);
+    tcase_add_test(t, a_claim_joins_the_round);
     tcase_add_loop_test(t, members_of_a_trial_keep_their_order, 0, 2);
     tcase_add_test(t, draining_answers_everybody);
     return suite;
