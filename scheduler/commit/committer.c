@@ -2,9 +2,9 @@
  *
  * All members that have no decision yet are in one list, in the order of submission. In each round
  * the batch thread goes through it twice, and takes those that may be decided: first results, the
- * first one of each trial, then claims, the first one of each runner. A member that must run alone, or wait for a row, stays in the list meanwhile, so later members of its
- * trial wait for it. A decided member leaves the list, and goes to the thread that waits for the
- * disk.
+ * first one of each trial, then claims, the first one of each runner. A member that must run alone,
+ * or wait for a row, stays in the list meanwhile, so later members of its trial wait for it. A
+ * decided member leaves the list, and goes to the thread that waits for the disk.
  *
  * Rows that others hold: such a member comes to a later round, after a pause. After
  * POSTPONED_MAX rounds the members of its sweep go to a helper thread together, whose batch waits

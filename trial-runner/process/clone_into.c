@@ -1,6 +1,7 @@
 /* The C library of Debian 12 has no function for clone3(), and syscall() cannot be used: its return
  * address would lie on the new process's stack. So the call and the first step of the process are
- * machine code, for x86-64. Sanitizers do not know the second stack: their builds have none of it. */
+ * machine code, for x86-64. Sanitizers do not know the second stack: their builds have none of
+ * it. */
 #include "trial-runner/process/clone_into.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 pid_t clone_into(int group, clone_fn *run, const void *arg)
 {
     _Alignas(
-        64) char stack[STACK_SIZE]; /* the caller's pages: a new one would be filled with zeros */
+        64) char stack[STACK_SIZE]; /* pages that are there already */
     if (group < 0) {
         errno = EBADF;
         return -1;

@@ -10,9 +10,9 @@
  * returns. */
 typedef void clone_fn(const void *arg);
 
-/* Make a process in the group whose folder `group` is open, on a stack of its own of 64 KiB, and wait until it
- * runs a program or has ended. Returns its id, or -1 with errno: ENOSYS if this build or kernel
- * has no such call (a sandbox may refuse it too), EBADF for -1, others as clone(2). */
+/* Make a process in the group whose folder `group` is open, on a stack of its own of 64 KiB, and
+ * wait until it runs a program or has ended. Returns its id, or -1 with errno: ENOSYS if this build
+ * or kernel has no such call (a sandbox may refuse it too), EBADF for -1, others as clone(2). */
 pid_t clone_into(int group, clone_fn *run, const void *arg);
 
 #endif
