@@ -16,8 +16,7 @@
     !defined(__SANITIZE_THREAD__)
 pid_t clone_into(int group, clone_fn *run, const void *arg)
 {
-    _Alignas(
-        64) char stack[STACK_SIZE]; /* pages that are there already */
+    _Alignas(64) char stack[STACK_SIZE]; /* of the caller's, whose pages are there already */
     if (group < 0) {
         errno = EBADF;
         return -1;
