@@ -22,11 +22,6 @@ static void make_trials(const char *sweep)
     ck_assert_uint_eq(claim(&s, sweep, epoch, TRIALS).n, TRIALS);
 }
 
-static void begin(void)
-{
-    make_trials("a");
-}
-
 static void start(struct committer_opts o)
 {
     ck_ok(committer_create(s.db, NULL, &o, &committer, &err), err);
@@ -98,6 +93,20 @@ static as_status gate_sync(void *ctx, int64_t sent_ns, struct as_err *e)
     if (is_lost)
         return as_fail(e, AS_E_UNAVAILABLE, "the disk is away");
     return batch_store_ops.sync(ctx, sent_ns, e);
+}
+
+static void open_gate(void)
+{
+    pthread_mutex_lock(&gate.mu);
+    gate.began = gate.ran = gate.most = gate.synced = 0;
+    gate.is_shut = gate.loses_commit = gate.loses_sync = false;
+    pthread_mutex_unlock(&gate.mu);
+}
+
+static void begin(void)
+{
+    open_gate();
+    make_trials("a");
 }
 
 static void start_gated(void)
@@ -331,7 +340,6 @@ START_TEST(a_claim_joins_the_round)
     struct member *next = member_end(trial("a", 1), OUTCOME_FAILED);
     struct member *claim = member_claim("joins", make_runner(&s, "joins", 4), "c1", 1);
     start_gated();
-    gate.began = 0;
     let_run(-1);
     ck_ok(members_submit(committer, &first, 1, &err), err);
     await(&gate.began, 1);
