@@ -12,7 +12,7 @@
 #include "data/csv_table.h"
 
 #define NAME_SHOWN 80
-#define TABLE_REMARKS 4 /* of the whole table, at most */
+#define TABLE_REMARKS 5 /* of the whole table, at most */
 
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
@@ -25,6 +25,8 @@ static int remark_of(const struct look_column *c)
         return REMARK_CONSTANT;
     if (c->stray)
         return REMARK_STRAY;
+    if (c->written)
+        return REMARK_WRITTEN;
     if (c->bad)
         return REMARK_BAD;
     if (c->identifier)
@@ -48,6 +50,8 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
         if (kind >= 0)
             list[n++] = (struct remark){(remark_kind)kind, i};
     }
+    if (t->written)
+        list[n++] = (struct remark){REMARK_WRITTEN, SIZE_MAX};
     if (look_rounding_matters(&t->rounding))
         list[n++] = (struct remark){REMARK_ROUNDED, SIZE_MAX};
     if (t->n_unlabelled > 0)
@@ -70,13 +74,31 @@ void remark_count(struct str *b, size_t n)
 }
 
 /* The option for a column, as it can be pasted. */
-static void add_option(const char *option, const struct look_column *c, struct str *b)
+static void add_option(const char *option, const char *name, struct str *b)
 {
     AS_AUTO(str_done) struct str pattern = {0};
-    dataset_name_pattern(c->name, &pattern);
+    dataset_name_pattern(name, &pattern);
     str_printf(b, "--%s ", option);
     shell_word(b, str_cstr(&pattern));
     b->failed = b->failed || pattern.failed;
+}
+
+/* What becomes of the column without the option. */
+static void add_treatment(const struct look_column *c, struct str *b)
+{
+    if (c->kind == LOOK_TEXT) {
+        str_puts(b, "treated as free text");
+    } else if (c->n_values > DATASET_MAX_CATEGORIES) {
+        str_puts(b, "these are more than 1,024 categories, which are refused");
+    } else if (c->n_values == c->n_text + c->n_numbers) {
+        str_puts(b, "a column with another text in each row is refused");
+    } else {
+        str_puts(b, "treated as ");
+        remark_count(b, c->n_values);
+        str_puts(b, c->n_values == 1 ? " category" : " categories");
+    }
+    str_puts(b, "; ");
+    add_option("numeric", c->name, b);
 }
 
 static void add_stray(const struct look_column *c, struct str *b)
@@ -86,18 +108,16 @@ static void add_stray(const struct look_column *c, struct str *b)
     remark_count(b, c->n_text + c->n_numbers);
     str_printf(b, " values %s no number ('%.40s', line %zu); ", c->n_text == 1 ? "is" : "are",
                c->text, c->text_line);
-    if (c->kind == LOOK_TEXT) {
-        str_puts(b, "treated as free text");
-    } else if (c->n_values > DATASET_MAX_CATEGORIES) {
-        str_puts(b, "these are more than 1,024 categories, which are refused");
-    } else {
-        str_puts(b, "treated as ");
-        remark_count(b, c->n_values);
-        str_puts(b, " categories");
-    }
-    str_puts(b, "; ");
-    add_option("numeric", c, b);
+    add_treatment(c, b);
     str_printf(b, " makes %s missing", c->n_text == 1 ? "it" : "them");
+}
+
+static void add_written(const struct look_column *c, struct str *b)
+{
+    str_printf(b, "numbers that are written with signs ('%.40s', line %zu); ", c->text,
+               c->text_line);
+    add_treatment(c, b);
+    str_puts(b, " reads them as numbers");
 }
 
 static void add_rounding(const struct look_rounding *r, struct str *b)
@@ -120,15 +140,18 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
     case REMARK_STRAY:
         add_stray(c, b);
         return;
+    case REMARK_WRITTEN:
+        add_written(c, b);
+        return;
     case REMARK_BAD:
         str_printf(b, "%s, which is refused; ", c->bad);
-        add_option("numeric", c, b);
+        add_option("numeric", c->name, b);
         str_puts(b, " makes it missing");
         return;
     case REMARK_LONG:
         str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
                    DATASET_MAX_CLASS_NAME);
-        add_option("text", c, b);
+        add_option("text", c->name, b);
         str_puts(b, " hashes the words");
         return;
     case REMARK_ROUNDED:
@@ -143,7 +166,7 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
             "more than %zu different texts, such as '%.40s' (line %zu), which are refused as "
             "categories; ",
             DATASET_MAX_CATEGORIES, c->text, c->text_line);
-        add_option("text", c, b);
+        add_option("text", c->name, b);
         str_puts(b, " hashes their words");
         break;
     case REMARK_EMPTY:
@@ -159,7 +182,7 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
                    NAME_SHOWN, target);
     }
     str_puts(b, kind == REMARK_TARGET ? " " : "; ");
-    add_option("drop", c, b);
+    add_option("drop", c->name, b);
     str_puts(b, " leaves it out");
 }
 
@@ -197,6 +220,11 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
         str_printf(b,
                    "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
                    NAME_SHOWN, t->target, t->rarest_name);
+    } else if (r->kind == REMARK_WRITTEN) {
+        str_printf(b, "`%.*s`: numbers that are written with signs ('%.40s'); treated as classes; ",
+                   NAME_SHOWN, t->target, t->written);
+        add_option("numeric", t->target, b);
+        str_puts(b, " reads them as numbers");
     } else if (r->kind == REMARK_ROUNDED) {
         str_printf(b, "`%.*s`: ", NAME_SHOWN, t->target);
         add_rounding(&t->rounding, b);

@@ -10,6 +10,7 @@
 
 typedef enum remark_kind {
     REMARK_STRAY,      /* numbers, and few texts among them */
+    REMARK_WRITTEN,    /* numbers as people write them; of the table: the target's */
     REMARK_BAD,        /* a number that is infinite or too large */
     REMARK_LONG,       /* a text that is too long for a category */
     REMARK_IDENTIFIER, /* another value in each row */

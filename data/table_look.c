@@ -6,6 +6,10 @@
  * as categories, so they are identifiers in a table of any size. A row that is a copy of an earlier
  * one has its identifier, too.
  *
+ * Texts are numbers if people write numbers so ("88,139", "$5"): all cells of the column but one of
+ * twenty, words for a missing value apart, with one sign of a currency at most, and percent signs in
+ * nearly all cells or none.
+ *
  * Texts among numbers are strays if they are few; if they are all words for a missing value; or if
  * the numbers are most of the cells and would be categories that nearly each row has alone.
  *
@@ -52,7 +56,12 @@ struct look_scan {
     bool fraction;
     size_t n_values; /* when it was closed */
     size_t n_blank;  /* texts that are blank_words */
-    size_t longest;  /* bytes of a text */
+    struct written {
+        size_t n, n_signed;
+        uint32_t sign;   /* of the first that has one */
+        bool other_sign; /* there are several */
+    } written;
+    size_t longest; /* bytes of a text */
     double least, most;
     struct look_rounding rounding;
     struct pairs {
@@ -70,6 +79,9 @@ struct look {
     struct value_counts rows;
     struct skewness skewness; /* of one target */
     struct look_rounding rounding;
+    struct written written; /* of one target … */
+    size_t n_text;          /* … that is no number */
+    char *text;             /* the first; owned */
     size_t n_rows, n_copies, n_unlabelled, unlabelled_line;
 };
 
@@ -83,6 +95,7 @@ void table_look_done(struct table_look *t)
     free(t->columns);
     free(t->target);
     free(t->rarest_name);
+    free(t->written);
     *t = (struct table_look){0};
 }
 
@@ -93,6 +106,7 @@ static void look_done(struct look *l)
         value_counts_done(&l->columns[i].values);
     }
     free(l->columns);
+    free(l->text);
     target_scan_done(&l->target);
     value_counts_done(&l->classes);
     value_counts_done(&l->rows);
@@ -163,10 +177,23 @@ static bool is_blank_word(const struct column_cell *cell)
     return false;
 }
 
-static void add_text(struct look_scan *s, const struct column_cell *cell)
+static void add_written(struct written *w, const char *s, size_t len, char decimal)
+{
+    uint32_t sign;
+    double number;
+    if (!column_written_number(s, len, decimal, &number, &sign))
+        return;
+    w->n++;
+    w->n_signed += sign != 0;
+    w->other_sign = w->other_sign || (w->sign && sign && sign != w->sign);
+    w->sign = w->sign ? w->sign : sign;
+}
+
+static void add_text(struct look_scan *s, const struct column_cell *cell, char decimal)
 {
     s->longest = cell->len > s->longest ? cell->len : s->longest;
     s->n_blank += is_blank_word(cell);
+    add_written(&s->written, cell->s, cell->len, decimal);
 }
 
 /* Count the value, as long as the column may be an identifier or has few values. n_before: of the
@@ -204,7 +231,7 @@ static as_status look_at_cell(struct look *l, struct look_scan *s, const struct 
             add_pair(&s->pairs, cell->number, y->number);
     }
     if (cell->kind == CSV_TEXT)
-        add_text(s, cell);
+        add_text(s, cell, csv_dialect_of(l->t.csv).decimal);
     size_t unlike = before > l->n_copies ? before - l->n_copies : 0;
     return s->open ? count_value(s, cell, unlike, target, err) : AS_OK;
 }
@@ -227,6 +254,10 @@ static as_status look_at_target(struct look *l, const struct csv_row *row, struc
     if (y->is_number) {
         skewness_add(&l->skewness, y->number);
         add_rounding(&l->rounding, y->number);
+    } else {
+        add_written(&l->written, y->text, y->len, csv_dialect_of(l->t.csv).decimal);
+        if (l->n_text++ == 0 && !(l->text = strndup(y->text, y->len)))
+            return as_fail_nomem(err);
     }
     as_status st = target_scan_add(&l->target, y, err);
     if (st < 0)
@@ -325,6 +356,16 @@ static bool has_strays(const struct look_scan *s, const struct look_column *c, s
     return few || (most && (alone || s->n_blank == c->n_text));
 }
 
+/* Of `present` cells, n_text are texts. */
+static bool are_written(const struct written *w, size_t n_text, size_t n_blank, size_t present)
+{
+    size_t numbers = present - n_text, others = n_text - w->n - n_blank;
+    bool percent = w->sign == '%';
+    if (w->n == 0 || w->other_sign || others * STRAY_SHARE > present || w->n < others + n_blank)
+        return false;
+    return !percent || (numbers + w->n - w->n_signed) * STRAY_SHARE <= present;
+}
+
 static bool is_copy(const struct pairs *p)
 {
     double xx = p->xx - p->x * p->x / p->n, yy = p->yy - p->y * p->y / p->n;
@@ -363,13 +404,16 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     if (!ret->name)
         return as_fail_nomem(err);
     ret->constant = s->open && s->n_values == 1 && c->n_missing == 0;
-    ret->stray = has_strays(s, ret, present);
-    ret->too_long = ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
+    ret->written = !c->is_text && ret->kind != LOOK_DATE &&
+                   are_written(&s->written, c->n_text, s->n_blank, present);
+    ret->stray = !ret->written && has_strays(s, ret, present);
+    ret->too_long =
+        !ret->written && ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
     if (ret->kind == LOOK_NUMBER && c->any_bad && !(ret->bad = as_strdup(c->bad_number.msg)))
         return as_fail_nomem(err);
     if (ret->kind == LOOK_NUMBER)
         ret->rounding = s->rounding;
-    ret->identifier = !ret->stray && is_identifier(s, ret, l->n_rows, l->n_copies);
+    ret->identifier = !ret->stray && !ret->written && is_identifier(s, ret, l->n_rows, l->n_copies);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;
 }
@@ -409,6 +453,12 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
     as_status st =
         target_name(l->t.targets, l->t.n_targets, l->t.n_columns, l->t.name, &ret->target, err);
     ret->n_targets = l->t.n_targets;
+    if (st == AS_OK && l->task != DATASET_CLASSIFICATION &&
+        are_written(&l->written, l->n_text, 0, l->n_rows)) {
+        ret->written = as_steal(l->text);
+        ret->task = DATASET_REGRESSION;
+        return AS_OK;
+    }
     if (st == AS_OK)
         st = l->t.n_targets > 1 ? target_several(l->task, l->t.n_targets, &info, err)
                                 : target_scan_end(&l->target, &info, err);

@@ -187,13 +187,13 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
                                c->line, n + 1);
             cell_len = (size_t)(p - cell);
         }
-        as_status st = add_cell(c, n, cell, cell_len, err);
-        if (st < 0)
-            return st;
         more = p < end;
         cell[cell_len] = 0; /* overwrites the separator, a quote, the line end or the spare byte */
         if (c->dialect.decimal == ',')
-            csv_dialect_point(cell, cell_len);
+            cell_len = csv_dialect_point(cell, cell_len);
+        as_status st = add_cell(c, n, cell, cell_len, err);
+        if (st < 0)
+            return st;
         p++;
     }
     *ret = (struct csv_row){.line = c->line, .n_cells = n, .cells = c->cells};

@@ -151,6 +151,36 @@ START_TEST(words_for_missing_values_are_strays)
 }
 END_TEST
 
+/* income: thousands; share: of percent; mixed: plain numbers beside percent; two: of two
+ * currencies; code: no numbers; size: two different ones; y: dollars. */
+static void put_written(size_t i, struct str *b)
+{
+    size_t n = 1000 + mixed(i, 4001);
+    str_printf(b, "\"%zu,%03zu\",%zu%%,%zu%s,%s%zu,A%zu,\"%s,000\",\"$%zu,%03zu.50\"", n / 1000,
+               n % 1000, mixed(i, 97), mixed(i, 61), i % 2 ? "%" : "", i % 2 ? "$" : "€", n, n % 7,
+               i % 2 ? "1" : "2", n / 1000, i % 1000);
+}
+
+START_TEST(numbers_that_are_written_with_signs)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("income,share,mixed,two,code,size,y", 400, put_written, &t), err);
+    static const bool written[] = {true, true, false, false, false, true};
+    for (size_t i = 0; i < AS_ARRAY_LEN(written); i++)
+        ck_assert_msg(t.columns[i].written == written[i], "%s", t.columns[i].name);
+    ck_assert(!t.columns[0].identifier);
+    ck_assert_str_eq(t.written, "$1,000.50");
+    ck_assert_int_eq(t.task, DATASET_REGRESSION);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(
+        strstr(found, "`share`: numbers that are written with signs ('0%', line 2); treated as 97 "
+                      "categories; --numeric share reads them as numbers"));
+    ck_assert_ptr_nonnull(
+        strstr(found, "`y`: numbers that are written with signs ('$1,000.50'); treated as "
+                      "classes; --numeric y reads them as numbers"));
+}
+END_TEST
+
 static void put_unusable(size_t i, struct str *b)
 {
     str_printf(b, "%s,%s,", i == 4 ? "1e308" : "2.5", i == 9 ? "-inf" : "3");
@@ -402,6 +432,7 @@ TEST_SUITE()
     tcase_add_test(t, rows_without_a_target);
     tcase_add_test(t, numbers_among_categories_are_no_strays);
     tcase_add_test(t, words_for_missing_values_are_strays);
+    tcase_add_test(t, numbers_that_are_written_with_signs);
     tcase_add_test(t, values_that_are_refused);
     tcase_add_test(t, texts_that_differ_where_they_are);
     tcase_add_test(t, identifiers);
