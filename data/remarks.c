@@ -14,6 +14,13 @@
 #define NAME_SHOWN 80
 #define TABLE_REMARKS 5 /* of the whole table, at most */
 
+static bool has_code(const struct look_column *c)
+{
+    struct code_end code;
+    double least, most;
+    return missing_code_find(&c->ends, &code, &least, &most);
+}
+
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
 {
@@ -33,6 +40,8 @@ static int remark_of(const struct look_column *c)
         return REMARK_IDENTIFIER;
     if (c->too_long)
         return REMARK_LONG;
+    if (has_code(c))
+        return REMARK_CODE;
     if (look_rounding_matters(&c->rounding))
         return REMARK_ROUNDED;
     return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? REMARK_REFUSED : -1;
@@ -120,6 +129,22 @@ static void add_written(const struct look_column *c, struct str *b)
     str_puts(b, " reads them as numbers");
 }
 
+static void add_code(const struct look_column *c, struct str *b)
+{
+    struct code_end code = {0};
+    double least = 0, most = 0;
+    (void)missing_code_find(&c->ends, &code, &least, &most);
+    str_printf(b, "%.12g stands in ", code.value);
+    remark_count(b, code.n);
+    str_puts(b, " of ");
+    remark_count(b, c->n_numbers);
+    str_printf(
+        b,
+        " values, far from all others (%.6g to %.6g): if it means that the value is missing, "
+        "leave these cells empty",
+        least, most);
+}
+
 static void add_rounding(const struct look_rounding *r, struct str *b)
 {
     str_printf(
@@ -156,6 +181,9 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
         return;
     case REMARK_ROUNDED:
         add_rounding(&c->rounding, b);
+        return;
+    case REMARK_CODE:
+        add_code(c, b);
         return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");

@@ -64,6 +64,7 @@ struct look_scan {
     size_t longest; /* bytes of a text */
     double least, most;
     struct look_rounding rounding;
+    struct missing_code ends;
     struct pairs {
         double n, x, y, xx, yy, xy; /* sums of differences from the first pair */
         double x0, y0;
@@ -164,6 +165,7 @@ static void add_number(struct look_scan *s, const struct column_cell *cell, size
 {
     s->fraction = s->fraction || cell->number != floor(cell->number);
     add_rounding(&s->rounding, cell->number);
+    missing_code_add(&s->ends, cell->number);
     s->least = n_before && s->least < cell->number ? s->least : cell->number;
     s->most = n_before && s->most > cell->number ? s->most : cell->number;
 }
@@ -413,6 +415,8 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
         return as_fail_nomem(err);
     if (ret->kind == LOOK_NUMBER)
         ret->rounding = s->rounding;
+    if (ret->kind == LOOK_NUMBER || ret->stray)
+        ret->ends = s->ends;
     ret->identifier = !ret->stray && !ret->written && is_identifier(s, ret, l->n_rows, l->n_copies);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/formats/csv_dialect.h"
+#include "data/missing_code.h"
 #include "data/skewness.h"
 
 /* Values of a column that are counted, unless all of its values differ so far. */
@@ -48,6 +49,7 @@ struct look_column {
     bool written;    /* texts that are numbers as people write them (written_number.h) */
     bool too_long;   /* texts, one of them too long for a category */
     struct look_rounding rounding; /* of numbers */
+    struct missing_code ends;      /* of numbers, strays apart */
     char *bad; /* of numbers: what is said of the first that is infinite or too large; NULL:
                       * none. Owned */
 };

@@ -181,6 +181,65 @@ START_TEST(numbers_that_are_written_with_signs)
 }
 END_TEST
 
+/* a: -999; b: 9999, and words for a missing value; age: 99 is near the others; few: twice. */
+static void put_nines(size_t i, struct str *b)
+{
+    str_printf(b, "%s%zu.%zu,", i % 9 == 4 ? "-99" : "", i % 9 == 4 ? 9 : mixed(i, 7),
+               i % 9 == 4 ? 0 : i % 10);
+    str_printf(b, "%s,%zu,%s,%zu",
+               i % 11 == 5 ? "9999"
+               : i % 7     ? "0.5"
+               : i % 2     ? "0.25"
+                           : "-",
+               mixed(i, 100),
+               i == 7 || i == 9 ? "-99"
+               : i % 2          ? "1"
+                                : "3",
+               mixed(i + 77, 2));
+}
+
+START_TEST(numbers_that_mean_missing)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("a,b,age,few,y", 900, put_nines, &t), err);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(
+        found, "`a`: -999 stands in 100 of 900 values, far from all others (0 to 6.9): if it "
+               "means that the value is missing, leave these cells empty"));
+    ck_assert_ptr_null(strstr(found, "`age`"));
+    ck_assert_ptr_null(strstr(found, "`few`"));
+}
+END_TEST
+
+static struct missing_code ends_of(const double *v, size_t n)
+{
+    struct missing_code m = {0};
+    for (size_t i = 0; i < n; i++)
+        missing_code_add(&m, v[i]);
+    return m;
+}
+
+START_TEST(ends_of_numbers)
+{
+    struct code_end code = {0};
+    double least = 0, most = 0;
+    const double low[] = {1, -999, 2, -999, 999, -999}, high[] = {9999, 3, 9999, 1, 2, 9999};
+    const double one[] = {-99, -99, -99, 5}, none[] = {-99, -99, -99};
+    struct missing_code m = ends_of(low, AS_ARRAY_LEN(low));
+    ck_assert(missing_code_find(&m, &code, &least, &most));
+    ck_assert(code.value == -999 && code.n == 3 && least == 1 && most == 2);
+    m = ends_of(high, AS_ARRAY_LEN(high));
+    ck_assert(missing_code_find(&m, &code, &least, &most));
+    ck_assert(code.value == 9999 && code.n == 3 && least == 1 && most == 3);
+    m = ends_of(one, AS_ARRAY_LEN(one)); /* beside one other value it may be a class */
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    m = ends_of(none, AS_ARRAY_LEN(none));
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    m = (struct missing_code){0};
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+}
+END_TEST
+
 static void put_unusable(size_t i, struct str *b)
 {
     str_printf(b, "%s,%s,", i == 4 ? "1e308" : "2.5", i == 9 ? "-inf" : "3");
@@ -433,6 +492,8 @@ TEST_SUITE()
     tcase_add_test(t, numbers_among_categories_are_no_strays);
     tcase_add_test(t, words_for_missing_values_are_strays);
     tcase_add_test(t, numbers_that_are_written_with_signs);
+    tcase_add_test(t, numbers_that_mean_missing);
+    tcase_add_test(t, ends_of_numbers);
     tcase_add_test(t, values_that_are_refused);
     tcase_add_test(t, texts_that_differ_where_they_are);
     tcase_add_test(t, identifiers);
