@@ -36,6 +36,8 @@ static int remark_of(const struct look_column *c)
         return REMARK_WRITTEN;
     if (c->bad)
         return REMARK_BAD;
+    if (c->slashed)
+        return REMARK_SLASHED;
     if (c->identifier)
         return REMARK_IDENTIFIER;
     if (c->too_long)
@@ -184,6 +186,13 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
         return;
     case REMARK_CODE:
         add_code(c, b);
+        return;
+    case REMARK_SLASHED:
+        str_printf(
+            b,
+            "days whose order is not certain ('%.40s', line %zu), so they are no dates: write "
+            "them as 2021-12-31 or 31.12.2021",
+            c->text, c->text_line);
         return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");

@@ -18,6 +18,7 @@ typedef enum remark_kind {
     REMARK_EMPTY,      /* every cell is missing */
     REMARK_CONSTANT,
     REMARK_ROUNDED,    /* float32 takes much of how numbers differ; of the table: the target's */
+    REMARK_SLASHED,    /* days in an order that is not certain */
     REMARK_CODE,       /* a number that may stand for a missing value */
     REMARK_TARGET,     /* it says what the target is */
     REMARK_COPIES,     /* rows that repeat others */

@@ -56,6 +56,7 @@ struct look_scan {
     bool fraction;
     size_t n_values; /* when it was closed */
     size_t n_blank;  /* texts that are blank_words */
+    size_t n_slashed;
     struct written {
         size_t n, n_signed;
         uint32_t sign;   /* of the first that has one */
@@ -191,10 +192,20 @@ static void add_written(struct written *w, const char *s, size_t len, char decim
     w->sign = w->sign ? w->sign : sign;
 }
 
+/* 3/2/2021 may be in February or in March, so it is no date (date.h). */
+static bool is_slashed(const struct column_cell *cell)
+{
+    int day = 0, month = 0, year = 0, n = 0;
+    return cell->len <= 10 && cell->len >= 6 &&
+           sscanf(cell->s, "%2d/%2d/%4d%n", &day, &month, &year, &n) == 3 &&
+           (size_t)n == cell->len && day > 0 && day <= 31 && month > 0 && month <= 31 && year >= 0;
+}
+
 static void add_text(struct look_scan *s, const struct column_cell *cell, char decimal)
 {
     s->longest = cell->len > s->longest ? cell->len : s->longest;
     s->n_blank += is_blank_word(cell);
+    s->n_slashed += is_slashed(cell);
     add_written(&s->written, cell->s, cell->len, decimal);
 }
 
@@ -408,6 +419,8 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     ret->constant = s->open && s->n_values == 1 && c->n_missing == 0;
     ret->written = !c->is_text && ret->kind != LOOK_DATE &&
                    are_written(&s->written, c->n_text, s->n_blank, present);
+    ret->slashed = ret->kind == LOOK_CATEGORY && s->n_slashed > 1 &&
+                   (present - s->n_slashed) * STRAY_SHARE <= present;
     ret->stray = !ret->written && has_strays(s, ret, present);
     ret->too_long =
         !ret->written && ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;

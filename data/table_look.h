@@ -46,6 +46,7 @@ struct look_column {
     bool identifier; /* see table_look.c */
     bool is_target;  /* its values say what the target is: see table_look.c */
     bool stray;      /* numbers, and cells of text that are no categories: see table_look.c */
+    bool slashed;    /* texts such as 3/2/2021: days in an order that is not certain */
     bool written;    /* texts that are numbers as people write them (written_number.h) */
     bool too_long;   /* texts, one of them too long for a category */
     struct look_rounding rounding; /* of numbers */

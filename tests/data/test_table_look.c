@@ -211,6 +211,24 @@ START_TEST(numbers_that_mean_missing)
 }
 END_TEST
 
+static void put_slashed(size_t i, struct str *b)
+{
+    str_printf(b, "%zu/%zu/20%zu,%zu/%zu,%zu", 1 + i % 12, 1 + i % 28, 10 + i % 7, i % 5, i % 7,
+               mixed(i, 2));
+}
+
+START_TEST(days_in_no_certain_order)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("since,part,y", 300, put_slashed, &t), err);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(
+        found, "`since`: days whose order is not certain ('1/1/2010', line 2), so they are no "
+               "dates: write them as 2021-12-31 or 31.12.2021"));
+    ck_assert_ptr_null(strstr(found, "`part`"));
+}
+END_TEST
+
 static struct missing_code ends_of(const double *v, size_t n)
 {
     struct missing_code m = {0};
@@ -494,6 +512,7 @@ TEST_SUITE()
     tcase_add_test(t, numbers_that_are_written_with_signs);
     tcase_add_test(t, numbers_that_mean_missing);
     tcase_add_test(t, ends_of_numbers);
+    tcase_add_test(t, days_in_no_certain_order);
     tcase_add_test(t, values_that_are_refused);
     tcase_add_test(t, texts_that_differ_where_they_are);
     tcase_add_test(t, identifiers);
