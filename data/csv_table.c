@@ -133,7 +133,7 @@ as_status csv_table_prefix(const struct csv_table *t, const struct csv_row *row,
     return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
 }
 
-/* A target such as "$418,665" is that number where the options say that the column holds numbers. */
+/* A target such as "$418,665" is that number where the options say that its column has numbers. */
 static csv_kind kind_of_target(const struct csv_table *t, const struct csv_cell *cell,
                                size_t column, double *ret)
 {

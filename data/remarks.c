@@ -156,6 +156,44 @@ static void add_rounding(const struct look_rounding *r, struct str *b)
         r->most, sqrt(r->m2 / r->n), round(r->mean));
 }
 
+/* What is to be done about the column, or known of it; it stays. False: of another kind. */
+static bool add_kept(const struct look_column *c, remark_kind kind, struct str *b)
+{
+    switch (kind) {
+    case REMARK_STRAY:
+        add_stray(c, b);
+        return true;
+    case REMARK_WRITTEN:
+        add_written(c, b);
+        return true;
+    case REMARK_BAD:
+        str_printf(b, "%s, which is refused; ", c->bad);
+        add_option("numeric", c->name, b);
+        str_puts(b, " makes it missing");
+        return true;
+    case REMARK_LONG:
+        str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
+                   DATASET_MAX_CLASS_NAME);
+        add_option("text", c->name, b);
+        str_puts(b, " hashes the words");
+        return true;
+    case REMARK_ROUNDED:
+        add_rounding(&c->rounding, b);
+        return true;
+    case REMARK_CODE:
+        add_code(c, b);
+        return true;
+    case REMARK_SLASHED:
+        str_printf(b,
+                   "days whose order is not certain ('%.40s', line %zu), so they are no dates: "
+                   "write them as 2021-12-31 or 31.12.2021",
+                   c->text, c->text_line);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void add_column(const struct look_column *c, remark_kind kind, const char *target,
                        struct str *b)
 {
@@ -163,37 +201,9 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
         str_printf(b, "`%.*s`: ", NAME_SHOWN, c->name);
     else
         str_puts(b, "the column without a name: ");
+    if (add_kept(c, kind, b))
+        return;
     switch (kind) {
-    case REMARK_STRAY:
-        add_stray(c, b);
-        return;
-    case REMARK_WRITTEN:
-        add_written(c, b);
-        return;
-    case REMARK_BAD:
-        str_printf(b, "%s, which is refused; ", c->bad);
-        add_option("numeric", c->name, b);
-        str_puts(b, " makes it missing");
-        return;
-    case REMARK_LONG:
-        str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
-                   DATASET_MAX_CLASS_NAME);
-        add_option("text", c->name, b);
-        str_puts(b, " hashes the words");
-        return;
-    case REMARK_ROUNDED:
-        add_rounding(&c->rounding, b);
-        return;
-    case REMARK_CODE:
-        add_code(c, b);
-        return;
-    case REMARK_SLASHED:
-        str_printf(
-            b,
-            "days whose order is not certain ('%.40s', line %zu), so they are no dates: write "
-            "them as 2021-12-31 or 31.12.2021",
-            c->text, c->text_line);
-        return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");
         break;

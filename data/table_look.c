@@ -6,9 +6,9 @@
  * as categories, so they are identifiers in a table of any size. A row that is a copy of an earlier
  * one has its identifier, too.
  *
- * Texts are numbers if people write numbers so ("88,139", "$5"): all cells of the column but one of
- * twenty, words for a missing value apart, with one sign of a currency at most, and percent signs in
- * nearly all cells or none.
+ * Texts are numbers if people write numbers so ("88,139", "$5"): all cells of the column but one
+ * of twenty, words for a missing value apart, with one sign of a currency at most, and percent
+ * signs in nearly all cells or none.
  *
  * Texts among numbers are strays if they are few; if they are all words for a missing value; or if
  * the numbers are most of the cells and would be categories that nearly each row has alone.

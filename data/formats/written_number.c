@@ -1,3 +1,6 @@
+/* A text is read once, from left to right, and its plain form is made on the way: a sign or a blank
+ * that has no place in a number ends it. What may stand between thousands is the first that stands
+ * behind the first digits, so that "1,234'567" is no number. */
 #include "data/formats/written_number.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* CSV tables: whatever is read keeps its promises: the same number of cells in each row, cells that
- * end in NUL, numbers that are finite, written numbers whose plain form is a number. Read under both
- * meanings of the first record, and as whatever dialect its first records show. */
+ * end in NUL, numbers that are finite, written numbers whose plain form is a number. Read under
+ * both meanings of the first record, and as whatever dialect its first records show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
