@@ -443,6 +443,18 @@ START_TEST(numbers_by_option)
 }
 END_TEST
 
+/* The texts of a column, with blanks between them. */
+static char *cells_of(const struct dataset_info *info, const char *name)
+{
+    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
+    struct str b = {0};
+    ck_ok(dataset_read_cells(&(struct dataset_paths){.table = path}, info, name, &cells, &err),
+          err);
+    for (size_t i = 0; i < cells.n; i++)
+        str_printf(&b, "%s%s", i ? " " : "", dataset_cell(&cells, i));
+    return str_take(&b);
+}
+
 /* Of the target, too; what is no number there stays what it is. */
 START_TEST(written_numbers_by_option)
 {
@@ -459,12 +471,18 @@ START_TEST(written_numbers_by_option)
     ck_assert(isnan(d.x[3]));
     ck_assert_float_eq(d.targets[1], 1300);
     ck_assert_float_eq(d.targets[3], -2);
+    AS_AUTO(as_freep) char *pay = cells_of(&info, "pay");
+    AS_AUTO(as_freep) char *y = cells_of(&info, "y");
+    ck_assert_str_eq(pay, "1250 2500.50 1000 ");
+    ck_assert_str_eq(y, "10 1300 7.5 -2");
     AS_AUTO(dataset_info_done) struct dataset_info classes = {0};
     ck_ok(
         inspect("pay,y\n\"1,250\",a\n\"3,000\",b\n9,a\n", "y", "{\"numeric\": [\"*\"]}", &classes),
         err);
     ck_assert_int_eq(classes.task, DATASET_CLASSIFICATION);
     ck_assert_uint_eq(classes.n_rows, 3);
+    AS_AUTO(as_freep) char *names = cells_of(&classes, "y");
+    ck_assert_str_eq(names, "a b a");
 }
 END_TEST
 
