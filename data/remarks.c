@@ -12,7 +12,7 @@
 #include "data/csv_table.h"
 
 #define NAME_SHOWN 80
-#define TABLE_REMARKS 5 /* of the whole table, at most */
+#define TABLE_REMARKS 6 /* of the whole table, at most */
 
 static bool has_code(const struct look_column *c)
 {
@@ -69,6 +69,8 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
         list[n++] = (struct remark){REMARK_UNLABELLED, SIZE_MAX};
     if (t->n_copies > 0)
         list[n++] = (struct remark){REMARK_COPIES, SIZE_MAX};
+    if (t->alike[0])
+        list[n++] = (struct remark){REMARK_ALIKE, SIZE_MAX};
     if (t->n_classes > 0 && t->rarest == 1)
         list[n++] = (struct remark){REMARK_RARE, SIZE_MAX};
     *ret = list;
@@ -272,6 +274,12 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
                    NAME_SHOWN, t->target, t->written);
         add_option("numeric", t->target, b);
         str_puts(b, " reads them as numbers");
+    } else if (r->kind == REMARK_ALIKE) {
+        str_printf(
+            b,
+            "`%.*s`: '%.40s' and '%.40s' differ by the case of letters alone, and are two of "
+            "%zu classes",
+            NAME_SHOWN, t->target, t->alike[0], t->alike[1], t->n_classes);
     } else if (r->kind == REMARK_ROUNDED) {
         str_printf(b, "`%.*s`: ", NAME_SHOWN, t->target);
         add_rounding(&t->rounding, b);

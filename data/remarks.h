@@ -23,6 +23,7 @@ typedef enum remark_kind {
     REMARK_TARGET,     /* it says what the target is */
     REMARK_COPIES,     /* rows that repeat others */
     REMARK_UNLABELLED, /* rows that lack the target */
+    REMARK_ALIKE,      /* classes that differ by the case of letters alone */
     REMARK_RARE        /* a class with one row, which cannot be both learned and tested */
 } remark_kind;
 

@@ -40,6 +40,7 @@
 #define ROWS_OF_VALUE ((size_t)10) /* of a column that says what the target is */
 #define STRAY_SHARE ((size_t)20)   /* one cell in so many may be a text among numbers */
 #define SAME 1e-12                 /* 1 - r^2 of a copy */
+#define MOST_ALIKE ((size_t)100)   /* classes that are compared with each other */
 #define LOST 0.01                  /* of a standard deviation, by rounding */
 
 /* Words that people and programs write where a value is missing, beside those that data sets take
@@ -98,6 +99,8 @@ void table_look_done(struct table_look *t)
     free(t->target);
     free(t->rarest_name);
     free(t->written);
+    free(t->alike[0]);
+    free(t->alike[1]);
     *t = (struct table_look){0};
 }
 
@@ -464,6 +467,21 @@ static size_t rows_of_class(const struct look *l, const char *name)
     return 0;
 }
 
+/* "Yes" and "yes" are two classes, which is seldom meant. */
+static as_status find_alike(const struct dataset_info *info, struct table_look *ret,
+                            struct as_err *err)
+{
+    for (size_t i = 0; i < info->n_classes && i < MOST_ALIKE; i++)
+        for (size_t k = i + 1; k < info->n_classes && k < MOST_ALIKE; k++) {
+            if (strcasecmp(info->classes[i], info->classes[k]) != 0)
+                continue;
+            ret->alike[0] = as_strdup(info->classes[i]);
+            ret->alike[1] = as_strdup(info->classes[k]);
+            return ret->alike[0] && ret->alike[1] ? AS_OK : as_fail_nomem(err);
+        }
+    return AS_OK;
+}
+
 static as_status describe_target(struct look *l, struct table_look *ret, struct as_err *err)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {.task = DATASET_REGRESSION};
@@ -495,7 +513,7 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
         if (!(ret->rarest_name = as_strdup(info.classes[i])))
             return as_fail_nomem(err);
     }
-    return st;
+    return st == AS_OK ? find_alike(&info, ret, err) : st;
 }
 
 static as_status look_at_rows(struct look *l, struct as_err *err)

@@ -68,9 +68,10 @@ struct table_look {
     struct skewness skewness;      /* of one target of numbers; else empty */
     struct look_rounding rounding; /* the same */
     bool one_value;                /* … which is the same float32 in all rows */
-    char
-        *written; /* the first of targets that are numbers as people write them; NULL: they are not.
-                    * Then nothing else is known of them. Owned */
+    char *alike[2]; /* two classes that differ by the case of letters; NULL: none. Owned */
+    /* The first of targets that are numbers as people write them; NULL: they are not. Then nothing
+     * else is known of them. Owned. */
+    char *written;
     size_t n_copies;                      /* rows that repeat an earlier one, the target included */
     size_t n_unlabelled, unlabelled_line; /* rows that lack the target, and the first one's line */
     bool drop_unlabelled;                 /* they are left out, by the options */

@@ -108,16 +108,20 @@ size_t written_number(const char *s, size_t len, char decimal, char *ret, uint32
     if (len >= WRITTEN_NUMBER_MAX)
         return 0;
     skip_blanks(&r);
-    bool minus = take_minus(&r);
+    bool owed = take(&r, "("), minus = !owed && take_minus(&r);
+    if (owed)
+        r.plain[r.n++] = '-';
     uint32_t sign = take_sign(&r, false);
     skip_blanks(&r);
-    (void)(!minus && take_minus(&r));
+    (void)(!minus && !owed && take_minus(&r));
     if (!take_number(&r, decimal))
         return 0;
     skip_blanks(&r);
     sign = sign ? sign : take_sign(&r, true);
     skip_blanks(&r);
-    if (r.p != r.end)
+    bool closed = !owed || take(&r, ")");
+    skip_blanks(&r);
+    if (!closed || r.p != r.end)
         return 0;
     r.plain[r.n] = 0;
     memcpy(ret, r.plain, r.n + 1);

@@ -1,4 +1,4 @@
-/* Numbers as people write them: "88,139", "$26,441.83", "64.9 %", "1'234.5", "€ 1.234,50". */
+/* Numbers as people write them: "88,139", "$26,441.83", "64.9 %", "1'234.5", "€ 1.234,50", "(250)". */
 #ifndef ASSAY_DATA_FORMATS_WRITTEN_NUMBER_H
 #define ASSAY_DATA_FORMATS_WRITTEN_NUMBER_H
 
@@ -16,7 +16,7 @@
  *   ret_sign  the bytes of the sign of a currency or of percent, the first one lowest; 0: there is
  *             none
  * Returns the length of the plain form; 0: the text is no such number. Blanks around it do not
- * count. A percentage keeps its unit: "5 %" is 5. */
+ * count. A percentage keeps its unit: "5 %" is 5. Parentheses are a minus, as bookkeepers write. */
 size_t written_number(const char *s, size_t len, char decimal, char *ret, uint32_t *ret_sign);
 
 #endif

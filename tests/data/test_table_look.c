@@ -211,6 +211,19 @@ START_TEST(numbers_that_mean_missing)
 }
 END_TEST
 
+static void put_alike(size_t i, struct str *b)
+{
+    static const char *const names[] = {"Yes", "no", "yes"};
+    str_printf(b, "%zu.5%zu,%s", mixed(i, 61), i, names[i % 3]);
+}
+
+START_TEST(classes_that_differ_by_case)
+{
+    says("x,y", 183, put_alike,
+         "`y`: 'Yes' and 'yes' differ by the case of letters alone, and are two of 3 classes\n");
+}
+END_TEST
+
 static void put_slashed(size_t i, struct str *b)
 {
     str_printf(b, "%zu/%zu/20%zu,%zu/%zu,%zu", 1 + i % 12, 1 + i % 28, 10 + i % 7, i % 5, i % 7,
@@ -513,6 +526,7 @@ TEST_SUITE()
     tcase_add_test(t, numbers_that_mean_missing);
     tcase_add_test(t, ends_of_numbers);
     tcase_add_test(t, days_in_no_certain_order);
+    tcase_add_test(t, classes_that_differ_by_case);
     tcase_add_test(t, values_that_are_refused);
     tcase_add_test(t, texts_that_differ_where_they_are);
     tcase_add_test(t, identifiers);

@@ -230,6 +230,20 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+START_TEST(line_of_excel)
+{
+    struct csv *c = NULL;
+    const struct csv_dialect open = {0};
+    const char *text = "\xef\xbb\xbfsep=;\r\na;b\r\n1;2\r\n", *fine = "sep=;x\n1\n";
+    ck_assert_int_eq(csv_open_bytes_as(text, strlen(text), &open, CSV_HEADER_AUTO, &c, &err),
+                     AS_E_INVAL);
+    ck_assert_str_eq(err.msg, "line 1 is 'sep=;', which Excel writes for itself: delete the line "
+                              "(tail -n +2)");
+    ck_ok(csv_open_bytes_as(fine, strlen(fine), &open, CSV_HEADER_AUTO, &c, &err), err);
+    csv_free(c);
+}
+END_TEST
+
 static struct csv *open_as(const char *text, const struct csv_dialect *d)
 {
     struct csv *c = NULL;
@@ -393,6 +407,7 @@ TEST_SUITE()
     tcase_add_test(t, long_file);
     tcase_add_test(t, limits);
     tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, line_of_excel);
     tcase_add_test(t, dialect_is_found);
     tcase_add_test(t, decimal_commas);
     tcase_add_test(t, comments);
