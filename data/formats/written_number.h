@@ -1,4 +1,5 @@
-/* Numbers as people write them: "88,139", "$26,441.83", "64.9 %", "1'234.5", "€ 1.234,50", "(250)". */
+/* Numbers as people write them: "88,139", "$26,441.83", "64.9 %", "1'234.5", "€ 1.234,50",
+ * "(250)". */
 #ifndef ASSAY_DATA_FORMATS_WRITTEN_NUMBER_H
 #define ASSAY_DATA_FORMATS_WRITTEN_NUMBER_H
 
