@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "data/date.h"
+#include "data/formats/written_number.h"
 #include "data/target.h"
 #include "data/text_hash.h"
 #include "base/mem.h"
@@ -49,8 +50,20 @@ struct column_cell column_cell_of_text(const char *text, size_t len)
     return column_cell_of(&bare);
 }
 
-void column_cell_as_number(struct column_cell *cell)
+bool column_written_number(const char *s, size_t len, char decimal, double *ret, uint32_t *ret_sign)
 {
+    char plain[WRITTEN_NUMBER_MAX];
+    struct csv_cell cell = {.s = plain};
+    cell.len = written_number(s, len, decimal ? decimal : '.', plain, ret_sign);
+    return cell.len > 0 && csv_cell_kind(&cell, ret) == CSV_NUMBER;
+}
+
+void column_cell_as_number(struct column_cell *cell, char decimal)
+{
+    uint32_t sign;
+    if (cell->kind == CSV_TEXT &&
+        column_written_number(cell->s, cell->len, decimal, &cell->number, &sign))
+        cell->kind = CSV_NUMBER;
     bool usable = cell->kind == CSV_NUMBER && target_check_float(cell->number, NULL) == AS_OK;
     cell->missing = cell->missing || !usable;
     if (cell->missing)

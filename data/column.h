@@ -32,9 +32,15 @@ struct column_cell column_cell_of(const struct csv_cell *cell);
 /* The same of a text of `len` bytes, NUL-terminated: a cell without its quotes. A view of it. */
 struct column_cell column_cell_of_text(const char *text, size_t len);
 
-/* The cell of a column that holds numbers by the data set's options (`numeric`): what is no number,
- * or one that is infinite or too large for float32, is missing. */
-void column_cell_as_number(struct column_cell *cell);
+/* The cell of a column that holds numbers by the data set's options (`numeric`): a text such as
+ * "88,139" or "$5" is that number (written_number.h); what is no number, or one that is infinite or
+ * too large for float32, is missing.
+ *   decimal  the data set's decimal sign; 0: a point */
+void column_cell_as_number(struct column_cell *cell, char decimal);
+
+/* The number of a text that is one by written_number.h; false: it is none. */
+bool column_written_number(const char *s, size_t len, char decimal, double *ret,
+                           uint32_t *ret_sign);
 
 /* The dates of a column so far. */
 struct column_dates {

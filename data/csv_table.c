@@ -123,7 +123,7 @@ struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_ro
 {
     struct column_cell cell = column_cell_of(&row->cells[column]);
     if (t->numeric[column])
-        column_cell_as_number(&cell);
+        column_cell_as_number(&cell, csv_dialect_of(t->csv).decimal);
     return cell;
 }
 
@@ -133,12 +133,41 @@ as_status csv_table_prefix(const struct csv_table *t, const struct csv_row *row,
     return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
 }
 
+/* A target such as "$418,665" is that number where the options say that its column has numbers. */
+static csv_kind kind_of_target(const struct csv_table *t, const struct csv_cell *cell,
+                               size_t column, double *ret)
+{
+    uint32_t sign;
+    csv_kind kind = csv_cell_kind(cell, ret);
+    bool written =
+        kind == CSV_TEXT && t->numeric[column] &&
+        column_written_number(cell->s, cell->len, csv_dialect_of(t->csv).decimal, ret, &sign);
+    return written ? CSV_NUMBER : kind;
+}
+
+/* It is no number. */
+static as_status fail_target(const struct csv_table *t, const struct csv_row *row, size_t column,
+                             struct as_err *err)
+{
+    const struct csv_cell *cell = &row->cells[column];
+    uint32_t sign;
+    double number;
+    as_status st = csv_number(t->csv, row, column, &number, err);
+    if (!column_written_number(cell->s, cell->len, csv_dialect_of(t->csv).decimal, &number, &sign))
+        return st;
+    return as_fail(
+        err, AS_E_INVAL,
+        "column '%.80s', line %zu: found '%.40s', expected a number; with this column in "
+        "`numeric` such cells are numbers",
+        t->name[column], row->line, cell->s);
+}
+
 as_status csv_table_target(const struct csv_table *t, const struct csv_row *row, size_t column,
                            dataset_task task, struct target_value *ret, struct as_err *err)
 {
     const struct csv_cell *cell = &row->cells[column];
     struct target_value v = {.text = cell->s, .len = cell->len};
-    csv_kind kind = csv_cell_kind(cell, &v.number);
+    csv_kind kind = kind_of_target(t, cell, column, &v.number);
     v.is_number = kind == CSV_NUMBER;
     if (kind == CSV_EMPTY)
         return csv_table_prefix(
@@ -146,11 +175,8 @@ as_status csv_table_target(const struct csv_table *t, const struct csv_row *row,
             as_fail(err, AS_E_INVAL,
                     "the cell is empty, expected a target; drop_unlabelled leaves such rows out"),
             err);
-    if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
-        as_status st = csv_number(t->csv, row, column, &v.number, err);
-        if (st < 0)
-            return st;
-    }
+    if (!v.is_number && (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE))
+        return fail_target(t, row, column, err);
     if (v.is_number && task != DATASET_CLASSIFICATION) {
         as_status st = target_check_float(v.number, err);
         if (st < 0)

@@ -113,7 +113,8 @@ struct dataset_options {
     struct dataset_names select; /* csv: the columns that are inputs; none: all but the target … */
     struct dataset_names drop;   /* … and these, which are never inputs */
     struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
-    struct dataset_names numeric; /* csv: columns of numbers; a cell that is none is missing */
+    struct dataset_names numeric; /* csv: columns of numbers, which may be written with signs; a
+                                   * cell that is none is missing */
     size_t buckets;               /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
     bool drop_unlabelled;         /* csv: a row that lacks its target is none of the rows */
 };

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-/* The cells of one column as they are in the file, without the blanks around them. A zeroed struct
+/* The cells of one column as they are in the file, without the blanks around them; numbers that are
+ * written with signs, where the options say so (`numeric`), in their plain form. A zeroed struct
  * is empty; dataset_cells_done() frees. */
 struct dataset_cells {
     size_t n;     /* rows */

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "data/column.h"
 #include "data/csv_table.h"
+#include "data/formats/written_number.h"
 #include "data/dataset_alloc.h"
 #include "data/target.h"
 
@@ -603,6 +604,30 @@ static as_status find_cells(const struct csv_table *t, const char *name, size_t 
     return as_fail(err, AS_E_INVAL, "the table has no column '%.80s'", name);
 }
 
+static bool is_target(const struct csv_table *t, size_t column)
+{
+    for (size_t i = 0; i < t->n_targets; i++)
+        if (t->targets[i] == column)
+            return true;
+    return false;
+}
+
+/* A number that is written with signs, where the options say that the column has such, is added in
+ * its plain form. */
+static as_status add_text_of(const struct csv_table *t, const struct csv_row *row, size_t column,
+                             struct dataset_cells *ret, struct as_err *err)
+{
+    char plain[WRITTEN_NUMBER_MAX];
+    uint32_t sign;
+    struct column_cell cell =
+        is_target(t, column) ? column_cell_of(&row->cells[column]) : csv_table_cell(t, row, column);
+    size_t n = t->numeric[column] && !cell.missing
+                   ? written_number(cell.s, cell.len, csv_dialect_of(t->csv).decimal, plain, &sign)
+                   : 0;
+    return n ? dataset_cells_add(ret, plain, n, err)
+             : dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
+}
+
 as_status dataset_csv_cells(const struct dataset_paths *paths, const struct dataset_info *info,
                             const char *name, struct dataset_cells *ret, struct as_err *err)
 {
@@ -616,8 +641,7 @@ as_status dataset_csv_cells(const struct dataset_paths *paths, const struct data
     if (st != AS_OK)
         return st;
     while ((st = csv_table_next(&t, &row, err)) == AS_OK) {
-        struct column_cell cell = csv_table_cell(&t, &row, column);
-        st = dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
+        st = add_text_of(&t, &row, column, ret, err);
         if (st != AS_OK)
             return st;
     }

@@ -12,7 +12,14 @@
 #include "data/csv_table.h"
 
 #define NAME_SHOWN 80
-#define TABLE_REMARKS 4 /* of the whole table, at most */
+#define TABLE_REMARKS 6 /* of the whole table, at most */
+
+static bool has_code(const struct look_column *c)
+{
+    struct code_end code;
+    double least, most;
+    return missing_code_find(&c->ends, &code, &least, &most);
+}
 
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
@@ -25,12 +32,18 @@ static int remark_of(const struct look_column *c)
         return REMARK_CONSTANT;
     if (c->stray)
         return REMARK_STRAY;
+    if (c->written)
+        return REMARK_WRITTEN;
     if (c->bad)
         return REMARK_BAD;
+    if (c->slashed)
+        return REMARK_SLASHED;
     if (c->identifier)
         return REMARK_IDENTIFIER;
     if (c->too_long)
         return REMARK_LONG;
+    if (has_code(c))
+        return REMARK_CODE;
     if (look_rounding_matters(&c->rounding))
         return REMARK_ROUNDED;
     return c->kind == LOOK_CATEGORY && c->n_values > DATASET_MAX_CATEGORIES ? REMARK_REFUSED : -1;
@@ -48,12 +61,16 @@ as_status remarks_of(const struct table_look *t, struct remark **ret, size_t *re
         if (kind >= 0)
             list[n++] = (struct remark){(remark_kind)kind, i};
     }
+    if (t->written)
+        list[n++] = (struct remark){REMARK_WRITTEN, SIZE_MAX};
     if (look_rounding_matters(&t->rounding))
         list[n++] = (struct remark){REMARK_ROUNDED, SIZE_MAX};
     if (t->n_unlabelled > 0)
         list[n++] = (struct remark){REMARK_UNLABELLED, SIZE_MAX};
     if (t->n_copies > 0)
         list[n++] = (struct remark){REMARK_COPIES, SIZE_MAX};
+    if (t->alike[0])
+        list[n++] = (struct remark){REMARK_ALIKE, SIZE_MAX};
     if (t->n_classes > 0 && t->rarest == 1)
         list[n++] = (struct remark){REMARK_RARE, SIZE_MAX};
     *ret = list;
@@ -70,13 +87,31 @@ void remark_count(struct str *b, size_t n)
 }
 
 /* The option for a column, as it can be pasted. */
-static void add_option(const char *option, const struct look_column *c, struct str *b)
+static void add_option(const char *option, const char *name, struct str *b)
 {
     AS_AUTO(str_done) struct str pattern = {0};
-    dataset_name_pattern(c->name, &pattern);
+    dataset_name_pattern(name, &pattern);
     str_printf(b, "--%s ", option);
     shell_word(b, str_cstr(&pattern));
     b->failed = b->failed || pattern.failed;
+}
+
+/* What becomes of the column without the option. */
+static void add_treatment(const struct look_column *c, struct str *b)
+{
+    if (c->kind == LOOK_TEXT) {
+        str_puts(b, "treated as free text");
+    } else if (c->n_values > DATASET_MAX_CATEGORIES) {
+        str_puts(b, "these are more than 1,024 categories, which are refused");
+    } else if (c->n_values == c->n_text + c->n_numbers) {
+        str_puts(b, "a column with another text in each row is refused");
+    } else {
+        str_puts(b, "treated as ");
+        remark_count(b, c->n_values);
+        str_puts(b, c->n_values == 1 ? " category" : " categories");
+    }
+    str_puts(b, "; ");
+    add_option("numeric", c->name, b);
 }
 
 static void add_stray(const struct look_column *c, struct str *b)
@@ -86,18 +121,32 @@ static void add_stray(const struct look_column *c, struct str *b)
     remark_count(b, c->n_text + c->n_numbers);
     str_printf(b, " values %s no number ('%.40s', line %zu); ", c->n_text == 1 ? "is" : "are",
                c->text, c->text_line);
-    if (c->kind == LOOK_TEXT) {
-        str_puts(b, "treated as free text");
-    } else if (c->n_values > DATASET_MAX_CATEGORIES) {
-        str_puts(b, "these are more than 1,024 categories, which are refused");
-    } else {
-        str_puts(b, "treated as ");
-        remark_count(b, c->n_values);
-        str_puts(b, " categories");
-    }
-    str_puts(b, "; ");
-    add_option("numeric", c, b);
+    add_treatment(c, b);
     str_printf(b, " makes %s missing", c->n_text == 1 ? "it" : "them");
+}
+
+static void add_written(const struct look_column *c, struct str *b)
+{
+    str_printf(b, "numbers that are written with signs ('%.40s', line %zu); ", c->text,
+               c->text_line);
+    add_treatment(c, b);
+    str_puts(b, " reads them as numbers");
+}
+
+static void add_code(const struct look_column *c, struct str *b)
+{
+    struct code_end code = {0};
+    double least = 0, most = 0;
+    (void)missing_code_find(&c->ends, &code, &least, &most);
+    str_printf(b, "%.12g stands in ", code.value);
+    remark_count(b, code.n);
+    str_puts(b, " of ");
+    remark_count(b, c->n_numbers);
+    str_printf(
+        b,
+        " values, far from all others (%.6g to %.6g): if it means that the value is missing, "
+        "leave these cells empty",
+        least, most);
 }
 
 static void add_rounding(const struct look_rounding *r, struct str *b)
@@ -109,6 +158,44 @@ static void add_rounding(const struct look_rounding *r, struct str *b)
         r->most, sqrt(r->m2 / r->n), round(r->mean));
 }
 
+/* What is to be done about the column, or known of it; it stays. False: of another kind. */
+static bool add_kept(const struct look_column *c, remark_kind kind, struct str *b)
+{
+    switch (kind) {
+    case REMARK_STRAY:
+        add_stray(c, b);
+        return true;
+    case REMARK_WRITTEN:
+        add_written(c, b);
+        return true;
+    case REMARK_BAD:
+        str_printf(b, "%s, which is refused; ", c->bad);
+        add_option("numeric", c->name, b);
+        str_puts(b, " makes it missing");
+        return true;
+    case REMARK_LONG:
+        str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
+                   DATASET_MAX_CLASS_NAME);
+        add_option("text", c->name, b);
+        str_puts(b, " hashes the words");
+        return true;
+    case REMARK_ROUNDED:
+        add_rounding(&c->rounding, b);
+        return true;
+    case REMARK_CODE:
+        add_code(c, b);
+        return true;
+    case REMARK_SLASHED:
+        str_printf(b,
+                   "days whose order is not certain ('%.40s', line %zu), so they are no dates: "
+                   "write them as 2021-12-31 or 31.12.2021",
+                   c->text, c->text_line);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void add_column(const struct look_column *c, remark_kind kind, const char *target,
                        struct str *b)
 {
@@ -116,24 +203,9 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
         str_printf(b, "`%.*s`: ", NAME_SHOWN, c->name);
     else
         str_puts(b, "the column without a name: ");
+    if (add_kept(c, kind, b))
+        return;
     switch (kind) {
-    case REMARK_STRAY:
-        add_stray(c, b);
-        return;
-    case REMARK_BAD:
-        str_printf(b, "%s, which is refused; ", c->bad);
-        add_option("numeric", c, b);
-        str_puts(b, " makes it missing");
-        return;
-    case REMARK_LONG:
-        str_printf(b, "a text of more than %zu bytes, which is refused as a category; ",
-                   DATASET_MAX_CLASS_NAME);
-        add_option("text", c, b);
-        str_puts(b, " hashes the words");
-        return;
-    case REMARK_ROUNDED:
-        add_rounding(&c->rounding, b);
-        return;
     case REMARK_IDENTIFIER:
         str_puts(b, "another value in each row, an identifier, which says nothing about new rows");
         break;
@@ -143,7 +215,7 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
             "more than %zu different texts, such as '%.40s' (line %zu), which are refused as "
             "categories; ",
             DATASET_MAX_CATEGORIES, c->text, c->text_line);
-        add_option("text", c, b);
+        add_option("text", c->name, b);
         str_puts(b, " hashes their words");
         break;
     case REMARK_EMPTY:
@@ -159,7 +231,7 @@ static void add_column(const struct look_column *c, remark_kind kind, const char
                    NAME_SHOWN, target);
     }
     str_puts(b, kind == REMARK_TARGET ? " " : "; ");
-    add_option("drop", c, b);
+    add_option("drop", c->name, b);
     str_puts(b, " leaves it out");
 }
 
@@ -197,6 +269,17 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
         str_printf(b,
                    "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
                    NAME_SHOWN, t->target, t->rarest_name);
+    } else if (r->kind == REMARK_WRITTEN) {
+        str_printf(b, "`%.*s`: numbers that are written with signs ('%.40s'); treated as classes; ",
+                   NAME_SHOWN, t->target, t->written);
+        add_option("numeric", t->target, b);
+        str_puts(b, " reads them as numbers");
+    } else if (r->kind == REMARK_ALIKE) {
+        str_printf(
+            b,
+            "`%.*s`: '%.40s' and '%.40s' differ by the case of letters alone, and are two of "
+            "%zu classes",
+            NAME_SHOWN, t->target, t->alike[0], t->alike[1], t->n_classes);
     } else if (r->kind == REMARK_ROUNDED) {
         str_printf(b, "`%.*s`: ", NAME_SHOWN, t->target);
         add_rounding(&t->rounding, b);

@@ -10,6 +10,7 @@
 
 typedef enum remark_kind {
     REMARK_STRAY,      /* numbers, and few texts among them */
+    REMARK_WRITTEN,    /* numbers as people write them; of the table: the target's */
     REMARK_BAD,        /* a number that is infinite or too large */
     REMARK_LONG,       /* a text that is too long for a category */
     REMARK_IDENTIFIER, /* another value in each row */
@@ -17,9 +18,12 @@ typedef enum remark_kind {
     REMARK_EMPTY,      /* every cell is missing */
     REMARK_CONSTANT,
     REMARK_ROUNDED,    /* float32 takes much of how numbers differ; of the table: the target's */
+    REMARK_SLASHED,    /* days in an order that is not certain */
+    REMARK_CODE,       /* a number that may stand for a missing value */
     REMARK_TARGET,     /* it says what the target is */
     REMARK_COPIES,     /* rows that repeat others */
     REMARK_UNLABELLED, /* rows that lack the target */
+    REMARK_ALIKE,      /* classes that differ by the case of letters alone */
     REMARK_RARE        /* a class with one row, which cannot be both learned and tested */
 } remark_kind;
 

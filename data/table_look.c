@@ -6,6 +6,10 @@
  * as categories, so they are identifiers in a table of any size. A row that is a copy of an earlier
  * one has its identifier, too.
  *
+ * Texts are numbers if people write numbers so ("88,139", "$5"): all cells of the column but one
+ * of twenty, words for a missing value apart, with one sign of a currency at most, and percent
+ * signs in nearly all cells or none.
+ *
  * Texts among numbers are strays if they are few; if they are all words for a missing value; or if
  * the numbers are most of the cells and would be categories that nearly each row has alone.
  *
@@ -36,6 +40,7 @@
 #define ROWS_OF_VALUE ((size_t)10) /* of a column that says what the target is */
 #define STRAY_SHARE ((size_t)20)   /* one cell in so many may be a text among numbers */
 #define SAME 1e-12                 /* 1 - r^2 of a copy */
+#define MOST_ALIKE ((size_t)100)   /* classes that are compared with each other */
 #define LOST 0.01                  /* of a standard deviation, by rounding */
 
 /* Words that people and programs write where a value is missing, beside those that data sets take
@@ -52,9 +57,16 @@ struct look_scan {
     bool fraction;
     size_t n_values; /* when it was closed */
     size_t n_blank;  /* texts that are blank_words */
-    size_t longest;  /* bytes of a text */
+    size_t n_slashed;
+    struct written {
+        size_t n, n_signed;
+        uint32_t sign;   /* of the first that has one */
+        bool other_sign; /* there are several */
+    } written;
+    size_t longest; /* bytes of a text */
     double least, most;
     struct look_rounding rounding;
+    struct missing_code ends;
     struct pairs {
         double n, x, y, xx, yy, xy; /* sums of differences from the first pair */
         double x0, y0;
@@ -70,6 +82,9 @@ struct look {
     struct value_counts rows;
     struct skewness skewness; /* of one target */
     struct look_rounding rounding;
+    struct written written; /* of one target … */
+    size_t n_text;          /* … that is no number */
+    char *text;             /* the first; owned */
     size_t n_rows, n_copies, n_unlabelled, unlabelled_line;
 };
 
@@ -83,6 +98,9 @@ void table_look_done(struct table_look *t)
     free(t->columns);
     free(t->target);
     free(t->rarest_name);
+    free(t->written);
+    free(t->alike[0]);
+    free(t->alike[1]);
     *t = (struct table_look){0};
 }
 
@@ -93,6 +111,7 @@ static void look_done(struct look *l)
         value_counts_done(&l->columns[i].values);
     }
     free(l->columns);
+    free(l->text);
     target_scan_done(&l->target);
     value_counts_done(&l->classes);
     value_counts_done(&l->rows);
@@ -150,6 +169,7 @@ static void add_number(struct look_scan *s, const struct column_cell *cell, size
 {
     s->fraction = s->fraction || cell->number != floor(cell->number);
     add_rounding(&s->rounding, cell->number);
+    missing_code_add(&s->ends, cell->number);
     s->least = n_before && s->least < cell->number ? s->least : cell->number;
     s->most = n_before && s->most > cell->number ? s->most : cell->number;
 }
@@ -163,10 +183,33 @@ static bool is_blank_word(const struct column_cell *cell)
     return false;
 }
 
-static void add_text(struct look_scan *s, const struct column_cell *cell)
+static void add_written(struct written *w, const char *s, size_t len, char decimal)
+{
+    uint32_t sign;
+    double number;
+    if (!column_written_number(s, len, decimal, &number, &sign))
+        return;
+    w->n++;
+    w->n_signed += sign != 0;
+    w->other_sign = w->other_sign || (w->sign && sign && sign != w->sign);
+    w->sign = w->sign ? w->sign : sign;
+}
+
+/* 3/2/2021 may be in February or in March, so it is no date (date.h). */
+static bool is_slashed(const struct column_cell *cell)
+{
+    int day = 0, month = 0, year = 0, n = 0;
+    return cell->len <= 10 && cell->len >= 6 &&
+           sscanf(cell->s, "%2d/%2d/%4d%n", &day, &month, &year, &n) == 3 &&
+           (size_t)n == cell->len && day > 0 && day <= 31 && month > 0 && month <= 31 && year >= 0;
+}
+
+static void add_text(struct look_scan *s, const struct column_cell *cell, char decimal)
 {
     s->longest = cell->len > s->longest ? cell->len : s->longest;
     s->n_blank += is_blank_word(cell);
+    s->n_slashed += is_slashed(cell);
+    add_written(&s->written, cell->s, cell->len, decimal);
 }
 
 /* Count the value, as long as the column may be an identifier or has few values. n_before: of the
@@ -204,7 +247,7 @@ static as_status look_at_cell(struct look *l, struct look_scan *s, const struct 
             add_pair(&s->pairs, cell->number, y->number);
     }
     if (cell->kind == CSV_TEXT)
-        add_text(s, cell);
+        add_text(s, cell, csv_dialect_of(l->t.csv).decimal);
     size_t unlike = before > l->n_copies ? before - l->n_copies : 0;
     return s->open ? count_value(s, cell, unlike, target, err) : AS_OK;
 }
@@ -227,6 +270,10 @@ static as_status look_at_target(struct look *l, const struct csv_row *row, struc
     if (y->is_number) {
         skewness_add(&l->skewness, y->number);
         add_rounding(&l->rounding, y->number);
+    } else {
+        add_written(&l->written, y->text, y->len, csv_dialect_of(l->t.csv).decimal);
+        if (l->n_text++ == 0 && !(l->text = strndup(y->text, y->len)))
+            return as_fail_nomem(err);
     }
     as_status st = target_scan_add(&l->target, y, err);
     if (st < 0)
@@ -325,6 +372,16 @@ static bool has_strays(const struct look_scan *s, const struct look_column *c, s
     return few || (most && (alone || s->n_blank == c->n_text));
 }
 
+/* Of `present` cells, n_text are texts. */
+static bool are_written(const struct written *w, size_t n_text, size_t n_blank, size_t present)
+{
+    size_t numbers = present - n_text, others = n_text - w->n - n_blank;
+    bool percent = w->sign == '%';
+    if (w->n == 0 || w->other_sign || others * STRAY_SHARE > present || w->n < others + n_blank)
+        return false;
+    return !percent || (numbers + w->n - w->n_signed) * STRAY_SHARE <= present;
+}
+
 static bool is_copy(const struct pairs *p)
 {
     double xx = p->xx - p->x * p->x / p->n, yy = p->yy - p->y * p->y / p->n;
@@ -363,13 +420,20 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     if (!ret->name)
         return as_fail_nomem(err);
     ret->constant = s->open && s->n_values == 1 && c->n_missing == 0;
-    ret->stray = has_strays(s, ret, present);
-    ret->too_long = ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
+    ret->written = !c->is_text && ret->kind != LOOK_DATE &&
+                   are_written(&s->written, c->n_text, s->n_blank, present);
+    ret->slashed = ret->kind == LOOK_CATEGORY && s->n_slashed > 1 &&
+                   (present - s->n_slashed) * STRAY_SHARE <= present;
+    ret->stray = !ret->written && has_strays(s, ret, present);
+    ret->too_long =
+        !ret->written && ret->kind == LOOK_CATEGORY && s->longest > DATASET_MAX_CLASS_NAME;
     if (ret->kind == LOOK_NUMBER && c->any_bad && !(ret->bad = as_strdup(c->bad_number.msg)))
         return as_fail_nomem(err);
     if (ret->kind == LOOK_NUMBER)
         ret->rounding = s->rounding;
-    ret->identifier = !ret->stray && is_identifier(s, ret, l->n_rows, l->n_copies);
+    if (ret->kind == LOOK_NUMBER || ret->stray)
+        ret->ends = s->ends;
+    ret->identifier = !ret->stray && !ret->written && is_identifier(s, ret, l->n_rows, l->n_copies);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;
 }
@@ -403,12 +467,33 @@ static size_t rows_of_class(const struct look *l, const char *name)
     return 0;
 }
 
+/* "Yes" and "yes" are two classes, which is seldom meant. */
+static as_status find_alike(const struct dataset_info *info, struct table_look *ret,
+                            struct as_err *err)
+{
+    for (size_t i = 0; i < info->n_classes && i < MOST_ALIKE; i++)
+        for (size_t k = i + 1; k < info->n_classes && k < MOST_ALIKE; k++) {
+            if (strcasecmp(info->classes[i], info->classes[k]) != 0)
+                continue;
+            ret->alike[0] = as_strdup(info->classes[i]);
+            ret->alike[1] = as_strdup(info->classes[k]);
+            return ret->alike[0] && ret->alike[1] ? AS_OK : as_fail_nomem(err);
+        }
+    return AS_OK;
+}
+
 static as_status describe_target(struct look *l, struct table_look *ret, struct as_err *err)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {.task = DATASET_REGRESSION};
     as_status st =
         target_name(l->t.targets, l->t.n_targets, l->t.n_columns, l->t.name, &ret->target, err);
     ret->n_targets = l->t.n_targets;
+    if (st == AS_OK && l->task != DATASET_CLASSIFICATION &&
+        are_written(&l->written, l->n_text, 0, l->n_rows)) {
+        ret->written = as_steal(l->text);
+        ret->task = DATASET_REGRESSION;
+        return AS_OK;
+    }
     if (st == AS_OK)
         st = l->t.n_targets > 1 ? target_several(l->task, l->t.n_targets, &info, err)
                                 : target_scan_end(&l->target, &info, err);
@@ -428,7 +513,7 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
         if (!(ret->rarest_name = as_strdup(info.classes[i])))
             return as_fail_nomem(err);
     }
-    return st;
+    return st == AS_OK ? find_alike(&info, ret, err) : st;
 }
 
 static as_status look_at_rows(struct look *l, struct as_err *err)

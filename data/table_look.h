@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/formats/csv_dialect.h"
+#include "data/missing_code.h"
 #include "data/skewness.h"
 
 /* Values of a column that are counted, unless all of its values differ so far. */
@@ -45,8 +46,11 @@ struct look_column {
     bool identifier; /* see table_look.c */
     bool is_target;  /* its values say what the target is: see table_look.c */
     bool stray;      /* numbers, and cells of text that are no categories: see table_look.c */
+    bool slashed;    /* texts such as 3/2/2021: days in an order that is not certain */
+    bool written;    /* texts that are numbers as people write them (written_number.h) */
     bool too_long;   /* texts, one of them too long for a category */
     struct look_rounding rounding; /* of numbers */
+    struct missing_code ends;      /* of numbers, strays apart */
     char *bad; /* of numbers: what is said of the first that is infinite or too large; NULL:
                       * none. Owned */
 };
@@ -57,13 +61,17 @@ struct table_look {
     struct look_column *columns; /* [n_columns]; owned */
     char *target;                /* its name, as of dataset_info; owned */
     size_t n_targets;
-    dataset_task task;                    /* classification or regression */
-    size_t n_classes;                     /* 0: a regression */
-    size_t rarest;                        /* rows of the rarest class … */
-    char *rarest_name;                    /* … and its name; NULL: a regression. Owned */
-    struct skewness skewness;             /* of one target of numbers; else empty */
-    struct look_rounding rounding;        /* the same */
-    bool one_value;                       /* … which is the same float32 in all rows */
+    dataset_task task;             /* classification or regression */
+    size_t n_classes;              /* 0: a regression */
+    size_t rarest;                 /* rows of the rarest class … */
+    char *rarest_name;             /* … and its name; NULL: a regression. Owned */
+    struct skewness skewness;      /* of one target of numbers; else empty */
+    struct look_rounding rounding; /* the same */
+    bool one_value;                /* … which is the same float32 in all rows */
+    char *alike[2]; /* two classes that differ by the case of letters; NULL: none. Owned */
+    /* The first of targets that are numbers as people write them; NULL: they are not. Then nothing
+     * else is known of them. Owned. */
+    char *written;
     size_t n_copies;                      /* rows that repeat an earlier one, the target included */
     size_t n_unlabelled, unlabelled_line; /* rows that lack the target, and the first one's line */
     bool drop_unlabelled;                 /* they are left out, by the options */

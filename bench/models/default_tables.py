@@ -50,7 +50,7 @@ JUDGED = {
 }
 
 
-def _read_arff(text):
+def read_arff(text):
     head, body = re.split(r"(?im)^\s*@data\s*$", text, maxsplit=1)
     names = [(q or d or p).strip() for q, d, p in re.findall(r"""(?im)^\s*@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))""", head)]
     lines = [line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("%")]
@@ -80,7 +80,7 @@ def read(clones, name):
     repository, path, target = {**LEARNED, **JUDGED}[name]
     git = os.path.join(clones, repository.replace("/", "+"), "repo")
     text = subprocess.run(["git", "-C", git, "show", f"HEAD:{path}"], capture_output=True, check=True).stdout.decode("utf-8", "replace")
-    names, rows = _read_arff(text) if path.endswith(".arff") else _read_csv(text, repository)
+    names, rows = read_arff(text) if path.endswith(".arff") else _read_csv(text, repository)
     at = len(names) - 1 if target is None else target if isinstance(target, int) else names.index(target)
     order = [i for i in range(len(names)) if i != at] + [at]
     rows = [[r[i] for i in order] for r in rows if r and r[at] != ""]

@@ -95,11 +95,11 @@ class Models:
         self.assay.cli("models", "add", *(("--use", use) if use else ()), reference, name)
         return self.rows_of(name, table)
 
-    def fit(self, name, path, target, task, metric, limit, trials):
-        """`assay fit` on a table. Returns its report, and what it took: (wall, processor) seconds."""
+    def fit(self, name, path, target, task, metric, limit, trials, *more):
+        """`assay fit` on a table; more: options. Returns its report, and what it took: (wall, processor) seconds."""
         start, before = time.monotonic(), processor_seconds(self.assay.up.pid)
         done = self.assay.cli("fit", path, "--target", target, "--task", task, "--metric", metric, "--name", name,
-                              "--time", limit, "--trials", str(trials), "--json")
+                              "--time", limit, "--trials", str(trials), "--json", *more)
         took = time.monotonic() - start, processor_seconds(self.assay.up.pid) - before
         return json.loads(done.stdout.splitlines()[-1]), took
 

@@ -232,6 +232,13 @@ def boosting_of(train, task, params, seed, rounds=None, most=300):
     return make_pipeline(encode, kind(categorical_features=list(range(len(texts))), random_state=seed, **params, **more))
 
 
+def draw_boosting(rng):
+    return {"learning_rate": math.exp(rng.uniform(math.log(0.03), math.log(0.3))),
+            "max_leaf_nodes": int(round(math.exp(rng.uniform(math.log(4), math.log(64))))),
+            "min_samples_leaf": int(round(math.exp(rng.uniform(math.log(2), math.log(60))))),
+            "l2_regularization": math.exp(rng.uniform(math.log(1e-3), math.log(30)))}
+
+
 def boosting(train, test, task, a):
     """The best of random configurations by the same folds (or cut) as the sweeps', fitted again on all rows."""
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
@@ -244,10 +251,7 @@ def boosting(train, test, task, a):
     parts = list(cut.split(train, train[TARGET]))
     best = (math.inf, None, None)
     for _ in range(a.trials):
-        params = {"learning_rate": math.exp(rng.uniform(math.log(0.03), math.log(0.3))),
-                  "max_leaf_nodes": int(round(math.exp(rng.uniform(math.log(4), math.log(64))))),
-                  "min_samples_leaf": int(round(math.exp(rng.uniform(math.log(2), math.log(60))))),
-                  "l2_regularization": math.exp(rng.uniform(math.log(1e-3), math.log(30)))}
+        params = draw_boosting(rng)
         sums, n, rounds = 0.0, 0, []
         for fit, held in parts:
             model = boosting_of(train, task, params, a.seed, most=a.rounds)

@@ -41,6 +41,8 @@ static void fit_done(struct fit *f)
     str_done(&f->document);
     str_done(&f->drop);
     str_done(&f->numeric);
+    str_done(&f->target_numeric);
+    str_done(&f->target_written);
     str_done(&f->text);
     if (f->sample[0])
         (void)unlink(f->sample);

@@ -38,6 +38,8 @@ struct fit {
     struct fit_plan plan;
     struct str command, document;
     struct str drop, numeric, text; /* lists of names: the user's and ours */
+    struct str target_numeric; /* the user's list with the target, which is written with signs … */
+    struct str target_written; /* … and what was said of it */
     char dataset[FIT_NAME_MAX + 8], model[FIT_NAME_MAX + 8];
     char sample[256]; /* a temporary file with a part of the rows; "": none */
     struct trial_ref sweep;

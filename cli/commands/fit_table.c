@@ -8,6 +8,7 @@
 #include "cli/commands/fit_run.h"
 #include "cli/files/row_sample.h"
 #include "cli/view/say.h"
+#include "data/csv_table.h"
 #include "data/dataset_json.h"
 
 #define NAMES_TRIED 100 /* NAME, NAME-2, … */
@@ -23,6 +24,9 @@ static as_status keep_remarks(struct fit *f, const struct remark *remarks, size_
 {
     f->remarks = json_array();
     f->doubts = json_array();
+    if (f->target_written.len && f->remarks &&
+        json_array_append_new(f->remarks, json_string(str_cstr(&f->target_written))) != 0)
+        return as_fail_nomem(err);
     for (size_t i = 0; f->remarks && f->doubts && i < n; i++) {
         AS_AUTO(str_done) struct str line = {0};
         remark_format(&f->look, &remarks[i], &line);
@@ -45,19 +49,51 @@ static void say_skewness(const struct fit *f)
             f->look.target);
 }
 
-as_status fit_table_look(struct fit *f, struct as_err *err)
+static as_status look(struct fit *f, dataset_task task, struct as_err *err)
 {
     AS_AUTO(dataset_options_done) struct dataset_options o = {0};
+    as_status st = data_add_options(&f->data, &o, err);
+    if (st < 0)
+        return st;
+    table_look_done(&f->look);
+    return table_look(f->data.file, f->data.target, task, &o, &f->look, err);
+}
+
+/* A target of numbers that are written with signs is looked at once more, as numbers. */
+static as_status look_as_numbers(struct fit *f, dataset_task task, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str name = {0};
+    if (!f->look.written)
+        return AS_OK;
+    str_printf(&f->target_written,
+               "`%s`: numbers that are written with signs ('%.40s'), and taken as numbers",
+               f->look.target, f->look.written);
+    if (!f->print)
+        say("%s", str_cstr(&f->target_written));
+    dataset_name_pattern(f->look.target, &name);
+    str_printf(&f->target_numeric, "%s%s%s", f->data.numeric ? f->data.numeric : "",
+               f->data.numeric ? "," : "", str_cstr(&name));
+    f->data.numeric = str_cstr(&f->target_numeric);
+    as_status st = str_check(&f->target_numeric, err);
+    if (st == AS_OK)
+        st = str_check(&f->target_written, err);
+    return st < 0 ? st : look(f, task, err);
+}
+
+as_status fit_table_look(struct fit *f, struct as_err *err)
+{
     AS_AUTO(as_freep) struct remark *remarks = NULL;
     dataset_task task = DATASET_TASK_AUTO;
     size_t n = 0;
-    as_status st = data_add_options(&f->data, &o, err);
-    if (st == AS_OK && f->data.task)
+    as_status st = AS_OK;
+    if (f->data.task)
         st = dataset_task_parse(f->data.task, &task, err);
     if (st == AS_OK && task == DATASET_CLUSTERING)
         st = as_fail(err, AS_E_USAGE, "--task: found clustering, expected a task with a target");
     if (st == AS_OK)
-        st = table_look(f->data.file, f->data.target, task, &o, &f->look, err);
+        st = look(f, task, err);
+    if (st == AS_OK)
+        st = look_as_numbers(f, task, err);
     if (st == AS_OK)
         st = fit_facts_check(&f->look, err);
     if (st < 0)

@@ -23,7 +23,7 @@ static use use_of(const struct look_column *c)
 {
     if (c->kind == LOOK_EMPTY || c->constant || c->identifier)
         return USE_NOT;
-    if (c->stray || c->bad)
+    if (c->stray || c->written || c->bad)
         return USE_AS_NUMBER;
     bool no_category = c->too_long || c->n_values > DATASET_MAX_CATEGORIES;
     return c->kind == LOOK_CATEGORY && no_category ? USE_AS_TEXT : USE_AS_IS;

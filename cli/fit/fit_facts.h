@@ -26,7 +26,8 @@ struct fit_facts {
  * Lists of names with commas between them, for the options of `assay data add`; empty: none. */
 struct fit_columns {
     struct str drop;    /* identifiers, constants, empty columns */
-    struct str numeric; /* numbers with few texts among them: those become missing */
+    struct str numeric; /* numbers with few texts among them, which become missing, or that are
+                         * written with signs */
     struct str text;    /* more different texts than categories may have: their words are hashed */
 };
 

@@ -248,7 +248,7 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
     (void)fflush(stdout);
     const char *code_word = s->client ? client_problem_code(s->client) : "";
     int code = exit_with_problem(s->verb->name, st, code_word, err);
-    if (st == AS_E_UNAVAILABLE)
+    if (st == AS_E_UNAVAILABLE && s->url)
         say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)
         say("Name a token with --token-file or ASSAY_TOKEN_FILE.");

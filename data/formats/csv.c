@@ -187,13 +187,13 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
                                c->line, n + 1);
             cell_len = (size_t)(p - cell);
         }
-        as_status st = add_cell(c, n, cell, cell_len, err);
-        if (st < 0)
-            return st;
         more = p < end;
         cell[cell_len] = 0; /* overwrites the separator, a quote, the line end or the spare byte */
         if (c->dialect.decimal == ',')
-            csv_dialect_point(cell, cell_len);
+            cell_len = csv_dialect_point(cell, cell_len);
+        as_status st = add_cell(c, n, cell, cell_len, err);
+        if (st < 0)
+            return st;
         p++;
     }
     *ret = (struct csv_row){.line = c->line, .n_cells = n, .cells = c->cells};
@@ -338,6 +338,18 @@ static as_status check_mark(struct csv *c, struct as_err *err)
     return AS_OK;
 }
 
+/* "sep=;" in the first line is for Excel alone: it would be the name of the only column. */
+static as_status check_excel(const struct csv *c, struct as_err *err)
+{
+    const char *p = c->buf + c->at;
+    size_t len = c->len - c->at;
+    if (len < 6 || memcmp(p, "sep=", 4) != 0 || !strchr("\r\n", p[5]))
+        return AS_OK;
+    return as_fail(
+        err, AS_E_INVAL,
+        "line 1 is 'sep=%c', which Excel writes for itself: delete the line (tail -n +2)", p[4]);
+}
+
 /* A reader at the first record (behind a byte order mark) that does not know its columns yet. */
 static as_status open_place(const struct place *src, struct csv **ret, struct as_err *err)
 {
@@ -361,6 +373,8 @@ static as_status open_place(const struct place *src, struct csv **ret, struct as
     }
     if (st == AS_OK)
         st = check_mark(c, err);
+    if (st == AS_OK)
+        st = check_excel(c, err);
     if (st < 0)
         return st;
     csv_dialect_find(c->buf + c->at, c->len - c->at, c->eof, &c->dialect);

@@ -36,7 +36,7 @@ struct csv;
 /* Open a file (with gzip, its unpacked content), or bytes that are borrowed until csv_free. The
  * first two records are read. Cells are separated by commas. AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM,
  * AS_E_TOO_LARGE; AS_E_UNSUPPORTED: text in UTF-16; AS_E_INVAL: no record at all, or a bad one, or
- * a first record with another separator. */
+ * a first record with another separator, or the line "sep=;" that Excel writes. */
 AS_MUST_CHECK as_status csv_open(const char *path, csv_header header, struct csv **ret,
                                  struct as_err *err);
 AS_MUST_CHECK as_status csv_open_bytes(const char *bytes, size_t len, csv_header header,

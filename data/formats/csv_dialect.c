@@ -6,13 +6,15 @@
  * one text.
  *
  * A comma between digits may separate thousands, so a decimal comma is assumed only where cells are
- * separated by ';', and only from cells in which it cannot: "3,14", "0,896", "1234,567". */
+ * separated by ';', and only from cells in which it cannot: "3,14", "0,896", "1234,567". So may a
+ * point beside such commas. */
 #include "data/formats/csv_dialect.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "data/formats/csv_cell.h"
+#include "data/formats/written_number.h"
 
 #define MAX_RECORDS 64
 #define N_CANDIDATES 4
@@ -25,7 +27,7 @@ struct tally {
     bool even;    /* all records have as many */
     size_t cells, text;
     size_t commas; /* "3,14" and "0,141", not "3,141" */
-    size_t points; /* "3.14" */
+    size_t points; /* "3.14", not "3.141" */
 };
 
 static size_t digits_of(const char *s, size_t len)
@@ -66,12 +68,23 @@ static bool is_decimal(const char *s, size_t len, char sign, size_t *ret_at, boo
     return at == len;
 }
 
-void csv_dialect_point(char *cell, size_t len)
+size_t csv_dialect_point(char *cell, size_t len)
 {
-    size_t at;
+    char plain[WRITTEN_NUMBER_MAX];
+    size_t at, n;
+    uint32_t sign = 0;
     bool grouped;
-    if (is_decimal(cell, len, ',', &at, &grouped))
+    if (is_decimal(cell, len, ',', &at, &grouped)) {
         cell[at] = '.';
+        return len;
+    }
+    if (len == 0 || !strchr(" \t+-0123456789", *cell))
+        return len;
+    n = written_number(cell, len, ',', plain, &sign);
+    if (n == 0 || sign != 0)
+        return len;
+    memcpy(cell, plain, n + 1); /* it is never longer */
+    return n;
 }
 
 static void tally_cell(struct tally *t, const char *s, size_t len)
@@ -83,7 +96,8 @@ static void tally_cell(struct tally *t, const char *s, size_t len)
     const struct csv_cell cell = {s + quoted, len - 2 * (size_t)quoted};
     bool comma = is_decimal(cell.s, cell.len, ',', &at, &grouped);
     t->commas += comma && !grouped;
-    t->points += is_decimal(cell.s, cell.len, '.', &at, &grouped);
+    bool point = is_decimal(cell.s, cell.len, '.', &at, &grouped);
+    t->points += point && !grouped;
     t->text += !comma && csv_cell_kind(&cell, &number) == CSV_TEXT;
     t->cells++;
 }

@@ -75,7 +75,7 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
     }
     struct column_cell cell = column_cell_of_text(text, len);
     if (numeric && c && dataset_names_match(&p->info->options.numeric, c->name))
-        column_cell_as_number(&cell);
+        column_cell_as_number(&cell, p->info->options.decimal);
     as_status st = cell.missing && !may_miss(p, column) ? fail_missing(c, err)
                                                         : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

@@ -443,6 +443,65 @@ START_TEST(numbers_by_option)
 }
 END_TEST
 
+/* The texts of a column, with blanks between them. */
+static char *cells_of(const struct dataset_info *info, const char *name)
+{
+    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
+    struct str b = {0};
+    ck_ok(dataset_read_cells(&(struct dataset_paths){.table = path}, info, name, &cells, &err),
+          err);
+    for (size_t i = 0; i < cells.n; i++)
+        str_printf(&b, "%s%s", i ? " " : "", dataset_cell(&cells, i));
+    return str_take(&b);
+}
+
+/* Of the target, too; what is no number there stays what it is. */
+START_TEST(written_numbers_by_option)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    const char *text = "pay,y\n\"1,250\",$10\n\"$2,500.50\",\"$1,300\"\n1'000,7.5\n\"1,25\",-$2\n";
+    ck_ok(inspect(text, "y", "{\"numeric\": [\"*\"]}", &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    ck_assert(!info.columns[0].categorical);
+    ck_assert_uint_eq(info.columns[0].n_missing, 1);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_float_eq(d.x[0], 1250);
+    ck_assert_float_eq(d.x[1], 2500.5F);
+    ck_assert_float_eq(d.x[2], 1000);
+    ck_assert(isnan(d.x[3]));
+    ck_assert_float_eq(d.targets[1], 1300);
+    ck_assert_float_eq(d.targets[3], -2);
+    AS_AUTO(as_freep) char *pay = cells_of(&info, "pay");
+    AS_AUTO(as_freep) char *y = cells_of(&info, "y");
+    ck_assert_str_eq(pay, "1250 2500.50 1000 ");
+    ck_assert_str_eq(y, "10 1300 7.5 -2");
+    AS_AUTO(dataset_info_done) struct dataset_info classes = {0};
+    ck_ok(
+        inspect("pay,y\n\"1,250\",a\n\"3,000\",b\n9,a\n", "y", "{\"numeric\": [\"*\"]}", &classes),
+        err);
+    ck_assert_int_eq(classes.task, DATASET_CLASSIFICATION);
+    ck_assert_uint_eq(classes.n_rows, 3);
+    AS_AUTO(as_freep) char *names = cells_of(&classes, "y");
+    ck_assert_str_eq(names, "a b a");
+}
+END_TEST
+
+/* The decimal comma of a table gives its points a meaning, without any option. */
+START_TEST(thousands_of_decimal_commas)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect("pay;part;y\n1.250;0,5;418.665,72\n900;0,25;1.000,50\n2.000;0,75;900,25\n", "y",
+                  "{}", &info),
+          err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_float_eq(d.x[0], 1250);
+    ck_assert_float_eq(d.x[2], 900);
+    ck_assert_float_eq(d.targets[0], 418665.72F);
+    ck_assert_float_eq(d.targets[1], 1000.5F);
+}
+END_TEST
+
 static as_status count_row(void *ctx, const struct dataset_row_view *row, struct as_err *e)
 {
     (void)row;
@@ -529,6 +588,8 @@ TEST_SUITE()
     tcase_add_test(t, positive_class);
     tcase_add_test(t, texts_of_values);
     tcase_add_test(t, numbers_by_option);
+    tcase_add_test(t, written_numbers_by_option);
+    tcase_add_test(t, thousands_of_decimal_commas);
     tcase_add_test(t, rows_without_a_target);
     tcase_add_test(t, rows_without_one_of_two_targets);
     tcase_add_test(t, two_columns_of_one_name);

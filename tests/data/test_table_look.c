@@ -151,6 +151,126 @@ START_TEST(words_for_missing_values_are_strays)
 }
 END_TEST
 
+/* income: thousands; share: of percent; mixed: plain numbers beside percent; two: of two
+ * currencies; code: no numbers; size: two different ones; y: dollars. */
+static void put_written(size_t i, struct str *b)
+{
+    size_t n = 1000 + mixed(i, 4001);
+    str_printf(b, "\"%zu,%03zu\",%zu%%,%zu%s,%s%zu,A%zu,\"%s,000\",\"$%zu,%03zu.50\"", n / 1000,
+               n % 1000, mixed(i, 97), mixed(i, 61), i % 2 ? "%" : "", i % 2 ? "$" : "€", n, n % 7,
+               i % 2 ? "1" : "2", n / 1000, i % 1000);
+}
+
+START_TEST(numbers_that_are_written_with_signs)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("income,share,mixed,two,code,size,y", 400, put_written, &t), err);
+    static const bool written[] = {true, true, false, false, false, true};
+    for (size_t i = 0; i < AS_ARRAY_LEN(written); i++)
+        ck_assert_msg(t.columns[i].written == written[i], "%s", t.columns[i].name);
+    ck_assert(!t.columns[0].identifier);
+    ck_assert_str_eq(t.written, "$1,000.50");
+    ck_assert_int_eq(t.task, DATASET_REGRESSION);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(
+        strstr(found, "`share`: numbers that are written with signs ('0%', line 2); treated as 97 "
+                      "categories; --numeric share reads them as numbers"));
+    ck_assert_ptr_nonnull(
+        strstr(found, "`y`: numbers that are written with signs ('$1,000.50'); treated as "
+                      "classes; --numeric y reads them as numbers"));
+}
+END_TEST
+
+/* a: -999; b: 9999, and words for a missing value; age: 99 is near the others; few: twice. */
+static void put_nines(size_t i, struct str *b)
+{
+    str_printf(b, "%s%zu.%zu,", i % 9 == 4 ? "-99" : "", i % 9 == 4 ? 9 : mixed(i, 7),
+               i % 9 == 4 ? 0 : i % 10);
+    str_printf(b, "%s,%zu,%s,%zu",
+               i % 11 == 5 ? "9999"
+               : i % 7     ? "0.5"
+               : i % 2     ? "0.25"
+                           : "-",
+               mixed(i, 100),
+               i == 7 || i == 9 ? "-99"
+               : i % 2          ? "1"
+                                : "3",
+               mixed(i + 77, 2));
+}
+
+START_TEST(numbers_that_mean_missing)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("a,b,age,few,y", 900, put_nines, &t), err);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(
+        found, "`a`: -999 stands in 100 of 900 values, far from all others (0 to 6.9): if it "
+               "means that the value is missing, leave these cells empty"));
+    ck_assert_ptr_null(strstr(found, "`age`"));
+    ck_assert_ptr_null(strstr(found, "`few`"));
+}
+END_TEST
+
+static void put_alike(size_t i, struct str *b)
+{
+    static const char *const names[] = {"Yes", "no", "yes"};
+    str_printf(b, "%zu.5%zu,%s", mixed(i, 61), i, names[i % 3]);
+}
+
+START_TEST(classes_that_differ_by_case)
+{
+    says("x,y", 183, put_alike,
+         "`y`: 'Yes' and 'yes' differ by the case of letters alone, and are two of 3 classes\n");
+}
+END_TEST
+
+static void put_slashed(size_t i, struct str *b)
+{
+    str_printf(b, "%zu/%zu/20%zu,%zu/%zu,%zu", 1 + i % 12, 1 + i % 28, 10 + i % 7, i % 5, i % 7,
+               mixed(i, 2));
+}
+
+START_TEST(days_in_no_certain_order)
+{
+    AS_AUTO(table_look_done) struct table_look t = {0};
+    ck_ok(look_at("since,part,y", 300, put_slashed, &t), err);
+    AS_AUTO(as_freep) char *found = remarks_on(&t);
+    ck_assert_ptr_nonnull(strstr(
+        found, "`since`: days whose order is not certain ('1/1/2010', line 2), so they are no "
+               "dates: write them as 2021-12-31 or 31.12.2021"));
+    ck_assert_ptr_null(strstr(found, "`part`"));
+}
+END_TEST
+
+static struct missing_code ends_of(const double *v, size_t n)
+{
+    struct missing_code m = {0};
+    for (size_t i = 0; i < n; i++)
+        missing_code_add(&m, v[i]);
+    return m;
+}
+
+START_TEST(ends_of_numbers)
+{
+    struct code_end code = {0};
+    double least = 0, most = 0;
+    const double low[] = {1, -999, 2, -999, 999, -999}, high[] = {9999, 3, 9999, 1, 2, 9999};
+    const double one[] = {-99, -99, -99, 5}, none[] = {-99, -99, -99};
+    struct missing_code m = ends_of(low, AS_ARRAY_LEN(low));
+    ck_assert(missing_code_find(&m, &code, &least, &most));
+    ck_assert(code.value == -999 && code.n == 3 && least == 1 && most == 2);
+    m = ends_of(high, AS_ARRAY_LEN(high));
+    ck_assert(missing_code_find(&m, &code, &least, &most));
+    ck_assert(code.value == 9999 && code.n == 3 && least == 1 && most == 3);
+    m = ends_of(one, AS_ARRAY_LEN(one)); /* beside one other value it may be a class */
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    m = ends_of(none, AS_ARRAY_LEN(none));
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    m = (struct missing_code){0};
+    ck_assert(!missing_code_find(&m, &code, &least, &most));
+}
+END_TEST
+
 static void put_unusable(size_t i, struct str *b)
 {
     str_printf(b, "%s,%s,", i == 4 ? "1e308" : "2.5", i == 9 ? "-inf" : "3");
@@ -402,6 +522,11 @@ TEST_SUITE()
     tcase_add_test(t, rows_without_a_target);
     tcase_add_test(t, numbers_among_categories_are_no_strays);
     tcase_add_test(t, words_for_missing_values_are_strays);
+    tcase_add_test(t, numbers_that_are_written_with_signs);
+    tcase_add_test(t, numbers_that_mean_missing);
+    tcase_add_test(t, ends_of_numbers);
+    tcase_add_test(t, days_in_no_certain_order);
+    tcase_add_test(t, classes_that_differ_by_case);
     tcase_add_test(t, values_that_are_refused);
     tcase_add_test(t, texts_that_differ_where_they_are);
     tcase_add_test(t, identifiers);

@@ -193,6 +193,24 @@ def check_numbers(assay, work):
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
 
+def check_written_numbers(assay, work):
+    """Thousands, dollars and percent are numbers in a column and in the target; a row to predict may have them or not."""
+    with open(os.path.join(work, "cars.csv"), "w") as f:
+        f.write("km,used,price\n")
+        for i in range(200):
+            km, used = 5000 + i * 7919 % 90000, i * 31 % 97
+            f.write(f'"{km:,}",{used}%,"${40000 - km * 0.3 - used * 20:,.2f}"\n')
+    done = fit(assay, work, "cars.csv", "--target", "price", "--trials", "1", "--time", "5m", "--json")
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["metric"] == "rmse", report
+    assert any("`km`: numbers that are written with signs ('5,000', line 2)" in r for r in report["remarks"]), report["remarks"]
+    assert "`price`: numbers that are written with signs ('$38,500.00'), and taken as numbers" in report["remarks"], report["remarks"]
+    with open(os.path.join(work, "new.csv"), "w") as f:
+        f.write('km,used\n"12,500",40%\n12500,40\n')
+    rows = assay.cli("predict", "cars", "--data", os.path.join(work, "new.csv")).stdout.split()[1:]
+    assert rows[0] == rows[1] and 20000 < float(rows[0]) < 45000, rows
+
+
 def check_layers(assay, work):
     """A second layer from the one command: its sweep sees trials of the first, and one ensemble is chosen of both. The target is
     skewed: trials learn it in both ways, and predict it in its own unit."""
@@ -336,6 +354,7 @@ def main():
         check_commands(assay, work, report)
         check_documents(assay, work)
         check_numbers(assay, work)
+        check_written_numbers(assay, work)
         check_layers(assay, work)
         check_warm(assay, work)
         check_python(assay, work)

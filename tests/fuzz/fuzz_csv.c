@@ -1,13 +1,28 @@
 /* CSV tables: whatever is read keeps its promises: the same number of cells in each row, cells that
- * end in NUL, numbers that are finite. Read under both
- * meanings of the first record, and as whatever dialect its first records show. */
+ * end in NUL, numbers that are finite, written numbers whose plain form is a number. Read under
+ * both meanings of the first record, and as whatever dialect its first records show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/formats/csv.h"
+#include "data/formats/written_number.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_written(const struct csv_cell *cell, char decimal)
+{
+    char plain[WRITTEN_NUMBER_MAX];
+    uint32_t sign;
+    double v;
+    struct csv_cell number = {.s = plain};
+    number.len = written_number(cell->s, cell->len, decimal, plain, &sign);
+    if (number.len == 0)
+        return;
+    if (number.len > cell->len || strlen(plain) != number.len ||
+        csv_cell_kind(&number, &v) != CSV_NUMBER)
+        abort();
+}
 
 static void read_table(const char *bytes, size_t size, const struct csv_dialect *dialect,
                        csv_header header)
@@ -26,6 +41,8 @@ static void read_table(const char *bytes, size_t size, const struct csv_dialect 
             double v;
             if (strlen(row.cells[i].s) != row.cells[i].len)
                 abort();
+            check_written(&row.cells[i], '.');
+            check_written(&row.cells[i], ',');
             if (csv_number(c, &row, i, &v, &err) == AS_OK && !isfinite(v))
                 abort();
         }

@@ -654,6 +654,7 @@ START_TEST(columns)
         {.name = (char *)"none", .kind = LOOK_EMPTY},
         {.name = (char *)"inf", .kind = LOOK_NUMBER, .bad = (char *)"line 3: found 'inf'"},
         {.name = (char *)"path", .kind = LOOK_CATEGORY, .too_long = true, .n_values = 7},
+        {.name = (char *)"pay", .kind = LOOK_CATEGORY, .written = true, .n_values = 5000},
     };
     const struct table_look look = {.n_rows = 300,
                                     .n_columns = AS_ARRAY_LEN(all),
@@ -665,11 +666,11 @@ START_TEST(columns)
     AS_AUTO(fit_columns_done) struct fit_columns c = {0}, none = {0};
     ck_ok(fit_columns_choose(&look, "who", &c, &err), err);
     ck_assert_str_eq(str_cstr(&c.drop), "id,a\\,b,none");
-    ck_assert_str_eq(str_cstr(&c.numeric), "age,inf");
+    ck_assert_str_eq(str_cstr(&c.numeric), "age,inf,pay");
     ck_assert_str_eq(str_cstr(&c.text), "town,path");
     struct fit_facts f = fit_facts_of(&look, "who");
-    ck_assert_uint_eq(f.columns, 5);
-    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 256);
+    ck_assert_uint_eq(f.columns, 6);
+    ck_assert_uint_eq(f.inputs, 1 + 256 + 5 + 1 + 256 + 1);
     ck_assert_int_eq(fit_columns_choose(&look, "when", &none, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "--groups: there is no column 'when'"));
     all[5].constant = true;

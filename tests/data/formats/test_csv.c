@@ -230,6 +230,20 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+START_TEST(line_of_excel)
+{
+    struct csv *c = NULL;
+    const struct csv_dialect open = {0};
+    const char *text = "\xef\xbb\xbfsep=;\r\na;b\r\n1;2\r\n", *fine = "sep=;x\n1\n";
+    ck_assert_int_eq(csv_open_bytes_as(text, strlen(text), &open, CSV_HEADER_AUTO, &c, &err),
+                     AS_E_INVAL);
+    ck_assert_str_eq(err.msg, "line 1 is 'sep=;', which Excel writes for itself: delete the line "
+                              "(tail -n +2)");
+    ck_ok(csv_open_bytes_as(fine, strlen(fine), &open, CSV_HEADER_AUTO, &c, &err), err);
+    csv_free(c);
+}
+END_TEST
+
 static struct csv *open_as(const char *text, const struct csv_dialect *d)
 {
     struct csv *c = NULL;
@@ -255,7 +269,10 @@ START_TEST(dialect_is_found)
         {"a;b\n1,500;-0,250\n", ';', ',', 2},  /* no thousands begin with 0 */
         {"a;b\n1,500;1234,250\n", ';', ',', 2},
         {"a;b\n1,500;2,250e1\n", ';', ',', 2},
-        {"a;b\n1,5;2.5\n", ';', '.', 2},      /* both signs */
+        {"a;b\n1,5;2.5\n", ';', '.', 2},   /* both signs */
+        {"a;b\n1,5;2.500\n", ';', ',', 2}, /* a point between thousands */
+        {"a;b\n1,5;1.234,25\n", ';', ',', 2},
+        {"a;b\n1,500;2.500\n", ';', '.', 2},  /* nothing tells */
         {"a,b\nx;y,2\nu;v,3\n", ',', '.', 2}, /* ';' is in every row, but not in the header */
         {"a,b\n1;2,3;4\n5;6,7;8\n", ',', '.', 2},
         {"a;b\n\"x;y\";2\n\"u,v\";3\n", ';', '.', 2},
@@ -281,9 +298,12 @@ END_TEST
 START_TEST(decimal_commas)
 {
     static const char *const cells[][2] = {
-        {"1,5", "1.5"},     {"-,5", "-.5"},     {"+3,", "+3."},         {"2,5e-3", "2.5e-3"},
-        {" 1,5 ", " 1.5 "}, {"1,2,3", "1,2,3"}, {"1.234,5", "1.234,5"}, {"a,b", "a,b"},
-        {",", ","},         {"1,5e", "1,5e"},   {"1,5 kg", "1,5 kg"},   {"", ""},
+        {"1,5", "1.5"},        {"-,5", "-.5"},       {"+3,", "+3."},
+        {"2,5e-3", "2.5e-3"},  {" 1,5 ", " 1.5 "},   {"1,2,3", "1,2,3"},
+        {"1.234,5", "1234.5"}, {"a,b", "a,b"},       {",", ","},
+        {"1,5e", "1,5e"},      {"1,5 kg", "1,5 kg"}, {"", ""},
+        {"-1.234", "-1234"},   {"1.23", "1.23"},     {"0.234", "0.234"},
+        {"1 234", "1234"},     {"5 %", "5 %"},       {"04.06.2015", "04.06.2015"},
     };
     const struct csv_dialect d = {.separator = ';', .decimal = ','};
     for (size_t i = 0; i < AS_ARRAY_LEN(cells); i++) {
@@ -293,6 +313,7 @@ START_TEST(decimal_commas)
         AS_AUTO(csv_freep) struct csv *c = open_as(text, &d);
         ck_ok(csv_next(c, &row, &err), err);
         ck_assert_str_eq(row.cells[0].s, cells[i][1]);
+        ck_assert_uint_eq(row.cells[0].len, strlen(cells[i][1]));
     }
 }
 END_TEST
@@ -386,6 +407,7 @@ TEST_SUITE()
     tcase_add_test(t, long_file);
     tcase_add_test(t, limits);
     tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, line_of_excel);
     tcase_add_test(t, dialect_is_found);
     tcase_add_test(t, decimal_commas);
     tcase_add_test(t, comments);

@@ -1798,7 +1798,7 @@ export type DatasetOptions = {
   drop?: string[];
   /** csv: columns of free text, whose words are hashed into numbers; * and ? as in select */
   text?: string[];
-  /** csv: columns of numbers, where a cell that is no number, an infinite one, or one too large for float32 is missing; * and ? as in select */
+  /** csv: columns of numbers, which may have a sign between thousands, one of a currency or of percent (88,139; $5; 3 %), where a cell that is no number, an infinite one, or one too large for float32 is missing; * and ? as in select */
   numeric?: string[];
   /** csv: rows that lack the target (of several, one of them) are none of the rows */
   drop_unlabelled?: boolean;
