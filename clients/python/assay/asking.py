@@ -210,7 +210,7 @@ class _StudyTrials(_StudyMoves):
             self._release(trial)
         if not self._shared:
             if self._maker == os.getpid() and self._unfinished and self.sweep and self._get(self.sweep)["state"] == "running":
-                self._change(self.sweep, limits={"max_trials": 1})
+                self._make_no_more()
             for sweep, number in self._given_back:
                 if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":
                     self._change(sweep, limits={"max_trials": 1})

@@ -8,12 +8,12 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Type, Union
 
 from .asking import _open_studies, _StudyTrials
-from .constants import TRIALS_MAX
+from .constants import JSON, TRIALS_MAX
 from .errors import AssayError, SpaceError, _reason_of
 from .messages import _warn
 from .progress import _Progress
 from .run import Callback, _Run, _Teller
-from .sweep import _made
+from .sweep import _limit_of, _made
 from .trial import Trial, _client_name, _this_thread
 
 
@@ -42,7 +42,8 @@ class Study(_StudyTrials):
         if batch > 64 or n_jobs == 0 or n_jobs < -1:
             raise ValueError(f"batch: found {batch}, expected 1 to 64; n_jobs: found {n_jobs}, expected -1 or more than 0")
         caught = (catch,) if isinstance(catch, type) else tuple(catch)
-        self._set_limit(n_trials, total, timeout)
+        if not self._set_limit(n_trials, total, timeout):
+            return
         run = _Run(timeout, caught, callbacks or [], int(batch), _Progress(self, n_trials or total, show_progress_bar))
         self._run = run
         self._maker = os.getpid() if self.sweep is None else self._maker
@@ -67,21 +68,43 @@ class Study(_StudyTrials):
         if self._run is not None:
             self._run.stop.set()
 
-    def _set_limit(self, n_trials: Optional[int], total: Optional[int], timeout: Optional[float]) -> None:
+    def _set_limit(self, n_trials: Optional[int], total: Optional[int], timeout: Optional[float]) -> bool:
+        """Let the sweep have the limit that a call of optimize() asks for. False: the study has as many trials already."""
         with self._lock:
             if self.sweep is None:
                 self._limit = total or n_trials or TRIALS_MAX
-                return
+                return True
             if n_trials is None and total is None and timeout is None:
-                return
-            now = self._http.call("GET", f"/v1/sweeps/{self.sweep}")
-            while now["document"].get("limits", {}).get("max_trials") == 1 and self._shared and self._catch_up():
-                now = self._get(self.sweep)  # it was closed, because the space grew
-            limit = total - self._before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
-            limit = max(1, limit)
-            if limit != now["document"].get("limits", {}).get("max_trials"):
-                self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": limit}})
-            self._limit = limit
+                return True
+            while True:
+                now = self._last_sweep()
+                limit = total - self._before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
+                if limit < 1 and not _made(now):
+                    return False
+                self._limit = max(1, limit)
+                if self._limit == _limit_of(now) or self._change_limit(_limit_of(now), self._limit):
+                    return True
+
+    def _last_sweep(self) -> JSON:
+        """The sweep that the study is in, with its own limit: the study has not moved on from there, as far as the server
+        knows, and no move there is under way."""
+        while True:
+            now = self._get(self.sweep or "")
+            if not self._shared or not ((_limit_of(now) == 1 and self._catch_up()) or
+                                        (now["state"] == "paused" and self._complete_move(now["id"])) or
+                                        (now["state"] == "cancelled" and self._turn_back(now["id"]))):
+                return now
+
+    def _change_limit(self, old: int, new: int) -> bool:
+        """Change the limit of the sweep. False: it is not `old` any more, because another program has changed it, or has
+        closed the sweep to move the study on; that must not be undone."""
+        try:
+            self._http.call("PATCH", f"/v1/sweeps/{self.sweep}?if_max_trials={old}", {"limits": {"max_trials": new}})
+        except AssayError as e:
+            if e.status != 409:
+                raise
+            return False
+        return True
 
     def _end_here(self, returned: Sequence[Trial] = ()) -> None:
         """After a timeout: what was made is all there is, so that the sweep ends and waits for nobody. The rest of a
@@ -89,7 +112,7 @@ class Study(_StudyTrials):
         with self._lock:
             if self.sweep is not None:
                 with contextlib.suppress(AssayError):
-                    self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": 1}})
+                    self._make_no_more()
             for trial in returned:
                 with contextlib.suppress(AssayError):
                     self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
