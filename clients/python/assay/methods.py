@@ -2,6 +2,7 @@
 constraints_func; its other arguments have no effect. GridSampler chooses the values itself."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from typing import Any, List, Mapping, Optional, Sequence
@@ -75,6 +76,14 @@ class NSGAIIISampler(NSGAIISampler):
     """The same."""
 
 
+def _sampler_of(method: str, seed: Optional[int]) -> Optional[_Sampler]:
+    """The sampler that has the name of a method; None: there is none."""
+    for kind in (GPSampler, TPESampler, CmaEsSampler, QMCSampler, NSGAIISampler):
+        if kind.method == method:
+            return kind(seed=seed)
+    return RandomSampler(seed) if method == "random" else None
+
+
 class GridSampler(BaseSampler):
     """Each cell of a grid once, in a random order; then the study stops. Cells that trials of the study have, also those
     of other programs, are not tried again. Two programs that choose at the same moment may choose one cell.
@@ -105,7 +114,7 @@ class GridSampler(BaseSampler):
     def sample_relative(self, study: Any, trial: FrozenTrial, search_space: Any) -> Mapping[str, Any]:
         left = self._left(study)
         if not left:
-            study.stop()
+            self._stop(study)
         return left[0] if left else self._cells[0]
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
@@ -116,4 +125,8 @@ class GridSampler(BaseSampler):
 
     def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Optional[Sequence[float]]) -> None:
         if not self._left(study):
+            self._stop(study)
+
+    def _stop(self, study: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # of ask() and tell()
             study.stop()

@@ -11,7 +11,8 @@ from .artifacts import (ArtifactMeta, Backoff, FileSystemArtifactStore, download
                         upload_artifact)
 from .create import create_study, load_study
 from .distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from .errors import TrialPruned
+from .errors import (AssayError, DuplicatedStudyError, ExperimentalWarning, TrialPruned, Unavailable,
+                     UpdateFinishedTrialError)
 from .fixed import FixedTrial, create_trial
 from .importance import get_param_importances
 from .integration import (KerasPruningCallback, LightGBMPruningCallback, PyTorchLightningPruningCallback,
@@ -52,7 +53,8 @@ _trial_names = _module("trial", FixedTrial, FrozenTrial, Trial, TrialState, crea
 _study_names = _module("study", MaxTrialsCallback, Study, StudyDirection, StudySummary, copy_study, create_study, delete_study,
                        get_all_study_names, get_all_study_summaries, load_study)
 _distribution_names = _module("distributions", BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution)
-_exception_names = _module("exceptions", TrialPruned)
+_exception_names = _module("exceptions", DuplicatedStudyError, ExperimentalWarning, TrialPruned, UpdateFinishedTrialError,
+                           OptunaError=AssayError, StorageInternalError=Unavailable)
 _importance_names = _module("importance", get_param_importances)
 _logging_names = _module("logging", create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
                          enable_propagation, get_logger, get_verbosity, set_verbosity, CRITICAL=CRITICAL, DEBUG=DEBUG,
