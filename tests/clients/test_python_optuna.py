@@ -180,6 +180,20 @@ class Behaviour(unittest.TestCase):
         assay.create_study(sampler=Walk()).optimize(self.square, n_trials=3)
         self.assertEqual(Walk.seen, [("COMPLETE", True)] * 2)
 
+    def test_every_combination_once(self):
+        def objective(trial):
+            if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+                return trial.suggest_int("n", 1, 5, step=2)
+            return trial.suggest_float("x", 0, 1, step=0.5) + trial.suggest_int("one", 1, 1)
+
+        study = assay.create_study(sampler=assay.samplers.BruteForceSampler(seed=1))
+        study.optimize(objective, n_trials=100)
+        tried = sorted(sorted((n, str(v)) for n, v in t.params.items()) for t in study.trials)
+        self.assertEqual(len(tried), 6)
+        self.assertEqual([t for i, t in enumerate(tried) if t in tried[:i]], [])
+        with self.assertRaisesRegex(ValueError, "parameter 'x': found a range without step="):
+            assay.create_study(sampler=assay.samplers.BruteForceSampler()).optimize(self.square, n_trials=1)
+
     def test_configurations_that_come_when_all_trials_are_made(self):
         study = assay.create_study()
         study.optimize(self.square, n_trials=2)

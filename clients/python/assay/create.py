@@ -77,8 +77,8 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
     when no server is known. Optuna's storage is accepted and has no effect. A pruner of assay.pruners, or one of your own
     (pruners.BasePruner), is asked by should_prune(); HyperbandPruner is early_stopping with max_resource, and has no effect
-    without. A sampler of assay.samplers chooses method, seed and constraints_func; GridSampler and one of your own
-    (samplers.BaseSampler) choose the values; others have no effect."""
+    without. A sampler of assay.samplers chooses method, seed and constraints_func; GridSampler, BruteForceSampler and one
+    of your own (samplers.BaseSampler) choose the values; others have no effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
     chosen = sampler = ignored.pop("sampler", None)

@@ -19,7 +19,7 @@ from .integration import (KerasPruningCallback, LightGBMPruningCallback, PyTorch
                           TFKerasPruningCallback, XGBoostPruningCallback)
 from .messages import (create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
                        enable_propagation, get_logger, get_verbosity, set_verbosity)
-from .methods import (CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, RandomSampler,
+from .methods import (BruteForceSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, RandomSampler,
                       TPESampler)
 from .own_sampler import BaseSampler, IntersectionSearchSpace, intersection_search_space
 from .pruners import (BasePruner, HyperbandPruner, MedianPruner, NopPruner, PatientPruner, PercentilePruner,
@@ -59,7 +59,7 @@ _importance_names = _module("importance", get_param_importances)
 _logging_names = _module("logging", create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
                          enable_propagation, get_logger, get_verbosity, set_verbosity, CRITICAL=CRITICAL, DEBUG=DEBUG,
                          ERROR=ERROR, FATAL=FATAL, INFO=INFO, WARN=WARN, WARNING=WARNING)
-_sampler_names = _module("samplers", BaseSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler,
+_sampler_names = _module("samplers", BaseSampler, BruteForceSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler,
                          QMCSampler, RandomSampler, TPESampler)
 _journal_names = (JournalFileBackend, JournalFileOpenLock, JournalFileStorage, JournalFileSymlinkLock, JournalRedisBackend,
                   JournalRedisStorage, JournalStorage)
