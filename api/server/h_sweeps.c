@@ -119,6 +119,9 @@ as_status h_sweep_change(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     patch.if_state = word ? &only : NULL;
+    if ((st = call_query_i64(c, "if_max_trials", 1, SWEEP_MAX_TRIALS, &patch.if_max_trials, err)) <
+        0)
+        return st;
     st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, c->who.id, &changed, err);
     return st < 0 ? st : call_ok(c, sweep_changed_encode(&changed), err);
 }

@@ -38,7 +38,7 @@ const struct route routes[] = {
     {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag dataset include cursor page_size", h_sweep_list},
     {"previewSweep", "POST", "/v1/preview", WRITERS, JSON, ROUTE_SLOW, "suggestions", h_sweep_preview},
     {"getSweep", "GET", SWEEP, READERS | ROUTE_TRIAL, NONE, 0, "", h_sweep_get},
-    {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "if_state", h_sweep_change},
+    {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "if_state if_max_trials", h_sweep_change},
     {"changeSweepAttrs", "PATCH", SWEEP "/user_attrs", WRITERS, PATCH, 0, "", h_sweep_attrs},
     {"listSweepChanges", "GET", SWEEP "/changes", READERS, NONE, 0, "", h_sweep_changes},
     {"retryTrials", "POST", SWEEP "/retry", WRITERS, JSON, ROUTE_WAKES | ROUTE_SLOW, "", h_sweep_retry},

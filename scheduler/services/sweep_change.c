@@ -433,6 +433,27 @@ static as_status keep_record(struct change *x, struct as_err *err)
     return store_event_add(x->t, &e, err);
 }
 
+/* Is the sweep as the patch says that it must be? The caller holds its row. */
+static as_status check_expected(const struct change *x, const char *id, struct as_err *err)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
+    const struct sweep_patch *p = x->patch;
+    const char *text = NULL;
+    if (p->if_state && x->before.state != *p->if_state)
+        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s, not %s: nothing was changed", id,
+                       sweep_state_format(x->before.state), sweep_state_format(*p->if_state));
+    if (p->if_max_trials == 0)
+        return AS_OK;
+    as_status st = store_sweep_document(x->t, x->a, x->before.key, &text, err);
+    if (st == AS_OK)
+        st = stored_doc_read(text, NULL, &doc, err);
+    if (st != AS_OK || doc->limits.max_trials == p->if_max_trials)
+        return st;
+    return as_fail(err, AS_E_CONFLICT,
+                   "the sweep '%s' has max_trials %lld, not %lld: nothing was changed", id,
+                   (long long)doc->limits.max_trials, (long long)p->if_max_trials);
+}
+
 static as_status change_sweep(struct change *x, const char *id, struct as_err *err)
 {
     int64_t key = 0;
@@ -445,10 +466,8 @@ static as_status change_sweep(struct change *x, const char *id, struct as_err *e
     if ((st = store_sweep_lock(x->t, x->a, key, &x->before, err)) != AS_OK)
         return st;
     x->now = x->before;
-    if (x->patch->if_state && x->before.state != *x->patch->if_state)
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s, not %s: nothing was changed", id,
-                       sweep_state_format(x->before.state),
-                       sweep_state_format(*x->patch->if_state));
+    if ((st = check_expected(x, id, err)) != AS_OK)
+        return st;
     if (x->patch->limits && (st = change_limits(x, err)) != AS_OK)
         return st;
     if (x->patch->has_priority && (st = change_priority(x, err)) != AS_OK)

@@ -25,6 +25,7 @@ struct sweep_patch {
     bool has_priority;    /* false: unchanged */
     int64_t priority;
     const sweep_state *if_state; /* only of a sweep in this state; NULL: of any */
+    int64_t if_max_trials;       /* only of a sweep with this limit; 0: with any */
     const json_t *tags;          /* borrowed from the document: a list; NULL: unchanged */
     bool has_remarks;            /* false: unchanged */
     const char *remarks;         /* borrowed from the document: Markdown; NULL: none any more */
@@ -50,8 +51,9 @@ AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch 
  * made, and those that exist go on. A sweep that has ended runs on if its limits leave it work,
  * unless a user cancelled it; a cancelled one runs on when it is resumed.
  *
- * AS_E_NOT_FOUND. AS_E_CONFLICT: the state is not if_state, or cannot be reached from the present
- * one, or a sweep that has ended is resumed and has nothing to do. AS_E_INVAL: a limit or a tag. */
+ * AS_E_NOT_FOUND. AS_E_CONFLICT: the state is not if_state, or max_trials is not if_max_trials, or
+ * the state cannot be reached from the present one, or a sweep that has ended is resumed and has
+ * nothing to do. AS_E_INVAL: a limit or a tag. */
 AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
                                      const struct sweep_patch *patch, const char *by,
                                      struct sweep_changed *ret, struct as_err *err);

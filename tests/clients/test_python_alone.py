@@ -150,7 +150,8 @@ class Arguments(Case):
 
     def test_numbers_of_optimize(self):
         study = assay.create_study()
-        for named in ({"n_trials": 0}, {"n_trials": 1.5}, {"batch": 65}, {"n_jobs": 0}, {"total": -1}):
+        study.optimize(lambda t: self.fail("a trial of none"), n_trials=0)
+        for named in ({"n_trials": -1}, {"n_trials": 1.5}, {"batch": 65}, {"n_jobs": 0}, {"total": -1}):
             self.refuses(ValueError, [next(iter(named)), "expected"], study.optimize, lambda t: 0, **named)
 
 
@@ -339,7 +340,7 @@ class Results(Case):
         self.assertEqual([t.number for t in study.best_trials], [0, 1])
         self.assertEqual(study.rows()[0], {"number": 0, "state": "completed", "a": 1.0, "b": 1.0, "mb": 1.0, "params_a": 9,
                                            "x": 1, "duration": None})
-        self.refuses(ValueError, ["best_trials"], lambda: study.best_trial)
+        self.refuses(RuntimeError, ["best_trials"], lambda: study.best_trial)
         self.refuses(ValueError, ["no trial"], lambda: assay.create_study().best_value)
 
     def test_optunas_table(self):

@@ -200,7 +200,7 @@ class Searches(Case):
         study.tell(study.ask(), state="failed", reason="did not start")
         self.assertEqual(self.states(study), ["completed"] * 3 + ["failed"])
         self.refuses(ValueError, ["state", "done"], study.tell, trials[0], 1, state="done")
-        self.refuses(assay.AssayError, ["/metrics/value", "99"], study.tell, trials[0], 99)
+        self.refuses(ValueError, ["trial 0: it has ended, as completed"], study.tell, trials[0], 99)
 
 
 class Ends(Case):
@@ -225,7 +225,7 @@ class Ends(Case):
         study = assay.optimize(lambda t: values.get(t.number, t.suggest_float("x", 0, 1)), n_trials=4, space={"x": (0.0, 1.0)})
         self.assertEqual(self.states(study), ["completed", "failed", "failed", "completed"])
         self.assertEqual([t.state for t in study.trials], self.states(study))
-        self.refuses(TypeError, ["None"], assay.optimize, lambda t: t.suggest_float("x", 0, 1) and None, n_trials=2)
+        self.refuses(TypeError, ["'a'"], assay.optimize, lambda t: t.suggest_float("x", 0, 1) and "a", n_trials=2)
 
     def test_pruned_by_the_objective(self):
         class TrialPruned(Exception):

@@ -219,6 +219,111 @@ class Moving(Case):
         self.assertEqual(self.check("given-up", range(4)), ["given-up"])
         self.assertEqual(len(slow.trials), 4)
 
+    def test_a_sweep_in_which_nothing_was_made_is_not_left(self):
+        """max_trials cannot be 0: the sweep would still make a trial after it was closed, one more than the study has."""
+        fast, slow = self.begun("left-empty", 6)
+        late = slow.ask()
+        late.suggest_float("x", 0, 1)
+        self.run_one(fast, 1, ("x", "y"))
+        call = fast._http.call
+
+        def asks(method, path, *args, **named):
+            if path == "/v1/sweeps/left-empty-2/suggestions":  # the study has moved on there, and nobody has a trial of it
+                fast._http.call = call
+                late.suggest_float("z", 0, 1)
+                slow.tell(late, 2)
+                self.run_one(slow, 3)  # with a name that is missing there
+            return call(method, path, *args, **named)
+
+        fast._http.call = asks
+        self.run_one(fast, 4)
+        self.run_one(slow, 5)
+        with self.assertRaisesRegex(assay.AssayError, "no more trials"):
+            fast.ask()
+        chain = self.check("left-empty", range(6))
+        self.assertEqual((len(chain), self.ran(chain)), (3, 6))
+        self.assertEqual(set(UP.sweep(chain[-1])["document"]["parameters"]), {"x", "y", "z"})
+
+    def joins(self, name, total, made, moves):
+        """A program joins the study, and says that it has `total` trials in all. made: what is to happen before it joins;
+        moves: before it changes anything of the sweep name-2."""
+        made()
+        study = self.study(name)
+        call = study._http.call
+
+        def late(method, path, *args, **named):
+            if method == "PATCH" and path.startswith(f"/v1/sweeps/{name}-2"):
+                study._http.call = call
+                moves()
+            return call(method, path, *args, **named)
+
+        study._http.call = late
+        self.assertTrue(study._set_limit(None, total, None))
+        self.assertIsNot(study._http.call, late)
+        self.assertEqual(UP.sweep(name + "-2")["document"]["limits"]["max_trials"], 1)  # closed, as it was
+
+    def test_a_program_that_joins_while_the_study_is_moved(self):
+        """It finds the new sweep with the limit of the one before, and others have closed the sweep when it says its own."""
+        fast, slow = self.begun("joins", 7)
+        self.run_one(fast, 1, ("x", "y"))
+        call = fast._http.call
+
+        def moves():
+            self.run_one(slow, 2, ("x", "z"))  # finishes the move
+            self.run_one(slow, 3)  # and moves on once more
+
+        def created(method, path, *args, **named):
+            answer = call(method, path, *args, **named)
+            if method == "POST" and path.startswith("/v1/sweeps?"):
+                fast._http.call = call
+                self.joins("joins", 7, lambda: None, moves)
+            return answer
+
+        fast._http.call = created
+        for value in (4, 5, 6):
+            self.run_one(fast, value)
+        with self.assertRaisesRegex(assay.AssayError, "no more trials"):
+            fast.ask()
+        self.assertEqual(self.ran(self.check("joins", range(7))), 7)
+
+    def test_a_program_that_raises_the_limit_while_the_study_moves_on(self):
+        fast, slow = self.begun("raises", 7)
+        self.run_one(fast, 1, ("x", "y"))
+
+        def moves():
+            self.run_one(fast, 3, ("x", "z"))
+            self.run_one(fast, 4)
+
+        self.joins("raises", 9, lambda: self.run_one(fast, 2), moves)
+        slow.optimize(lambda t: t.suggest_float("x", 0, 1) * 0 + 5, total=9)
+        self.assertEqual(self.ran(self.check("raises", [0, 1, 2, 3, 4, 5, 5, 5, 5])), 9)
+
+    def test_a_program_that_wants_no_more_than_there_are(self):
+        """The study has moved on to a sweep that has no trial yet."""
+        fast, slow = self.begun("enough", 7)
+        self.run_one(fast, 1, ("x", "y"))
+        fast._grow()
+        self.study("enough").optimize(lambda t: self.fail("a third trial"), total=2)
+        self.run_one(fast, 2)
+        self.assertEqual(self.ran(self.chain("enough")[:1]), 2)
+
+    def test_a_timeout_while_the_study_moves_on(self):
+        """The sweep in which nothing was made ends, too."""
+        study = assay.create_study(study_name="in-time")
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+        call = study._http.call
+
+        def over(method, path, *args, **named):
+            answer = call(method, path, *args, **named)
+            if args and args[0] == {"state": "running"}:
+                study._run.deadline = 0
+            return answer
+
+        study._http.call = over
+        study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=5, timeout=PATIENCE_S)
+        self.assertEqual([UP.wait_ended(s)["counts"]["running"] for s in ("in-time", "in-time-2")], [0, 0])
+        self.assertEqual(len(study.trials), 2)
+
     def test_programs_with_tokens_of_their_own(self):
         """A result that two of them carry is there once."""
         made = UP.call("POST", "/v1/tokens", {"name": "second", "role": "user"})
@@ -318,6 +423,20 @@ class Server(Case):
         self.assertEqual(UP.call("PATCH", path + "?if_state=paused", {"state": "running"})["document"]["limits"]["max_trials"], 5)
         with self.assertRaisesRegex(Problem, "if_state|state"):
             UP.call("PATCH", path + "?if_state=asleep", {"state": "running"})
+
+    def test_a_change_of_a_sweep_with_one_limit(self):
+        study = assay.create_study(study_name="with-one-limit", space={"x": (0.0, 1.0)})
+        study._limit = 4
+        study.tell(study.ask(), 1.0)
+        path = "/v1/sweeps/with-one-limit?if_max_trials="
+        with self.assertRaisesRegex(Problem, "has max_trials 4, not 5"):
+            UP.call("PATCH", path + "5", {"limits": {"max_trials": 6}})
+        self.assertEqual(UP.call("PATCH", path + "4", {"limits": {"max_trials": 6}})["document"]["limits"]["max_trials"], 6)
+        with self.assertRaisesRegex(Problem, "has max_trials 6, not 4"):  # also for what is no limit
+            UP.call("PATCH", path + "4", {"state": "paused"})
+        with self.assertRaisesRegex(Problem, "if_max_trials is '0'"):
+            UP.call("PATCH", path + "0", {"state": "paused"})
+        self.assertEqual(UP.sweep("with-one-limit")["state"], "running")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import math
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import types
 import unittest
+import unittest.mock
 import warnings
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
@@ -133,6 +135,182 @@ class Shapes(unittest.TestCase):
         study.optimize(lambda t: -abs(math.log10(t.suggest_float("svc_c", 1e-10, 1e10, log=True)) - 1), n_trials=6)
         self.assertEqual([t.params["svc_c"] for t in study.trials[:2]], [1, 10])
         self.assertEqual(study.best_params["svc_c"], 10)
+
+
+class Behaviour(unittest.TestCase):
+    """What Optuna's own tests and tutorials do with a study."""
+
+    def square(self, trial):
+        return trial.suggest_float("x", -1, 1) ** 2
+
+    def states(self, study):
+        return [t.state.name for t in study.trials]
+
+    def test_trials_that_run_and_wait(self):
+        study = assay.create_study()
+        study.enqueue_trial({"x": 0.5})
+        self.assertEqual((self.states(study), study.trials[0].datetime_start), (["WAITING"], None))
+        trial = study.ask()
+        self.assertEqual((self.states(study), study.trials[0].datetime_complete), (["RUNNING"], None))
+        study.tell(trial, self.square(trial))
+        self.assertEqual((self.states(study), study.best_params), (["COMPLETE"], {"x": 0.5}))
+
+        def objective(trial):
+            last = trial.study.trials[-1]
+            self.assertEqual((last.number, last.state.name), (trial.number, "RUNNING"))
+            return self.square(trial)
+
+        assay.create_study().optimize(objective, n_trials=3)
+
+    def test_a_sampler_that_looks_at_the_trial_before(self):  # tutorial/20_recipes/005_user_defined_sampler.py
+        class Walk(assay.samplers.BaseSampler):
+            seen = []
+
+            def infer_relative_search_space(self, study, trial):
+                return {}
+
+            def sample_relative(self, study, trial, search_space):
+                if len(study.trials) > 1:
+                    self.seen.append((study.trials[-2].state.name, study.trials[-1].number == trial.number))
+                return {}
+
+            def sample_independent(self, study, trial, name, distribution):
+                return distribution.low
+
+        assay.create_study(sampler=Walk()).optimize(self.square, n_trials=3)
+        self.assertEqual(Walk.seen, [("COMPLETE", True)] * 2)
+
+    def test_every_combination_once(self):
+        def objective(trial):
+            if trial.suggest_categorical("kind", ["a", "b"]) == "a":
+                return trial.suggest_int("n", 1, 5, step=2)
+            return trial.suggest_float("x", 0, 1, step=0.5) + trial.suggest_int("one", 1, 1)
+
+        study = assay.create_study(sampler=assay.samplers.BruteForceSampler(seed=1))
+        study.optimize(objective, n_trials=100)
+        tried = sorted(sorted((n, str(v)) for n, v in t.params.items()) for t in study.trials)
+        self.assertEqual(len(tried), 6)
+        self.assertEqual([t for i, t in enumerate(tried) if t in tried[:i]], [])
+        with self.assertRaisesRegex(ValueError, "parameter 'x': found a range without step="):
+            assay.create_study(sampler=assay.samplers.BruteForceSampler()).optimize(self.square, n_trials=1)
+
+    def test_configurations_that_come_when_all_trials_are_made(self):
+        study = assay.create_study()
+        study.optimize(self.square, n_trials=2)
+        study.enqueue_trial({"x": 0.25}, user_attrs={"memo": 1})
+        study.enqueue_trial({"x": 0.25}, skip_if_exists=True)
+        self.assertEqual(self.states(study), ["COMPLETE", "COMPLETE", "WAITING"])
+        study.optimize(self.square, n_trials=2)
+        self.assertEqual([t.params["x"] == 0.25 for t in study.trials][2], True)
+        self.assertEqual((study.trials[2].user_attrs, len(study.trials)), ({"memo": 1}, 4))
+        study = assay.create_study()
+        study.enqueue_trial({"x": 0.5}, user_attrs={"memo": "known when it begins"})
+        self.assertEqual(study.ask().user_attrs, {"memo": "known when it begins"})
+        study = assay.create_study()
+        study.add_trial({"x": 0.5}, 0.25)
+        self.assertEqual((study.best_value, self.states(study)), (0.25, ["COMPLETE"]))
+
+    def test_optimize_within_optimize_and_stop_without(self):
+        def objective(trial):
+            with self.assertRaisesRegex(RuntimeError, "cannot be called in there"):
+                trial.study.optimize(self.square, n_trials=1)
+            return self.square(trial)
+
+        study = assay.create_study()
+        with self.assertRaisesRegex(RuntimeError, "no optimize"):
+            study.stop()
+        study.optimize(objective, n_trials=2, gc_after_trial=True)
+        self.assertEqual(self.states(study), ["COMPLETE"] * 2)
+
+    def test_callbacks_and_what_is_raised(self):
+        seen = []
+
+        def fails(trial):
+            if self.square(trial) >= 0 and trial.number > 0:
+                raise ArithmeticError("no")
+            return 1.0
+
+        study = assay.create_study()
+        with contextlib.redirect_stderr(None):
+            study.optimize(fails, n_trials=3, catch=ArithmeticError, callbacks=[lambda s, t: seen.append(t.state.name)])
+            self.assertEqual(seen, ["COMPLETE", "FAIL", "FAIL"])
+            with self.assertRaises(ArithmeticError):
+                study.optimize(fails, n_trials=3, callbacks=[lambda s, t: seen.append(t.state.name)])
+        self.assertEqual(len(seen), 3)  # no callback for what is raised
+        self.assertEqual((study.trials[1].value, study.trials[1].values), (None, None))
+
+    def test_a_result_that_is_none(self):
+        study = assay.create_study()
+        study.optimize(lambda t: None if self.square(t) >= 0 and t.number == 1 else 1.0, n_trials=3)
+        self.assertEqual(self.states(study), ["COMPLETE", "FAIL", "COMPLETE"])
+        self.assertEqual(study.trials[1].reason, "ResultError: the objective returned None, expected a number")
+
+    def test_tell_of_what_has_ended_and_of_what_is_no_result(self):
+        study = assay.create_study()
+        trial = study.ask()
+        self.square(trial)
+        for values, state in ((None, "COMPLETE"), (1, "PRUNED"), (1, "FAIL"), ([1, 2], "COMPLETE"), ("a", None)):
+            with self.assertRaises(ValueError):
+                study.tell(trial, values, state)
+        study.tell(trial, 1.0)
+        self.assertEqual(study.tell(trial, 2.0, skip_if_finished=True).value, 1.0)
+        with self.assertRaisesRegex(ValueError, "it has ended"):
+            study.tell(trial, 2.0)
+        trial = study.ask()
+        self.square(trial)
+        trial.report(2.0, step=1)
+        study.tell(trial, state="PRUNED")
+        self.assertEqual((study.trials[1].value, assay.load_study(study.sweep).trials[1].value), (2.0, 2.0))
+        self.assertEqual(study.best_value, 1.0)
+
+    def test_a_study_that_is_pickled(self):
+        study = assay.create_study(token=UP.token, server=UP.url, sampler=assay.samplers.TPESampler(seed=1))
+        study.optimize(lambda t: self.square(t) + len(t.suggest_categorical("c", ["a", ("b", 1)])), n_trials=4)
+        data = pickle.dumps(study)
+        self.assertNotIn(UP.token.encode(), data)
+        with unittest.mock.patch.dict(os.environ, ASSAY_TOKEN=UP.token):
+            again = pickle.loads(data)
+            self.assertEqual(again.trials, study.trials)
+            self.assertEqual(sorted(again.trials)[2].number, 2)
+            again.optimize(lambda t: self.square(t) + len(t.suggest_categorical("c", ["a", ("b", 1)])), n_trials=2)
+        self.assertEqual((len(again.trials), type(again.sampler)), (6, assay.samplers.TPESampler))
+        best = pickle.loads(pickle.dumps(again.best_trial))
+        self.assertEqual((best, best.intermediate_values), (again.best_trial, again.best_trial.intermediate_values))
+
+    def test_a_best_trial_that_is_run_again(self):  # tutorial/20_recipes/010_reuse_best_trial.py
+        study = assay.create_study()
+        study.optimize(self.square, n_trials=3)
+        best = study.best_trial
+        best.report(1.0, 5)
+        self.assertEqual((self.square(best), best.should_prune(), best.intermediate_values), (study.best_value, False, {}))
+        for wrong, word in ((lambda: best.suggest_int("y", 0, 1), "no value"), (lambda: best.suggest_int("x", 5, 6), "expected int")):
+            with self.assertRaisesRegex(assay.SpaceError, word):
+                wrong()
+
+    def test_samplers_pruners_and_names_that_come_later(self):
+        study = assay.create_study(directions=["minimize", "maximize"])
+        self.assertEqual((type(study.sampler).__name__, type(study.pruner).__name__), ("GPSampler", "NopPruner"))
+        study.sampler = assay.samplers.RandomSampler(seed=3)
+        study.set_metric_names(["error", "speed"])
+        study.optimize(lambda t: (self.square(t), 1.0), n_trials=2)
+        document = UP.sweep(study.sweep)["document"]
+        self.assertEqual((document["search"], [m["name"] for m in document["metrics"]]),
+                         ({"method": "random", "seed": 3}, ["error", "speed"]))
+        self.assertEqual(type(assay.load_study(study.sweep).sampler), assay.samplers.RandomSampler)
+        with self.assertRaises(RuntimeError):
+            study.best_trial
+        with self.assertRaisesRegex(assay.AssayError, "at its first trial"):
+            study.set_metric_names(["a", "b"])
+
+    def test_studies_that_the_server_has(self):
+        study = assay.create_study(study_name="in-the-list")
+        study.set_user_attr("who", "me")
+        study.optimize(self.square, n_trials=2)
+        summary = next(s for s in assay.get_all_study_summaries() if s.study_name == "in-the-list")
+        self.assertEqual((summary.user_attrs, summary.best_trial, summary.n_trials), ({"who": "me"}, study.best_trial, 2))
+        for missing in (assay.load_study, assay.delete_study):
+            with self.assertRaisesRegex(KeyError, "no sweep 'missing'"):
+                missing("missing")
 
 
 EXAMPLES = os.environ.get("ASSAY_OPTUNA_EXAMPLES", "")

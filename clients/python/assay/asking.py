@@ -7,20 +7,20 @@ import datetime
 import os
 import threading
 import time
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Union, cast
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from .constants import BEAT_S, JSON
 from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
 from .distributions import _distribution
-from .errors import AssayError, _encodable, _repr
+from .errors import AssayError, ResultError, _encodable, _repr
 from .messages import _warn
 from .own_sampler import BaseSampler, _sampled
-from .parameters import _of_space, _Parameter
+from .parameters import _Parameter
 from .run import _Run
-from .states import TrialState, _state
+from .states import _state
 from .moving import ENDED, _StudyMoves
 from .sweep import _made
-from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
+from .trial import FrozenTrial, Trial, _json_number, _metric_name
 
 
 _open_studies: Set[_StudyTrials] = set()  # that hold trials, or gave some back
@@ -53,12 +53,23 @@ class _StudyTrials(_StudyMoves):
     def _hold(self, trial: Trial) -> Trial:
         with self._lock:
             self._held.append(trial)
+            self._take_queued_attrs(trial, {**trial.params, **trial._fixed})
             self._given_back.pop((trial._sweep or "", trial.number), None)
             _open_studies.add(self)
             if self._beating is None or not self._beating.is_alive():
                 self._beating = threading.Thread(target=self._beat, name="assay-heartbeat", daemon=True)
                 self._beating.start()
         return trial
+
+    def _take_queued_attrs(self, trial: Trial, params: JSON) -> None:
+        """Give a trial the attributes of the enqueued configuration that it has."""
+        with self._lock:
+            for queued in self._queued_attrs:
+                if all(params.get(n, trial) == v for n, v in queued[0].items()):
+                    trial._unsent_attrs.update(queued[1])
+                    trial.user_attrs = {**queued[1], **trial.user_attrs}
+                    self._queued_attrs.remove(queued)
+                    break
 
     def _beat(self) -> None:
         """Keep the leases of the trials that run, until none does."""
@@ -210,7 +221,7 @@ class _StudyTrials(_StudyMoves):
             self._release(trial)
         if not self._shared:
             if self._maker == os.getpid() and self._unfinished and self.sweep and self._get(self.sweep)["state"] == "running":
-                self._change(self.sweep, limits={"max_trials": 1})
+                self._make_no_more()
             for sweep, number in self._given_back:
                 if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":
                     self._change(sweep, limits={"max_trials": 1})
@@ -225,12 +236,7 @@ class _StudyTrials(_StudyMoves):
             self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
         if trial._sweep is None:
             self._begin(trial)
-        for queued in self._queued_attrs:
-            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
-                trial._unsent_attrs.update(queued[1])
-                trial.user_attrs = {**queued[1], **trial.user_attrs}
-                self._queued_attrs.remove(queued)
-                break
+        self._take_queued_attrs(trial, trial.params)
         trial._send()
         row: Optional[JSON] = None
         if trial._lost is None and state == "completed":
@@ -286,19 +292,24 @@ class _StudyTrials(_StudyMoves):
         for step in sorted(trial._steps):
             latest.update(trial._steps[step])
         latest.update(metrics)
-        values = [metrics.get(name) for name, _ in self.metrics] if state == "completed" else [None for _ in self.metrics]
+        told = metrics if state == "completed" else latest if state == "pruned" else {}
+        values = [told.get(name) for name, _ in self.metrics]
         record = FrozenTrial(trial.number, state, trial.params, latest, values, reason, self._is_feasible(latest),
-                             time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
+                             None if state == "running" else time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
         record.system_attrs = dict(trial.system_attrs)
         record._given, record._asked = trial._given, dict(trial._asked)
         record._curve = {s: m[self.metrics[0][0]] for s, m in sorted(trial._steps.items()) if self.metrics[0][0] in m}
-        record.datetime_start, record.datetime_complete = trial.datetime_start, datetime.datetime.now()
+        record.datetime_start = trial.datetime_start
+        record.datetime_complete = None if state == "running" else datetime.datetime.now()
         record._encoded = {name: p.encode(value) for name, (p, value) in trial._asked.items()}
         return record
 
     def _metrics_of(self, returned: Any) -> Dict[str, float]:
-        """What an objective returned, by metric. TypeError and ValueError name what is wrong."""
+        """What an objective returned, by metric. A TypeError, which is a ValueError too, names what is wrong."""
         names = [name for name, _ in self.metrics]
+        if returned is None:
+            expected = "a number" if len(names) == 1 else f"{len(names)} numbers: {', '.join(names)}"
+            raise ResultError(f"the objective returned None, expected {expected}", True)
         if isinstance(returned, Mapping):
             given = dict(returned)
         elif len(names) == 1 and not isinstance(returned, (tuple, list)):
@@ -306,15 +317,15 @@ class _StudyTrials(_StudyMoves):
         elif isinstance(returned, (tuple, list)) and len(returned) == len(names):
             given = dict(zip(names, returned))
         else:
-            raise TypeError(f"the objective returned {_repr(returned)}, expected {len(names)} numbers: {', '.join(names)}"[:500])
+            raise ResultError(f"the objective returned {_repr(returned)}, expected {len(names)} numbers: {', '.join(names)}"[:500])
         for name in names:
             if name not in given:
-                raise ValueError(f"the objective returned no value of {name}; found {', '.join(map(_repr, given))}"[:500])
+                raise ResultError(f"the objective returned no value of {name}; found {', '.join(map(_repr, given))}"[:500])
         names = [_metric_name(name) for name in given]
         try:
             return dict(zip(names, map(float, given.values())))
         except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
+            raise ResultError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
 
     def _constrained(self, trial: Trial, state: str, metrics: Dict[str, float]) -> Dict[str, float]:
         """The metrics of a trial with what the constraints_func says of it. ValueError: it returned something else."""
@@ -326,75 +337,3 @@ class _StudyTrials(_StudyMoves):
             raise ValueError(f"constraints_func returned {len(values)} values, expected {wanted} as of the first trial")
         trial.system_attrs["constraints"] = values
         return {**metrics, **_constraint_metrics(values)} if state == "completed" else metrics
-
-    def ask(self, fixed_distributions: Optional[Mapping[str, Any]] = None) -> Trial:
-        """A trial to run in a loop of your own; tell() its result. AssayError when there are no more.
-        fixed_distributions: entries of a space; the trial suggests all of them at once."""
-        trials = self._next(None, _client_name())
-        if not trials:
-            raise AssayError(f"the study {self.name} has no more trials" + (": tell those that it gave" if self._held else ""))
-        trials[0]._is_asked = True
-        for name, entry in (fixed_distributions or {}).items():
-            trials[0]._suggest(_of_space(name, entry))
-        return trials[0]
-
-    def tell(self, trial: Union[Trial, int], values: Any = None, state: Any = None, reason: Optional[str] = None,
-             skip_if_finished: bool = False) -> FrozenTrial:
-        """The end of a trial that ask() gave, or of its number. values: as an objective returns them. state: completed,
-        failed or pruned, by these words or those of TrialState; None: completed with values, failed without."""
-        ended = _state(state) if state is not None else TrialState.FAIL if values is None else TrialState.COMPLETE
-        if ended not in (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED):
-            raise ValueError(f"state: found {state!r}, expected completed, failed or pruned")
-        held = [t for t in self._held if t is trial or (isinstance(trial, int) and t.number == trial)]
-        number = trial if isinstance(trial, int) else trial.number
-        if not held and (skip_if_finished or isinstance(trial, int)):
-            for record in self.trials if skip_if_finished else []:
-                if record.number == number and record.state.is_finished():
-                    return record
-            raise ValueError(f"trial {number}: it was not asked for here, or it has ended")
-        told = held[0] if held else cast(Trial, trial)
-        metrics = self._metrics_of(values) if ended == TrialState.COMPLETE else {}
-        if ended != TrialState.FAIL:
-            metrics = self._constrained(told, str(ended), metrics)
-        return self._finish(told, str(ended), metrics, reason)
-
-    def enqueue_trial(self, params: Mapping[str, Any], user_attrs: Optional[Mapping[str, Any]] = None,
-                      skip_if_exists: bool = False) -> None:
-        """Run this configuration next, before new suggestions; it counts towards n_trials. Parameters that are missing
-        are drawn where the space comes from trials, and otherwise an error names them. user_attrs: of the trial that runs
-        it here. skip_if_exists: not if a trial of the study, or one that waits, has these params."""
-        if skip_if_exists and (any(t.params == params for t in self.trials) or any(p == params for p, _, _ in self._waiting)):
-            return
-        with self._lock:
-            if user_attrs:
-                self._queued_attrs.append((dict(params), dict(user_attrs)))
-            if self.sweep is None or self._sampler is not None:
-                self._waiting.append((dict(params), None, False))
-            else:
-                self._enqueue(dict(params), None)
-
-    def add_trials(self, trials: Iterable[FrozenTrial]) -> None:
-        """add_trial() of each."""
-        for trial in trials:
-            self.add_trial(trial)
-
-    def add_trial(self, params: Union[Mapping[str, Any], FrozenTrial], values: Any = None, state: str = "completed") -> None:
-        """Add a known result, from which the search learns; it does not count towards n_trials. values: as an
-        objective returns them; state failed has none. Or a trial, such as one of another study or of create_trial(): the
-        search learns from those that are completed or failed, and others are left out."""
-        constraints = None
-        if isinstance(params, FrozenTrial):
-            if params.state not in (TrialState.COMPLETE, TrialState.FAIL):
-                return
-            constraints, state = params.system_attrs.get("constraints"), str(params.state)
-            values = None if state != "completed" else list(params.values) if len(params.values) > 1 else params.value
-            params = params.params
-        metrics = self._metrics_of(values) if state == "completed" else {}
-        if metrics and constraints is not None and (self._constraints_func is not None or _bounded_constraints(self._options)[0]):
-            metrics.update(_constraint_metrics(_constraint_values(constraints)))
-        result: JSON = {"metrics": metrics} if metrics else {"state": "failed"}
-        with self._lock:
-            if self.sweep is None:
-                self._waiting.append((dict(params), result, False))
-            else:
-                self._enqueue(dict(params), result)

@@ -39,8 +39,8 @@ def _completed(study: Study, target: Optional[Target]) -> List[Tuple[FrozenTrial
     """The completed trials with the value that is drawn."""
     if target is None and len(study.metrics) > 1:
         raise ValueError("target: the study has several objectives: say which, such as target=lambda t: t.values[0]")
-    done = [t for t in study.trials if t.state == TrialState.COMPLETE and None not in t.values]
-    return [(t, float(target(t) if target is not None else t.values[0])) for t in done]  # type: ignore[arg-type]
+    done = [t for t in study.trials if t.state == TrialState.COMPLETE and t.values is not None]
+    return [(t, float(target(t) if target is not None else t.values[0])) for t in done]  # type: ignore[index]
 
 
 def _names_of(done: Sequence[Tuple[FrozenTrial, float]], params: Optional[Sequence[str]]) -> List[str]:

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import sys
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, Type, Union
 
-from .address import _Address, _find
+from .address import _find
 from .constants import JSON, LEASE_S
 from .constraints import ConstraintsFunc, _check_free_names
 from .errors import AssayError, _repr
 from .messages import _warn
-from .methods import _Sampler
+from .methods import _Sampler, _sampler_of
 from .own_sampler import BaseSampler
 from .pruners import BasePruner, HyperbandPruner, NopPruner
 from .results import Metrics
@@ -76,11 +77,11 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
     when no server is known. Optuna's storage is accepted and has no effect. A pruner of assay.pruners, or one of your own
     (pruners.BasePruner), is asked by should_prune(); HyperbandPruner is early_stopping with max_resource, and has no effect
-    without. A sampler of assay.samplers chooses method, seed and constraints_func; GridSampler and one of your own
-    (samplers.BaseSampler) choose the values; others have no effect."""
+    without. A sampler of assay.samplers chooses method, seed and constraints_func; GridSampler, BruteForceSampler and one
+    of your own (samplers.BaseSampler) choose the values; others have no effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
-    sampler = ignored.pop("sampler", None)
+    chosen = sampler = ignored.pop("sampler", None)
     if isinstance(sampler, _Sampler):
         method, seed = sampler.method, sampler.seed if seed is None else seed
         constraints_func = constraints_func or sampler.constraints_func
@@ -104,12 +105,9 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     if early_stopping:
         options["early_stopping"] = dict(early_stopping)
 
-    def address() -> _Address:
-        return _find(server, profile, token, start)
-
-    study = Study(_slug(study_name), goals, options, address)
+    study = Study(_slug(study_name), goals, options, functools.partial(_find, server, profile, token, start))
     study._lease = _lease_of(lease)
-    study._sampler, study._pruner = _own_sampler(sampler), pruner
+    study._sampler, study._pruner, study._chosen = _own_sampler(sampler), pruner, chosen or _sampler_of(method, seed)
     if constraints_func is not None:
         _check_free_names([name for name, _ in goals] + [str(c.get("metric")) for c in constraints])
         study._constraints_func = constraints_func
@@ -147,8 +145,8 @@ def _lease_of(lease: Optional[float]) -> float:
     return float(lease)
 
 
-class _NoSuchSweep(AssayError):
-    pass
+class _NoSuchSweep(AssayError, KeyError):
+    __str__ = Exception.__str__
 
 
 def _load(study: Study, sweep: str) -> None:
@@ -173,10 +171,12 @@ def load_study(study_name: str, storage: Any = None, sampler: Any = None, pruner
     A sampler that chooses the values itself, and a pruner that is asked by should_prune(), are asked in this program too.
     What the sweep has (method, early_stopping) stays, and storage has no effect. AssayError with status 404 when there is
     none."""
-    study = Study(study_name, [("value", "minimize")], {}, lambda: _find(server, profile, token, False))
+    study = Study(study_name, [("value", "minimize")], {}, functools.partial(_find, server, profile, token, False))
     study._sampler, study._pruner = _own_sampler(sampler), _pruning({"pruner": pruner})[0]
     study._constraints_func = constraints_func
     _load(study, study_name)
+    search = study._options.get("search", {})
+    study._chosen = sampler or _sampler_of(search.get("method", "gp"), search.get("seed"))
     return study
 
 

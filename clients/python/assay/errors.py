@@ -23,6 +23,27 @@ class SpaceError(AssayError, ValueError):
     """A parameter is wrong, or not what it was in an earlier trial. It ends optimize(), whatever `catch` says."""
 
 
+class ResultError(TypeError, ValueError):
+    """What an objective returned, or a loop told, is no result. is_none: it is None, as of an objective that gave up; then
+    its trial fails, and optimize() goes on."""
+
+    def __init__(self, message: str, is_none: bool = False) -> None:
+        super().__init__(message)
+        self.is_none = is_none
+
+
+class ExperimentalWarning(Warning):
+    """Optuna's name, for programs that silence it. Nothing here warns so."""
+
+
+class DuplicatedStudyError(AssayError):
+    """Optuna's name. A name that is taken gets -2, -3, … here."""
+
+
+class UpdateFinishedTrialError(AssayError, RuntimeError):
+    """Optuna's name. What has ended does not change, without an error."""
+
+
 class TrialPruned(Exception):
     """Raise it in an objective to give a trial up. Optuna's exception of this name is understood too."""
 

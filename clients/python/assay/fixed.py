@@ -5,13 +5,13 @@ import datetime
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .constants import JSON
-from .errors import SpaceError, _repr
-from .parameters import Choice, _choices, _of_space, _Parameter, _range
+from .errors import _repr
+from .parameters import _of_space, _Parameter
 from .states import TrialState, _state
-from .trial import FrozenTrial, _measured, _metric_name, _step
+from .trial import FrozenTrial, _given_value, _measured, _metric_name, _step, _Suggests
 
 
-class FixedTrial:
+class FixedTrial(_Suggests):
     """For an objective outside of a study: objective(FixedTrial({"x": 1.0})). A value that is not in the range which the
     objective asks for is a SpaceError."""
 
@@ -23,23 +23,8 @@ class FixedTrial:
         self._suggested: JSON = {}
 
     def _suggest(self, p: _Parameter) -> Any:
-        if p.name not in self._values:
-            raise SpaceError(f"parameter '{p.name}': the FixedTrial has no value of it")
-        value = self._values[p.name]
-        if not p.contains(value):
-            raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}"[:600])
-        value = p.decode(p.encode(value))
-        self._suggested[p.name] = value
+        self._suggested[p.name] = value = _given_value(self._values, p, "FixedTrial")
         return value
-
-    def suggest_float(self, name: str, low: float, high: float, *, step: Optional[float] = None, log: bool = False) -> float:
-        return float(self._suggest(_range(name, "float", low, high, step, log)))
-
-    def suggest_int(self, name: str, low: int, high: int, step: int = 1, log: bool = False) -> int:
-        return int(self._suggest(_range(name, "int", low, high, step, log)))
-
-    def suggest_categorical(self, name: str, choices: Sequence[Choice]) -> Any:
-        return self._suggest(_choices(name, choices))
 
     @property
     def params(self) -> JSON:

@@ -16,7 +16,7 @@ def _values_of(trial: FrozenTrial, names: Sequence[str]) -> Dict[Column, Any]:
     if len(names) == 1:
         return {("value", "" if names[0] == "value" else names[0]): trial.value}
     is_named = list(names) != [f"value_{i}" for i in range(len(names))]
-    return {("values", name if is_named else str(i)): v for i, (name, v) in enumerate(zip(names, trial.values))}
+    return {("values", name if is_named else str(i)): v for i, (name, v) in enumerate(zip(names, trial.values or [None for _ in names]))}
 
 
 def _cells_of(trial: FrozenTrial, attr: str, names: Sequence[str]) -> Dict[Column, Any]:

@@ -1,14 +1,16 @@
 """Samplers by Optuna's names, for create_study(sampler=…). One chooses the search method of the service, its seed and the
-constraints_func; its other arguments have no effect. GridSampler chooses the values itself."""
+constraints_func; its other arguments have no effect. GridSampler and BruteForceSampler choose the values themselves."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
-from typing import Any, List, Mapping, Optional, Sequence
+from decimal import Decimal
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from .constants import JSON
 from .constraints import ConstraintsFunc
-from .distributions import BaseDistribution
+from .distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from .errors import SpaceError, _repr
 from .own_sampler import BaseSampler
 from .parameters import _of_space
@@ -75,6 +77,61 @@ class NSGAIIISampler(NSGAIISampler):
     """The same."""
 
 
+def _sampler_of(method: str, seed: Optional[int]) -> Optional[_Sampler]:
+    """The sampler that has the name of a method; None: there is none."""
+    for kind in (GPSampler, TPESampler, CmaEsSampler, QMCSampler, NSGAIISampler):
+        if kind.method == method:
+            return kind(seed=seed)
+    return RandomSampler(seed) if method == "random" else None
+
+
+def _all_values(name: str, distribution: BaseDistribution) -> List[Any]:
+    """The values of a parameter that has few. ValueError: it has no step."""
+    p = _of_space(name, distribution)
+    if isinstance(distribution, CategoricalDistribution):
+        return [p.decode(p.encode(choice)) for choice in distribution.choices]
+    bounds = distribution.low, distribution.high, distribution.step  # type: ignore[attr-defined]
+    if bounds[2] is None and bounds[0] < bounds[1]:
+        raise ValueError(f"parameter '{name}': found a range without step=, of which not every value can be tried")
+    low, high, step = (Decimal(str(number or 0)) for number in bounds)  # 0.001 to 0.01 in steps of 0.001 ends at 0.01
+    values = [low + i * step for i in range(int((high - low) / step) + 1)] if step else [low]
+    kind = float if isinstance(distribution, FloatDistribution) else int
+    return [p.decode(p.encode(kind(value))) for value in values]
+
+
+class BruteForceSampler(BaseSampler):
+    """Each combination of values once, in a random order, also where names depend on values; then the study stops. Two
+    programs, or threads, that choose at the same moment may choose one combination."""
+
+    def __init__(self, seed: Optional[int] = None, avoid_premature_stop: bool = False) -> None:
+        self._rng = random.Random(seed)
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> Mapping[str, BaseDistribution]:
+        return {}
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: Any) -> Mapping[str, Any]:
+        return {}
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
+        ended = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+        values, path = _all_values(param_name, param_distribution), list(trial.params.items())
+        return self._rng.choice([v for v in values if not self._is_tried(ended, [*path, (param_name, v)])] or values)
+
+    def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Optional[Sequence[float]]) -> None:
+        ended = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+        if self._is_tried([*ended, trial], []):
+            with contextlib.suppress(RuntimeError):  # of ask() and tell()
+                study.stop()
+
+    def _is_tried(self, ended: Sequence[FrozenTrial], path: Sequence[Tuple[str, Any]]) -> bool:
+        """Has every combination that begins with these values been tried?"""
+        known = [t for t in ended if list(t.params.items())[:len(path)] == list(path)]
+        if not known or any(len(t.params) == len(path) for t in known):
+            return bool(known)
+        name = list(known[0].params)[len(path)]
+        return all(self._is_tried(known, [*path, (name, v)]) for v in _all_values(name, known[0].distributions[name]))
+
+
 class GridSampler(BaseSampler):
     """Each cell of a grid once, in a random order; then the study stops. Cells that trials of the study have, also those
     of other programs, are not tried again. Two programs that choose at the same moment may choose one cell.
@@ -105,7 +162,7 @@ class GridSampler(BaseSampler):
     def sample_relative(self, study: Any, trial: FrozenTrial, search_space: Any) -> Mapping[str, Any]:
         left = self._left(study)
         if not left:
-            study.stop()
+            self._stop(study)
         return left[0] if left else self._cells[0]
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
@@ -116,4 +173,8 @@ class GridSampler(BaseSampler):
 
     def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Optional[Sequence[float]]) -> None:
         if not self._left(study):
+            self._stop(study)
+
+    def _stop(self, study: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # of ask() and tell()
             study.stop()

@@ -19,7 +19,10 @@ carry a result, and this is who does:
 | after that, and the program that told it died | whoever finds the last sweep at its end |
 | not: its program died, and the trial is in the queue of the source | whoever finds the last sweep at its end runs it |
 
-A successor for which nothing was left is cancelled before it starts; who had followed there turns back."""
+A successor for which nothing was left is cancelled before it starts; who had followed there turns back.
+
+max_trials cannot be 0: a sweep that was closed before its first trial would still make one, which nobody has counted. So a
+study does not move on from a sweep before a trial was made there: it asks for one first."""
 from __future__ import annotations
 
 import contextlib
@@ -31,12 +34,12 @@ import uuid
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from .attributes import ATTRIBUTE, _attributes
-from .constants import BYTES_MAX, GENERATIONS_MAX, JSON, ROWS_MAX, TRIALS_MAX
+from .constants import BYTES_MAX, GENERATIONS_MAX, JSON, ROWS_MAX
 from .constraints import _bounded_constraints
 from .errors import AssayError, SpaceError, Unavailable
 from .parameters import _of_spec, _Parameter, _when_meaning
 from .results import _key_of
-from .sweep import GREW_FROM, STUDY_LIMIT, _made, _origin, _StudySweep
+from .sweep import GREW_FROM, STUDY_LIMIT, _limit_of, _made, _origin, _StudySweep
 from .trial import FrozenTrial, Trial
 
 FEW = 8  # results that are added without a look at which of them are there
@@ -152,13 +155,13 @@ class _StudyMoves(_StudySweep):
             raise ValueError(f"constraints_func: the sweep {found['id']} was created without one, and its constraints do not change")
         self.sweep = found["id"]
         self._origins[found["id"]] = _origin(found)[0]
-        self._limit = int(document.get("limits", {}).get("max_trials", TRIALS_MAX))
+        self._limit = _limit_of(found)
 
     # To move on.
 
     def _grow(self) -> None:
         """Move on to a new sweep that has the parameters in _missing too, with what is left of the limit; the one before ends
-        when the trials that run have ended. Nothing happens when nothing is left."""
+        when the trials that run have ended. Nothing happens when nothing is left, or before a trial was made there."""
         if self._options.get("search", {}).get("method") == "grid":
             raise SpaceError(f"parameter '{next(iter(self._missing))}' was not suggested in the first trial, and the cells "
                              "of a grid are fixed: give space=")
@@ -169,8 +172,8 @@ class _StudyMoves(_StudySweep):
             return
         source = self.sweep or ""
         before = self._get(source)
-        limit = int(before["document"].get("limits", {}).get("max_trials", TRIALS_MAX))
-        if before["state"] in ("cancelled", "failed") or limit <= _made(before):
+        limit = _limit_of(before)
+        if before["state"] in ("cancelled", "failed") or not 0 < _made(before) < limit:
             return
         if self._shared and before["state"] == "paused":  # another program still moves the study here: its limit may change
             return
@@ -224,13 +227,17 @@ class _StudyMoves(_StudySweep):
         with _but(409):
             self._http.call("PATCH", f"/v1/sweeps/{sweep}?if_state=paused", change)
 
-    def _complete_move(self, sweep: str) -> None:
-        """Finish what a program began that died between the creation of a successor and its start."""
+    def _complete_move(self, sweep: str) -> bool:
+        """Finish what a program began that died between the creation of a successor and its start. False: the sweep is
+        paused for another reason."""
         found = self._get(sweep)
-        source, limit = _origin(found)
-        changes = self._http.call("GET", f"/v1/sweeps/{sweep}/changes")["items"]
-        if source is not None and found["state"] == "paused" and not any("state" in c["changes"] for c in changes):
+        if found["state"] == "paused":
+            source, limit = _origin(found)
+            changes = self._http.call("GET", f"/v1/sweeps/{sweep}/changes")["items"]
+            if source is None or any("state" in c["changes"] for c in changes):
+                return False
             self._move(source, sweep, limit)
+        return True
 
     # Results that go along.
 
@@ -351,8 +358,7 @@ class _StudyMoves(_StudySweep):
             return False
         found = self._get(sweep)
         counts: Dict[str, int] = found["counts"]
-        limit = int(found["document"].get("limits", {}).get("max_trials", TRIALS_MAX))
-        return counts["running"] <= mine and not counts["queued"] and not counts["paused"] and _made(found) >= limit
+        return counts["running"] <= mine and not counts["queued"] and not counts["paused"] and _made(found) >= _limit_of(found)
 
 
 @contextlib.contextmanager

@@ -11,14 +11,15 @@ from .artifacts import (ArtifactMeta, Backoff, FileSystemArtifactStore, download
                         upload_artifact)
 from .create import create_study, load_study
 from .distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from .errors import TrialPruned
+from .errors import (AssayError, DuplicatedStudyError, ExperimentalWarning, TrialPruned, Unavailable,
+                     UpdateFinishedTrialError)
 from .fixed import FixedTrial, create_trial
 from .importance import get_param_importances
 from .integration import (KerasPruningCallback, LightGBMPruningCallback, PyTorchLightningPruningCallback,
                           TFKerasPruningCallback, XGBoostPruningCallback)
 from .messages import (create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
                        enable_propagation, get_logger, get_verbosity, set_verbosity)
-from .methods import (CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, RandomSampler,
+from .methods import (BruteForceSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, RandomSampler,
                       TPESampler)
 from .own_sampler import BaseSampler, IntersectionSearchSpace, intersection_search_space
 from .pruners import (BasePruner, HyperbandPruner, MedianPruner, NopPruner, PatientPruner, PercentilePruner,
@@ -52,12 +53,13 @@ _trial_names = _module("trial", FixedTrial, FrozenTrial, Trial, TrialState, crea
 _study_names = _module("study", MaxTrialsCallback, Study, StudyDirection, StudySummary, copy_study, create_study, delete_study,
                        get_all_study_names, get_all_study_summaries, load_study)
 _distribution_names = _module("distributions", BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution)
-_exception_names = _module("exceptions", TrialPruned)
+_exception_names = _module("exceptions", DuplicatedStudyError, ExperimentalWarning, TrialPruned, UpdateFinishedTrialError,
+                           OptunaError=AssayError, StorageInternalError=Unavailable)
 _importance_names = _module("importance", get_param_importances)
 _logging_names = _module("logging", create_default_formatter, disable_default_handler, disable_propagation, enable_default_handler,
                          enable_propagation, get_logger, get_verbosity, set_verbosity, CRITICAL=CRITICAL, DEBUG=DEBUG,
                          ERROR=ERROR, FATAL=FATAL, INFO=INFO, WARN=WARN, WARNING=WARNING)
-_sampler_names = _module("samplers", BaseSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler,
+_sampler_names = _module("samplers", BaseSampler, BruteForceSampler, CmaEsSampler, GPSampler, GridSampler, NSGAIIISampler, NSGAIISampler,
                          QMCSampler, RandomSampler, TPESampler)
 _journal_names = (JournalFileBackend, JournalFileOpenLock, JournalFileStorage, JournalFileSymlinkLock, JournalRedisBackend,
                   JournalRedisStorage, JournalStorage)

@@ -25,7 +25,7 @@ def _curve(study: _StudyData, trials: List[FrozenTrial]) -> str:
     for t in study._candidates(trials):
         if best is None or study._better(t, best) > 0:
             best = t
-        heights.append(float(best.values[0]))  # type: ignore[arg-type]
+        heights.append(float(best.values[0]))  # type: ignore[index]
     if len(heights) < 2:
         return ""
     low, high = min(heights), max(heights)
@@ -44,13 +44,13 @@ def _html(study: _StudyData, trials: List[FrozenTrial]) -> str:
     if study.sweep and study._connected:
         head += f' · <a href="{html.escape(study.url)}">dashboard</a>'
     candidates = study._candidates(trials)
-    ordered = sorted(candidates, key=lambda t: float(t.values[0]),  # type: ignore[arg-type]
+    ordered = sorted(candidates, key=lambda t: float(t.values[0]),  # type: ignore[index]
                      reverse=study.metrics[0][1] == "maximize")[:5]
     names = list(dict.fromkeys(n for t in ordered for n in t.params))
     cells = ["number"] + [n for n, _ in study.metrics] + names
     rows = ["".join(f"<th>{html.escape(c)}</th>" for c in cells)]
     for t in ordered:
-        values = [str(t.number)] + [f"{v:.6g}" for v in t.values if v is not None]
+        values = [str(t.number)] + [f"{v:.6g}" for v in t.values or []]
         values += [f"{t.params[n]:.6g}" if isinstance(t.params.get(n), float) else str(t.params.get(n, "")) for n in names]
         rows.append("".join(f"<td>{html.escape(v)}</td>" for v in values))
     table = "<table>" + "".join(f"<tr>{r}</tr>" for r in rows) + "</table>" if ordered else ""

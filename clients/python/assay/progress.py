@@ -22,7 +22,7 @@ class _Progress:
         self._best: Optional[FrozenTrial] = None
         self._trials: List[FrozenTrial] = list(study._own)
         self._notebook = self._display() if wanted is not False else None
-        self._line = self._notebook is None and (sys.stderr.isatty() if wanted is None else wanted)
+        self._line = self._notebook is None and sys.stderr is not None and (sys.stderr.isatty() if wanted is None else wanted)
 
     def _display(self) -> Any:
         """A display of this notebook's cell, or None."""
@@ -48,7 +48,7 @@ class _Progress:
             self._notebook.update(_Html(_html(self._study, self._trials)))
         elif self._line:
             rate = self._ended / max(1e-9, time.monotonic() - self._begin)
-            best = f", best {self._best.values[0]:.6g} in trial {self._best.number}" if self._best else ""
+            best = f", best {self._best.value:.6g} in trial {self._best.number}" if self._best else ""
             print(f"\r{self._ended}{f' of {self._planned}' if self._planned else ''} trials{best}, {rate:.3g}/s\x1b[K",
                   end="", file=sys.stderr, flush=True)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import functools
 import math
 import random
 import threading
@@ -48,6 +49,11 @@ def _key_of(row: JSON) -> str:
     return str(key) if key else f"{row['sweep']}/{row['number']}"
 
 
+# Fields of a study that are not pickled.
+_OF_THE_PROCESS = ("_connected", "_sampling", "_lock", "_first", "_records", "_own", "_curves", "_held", "_given_back", "_beating",
+                   "_run", "_maker", "_unfinished")
+
+
 class _StudyData:
     """The part of a Study that everything else stands on: what it holds, and the results."""
 
@@ -63,6 +69,7 @@ class _StudyData:
         self.user_attrs: JSON = {}
         self._constraints_func: Optional[ConstraintsFunc] = None
         self._sampler: Optional[BaseSampler] = None  # of the user's own
+        self._chosen: Any = None  # the sampler that the user named
         self._sampling = threading.RLock()  # a sampler or pruner of the user's own is asked by one thread at a time
         self._pruner: Optional[BasePruner] = None  # that is asked here
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
@@ -89,6 +96,18 @@ class _StudyData:
         self._maker = 0  # the process whose optimize() made the sweep; a child of it ends nothing
         self._unfinished = False  # an exception or stop() ended optimize() before its last trial
 
+    def __getstate__(self) -> JSON:
+        """What is pickled: not the token, the trials that run, nor the results, which the server has."""
+        state = {name: value for name, value in vars(self).items() if name not in _OF_THE_PROCESS}
+        if isinstance(self._address, functools.partial):
+            server, profile, _, start = self._address.args
+            state["_address"] = functools.partial(self._address.func, server, profile, None, start)
+        return state
+
+    def __setstate__(self, state: JSON) -> None:
+        _StudyData.__init__(self, state["name"], state["metrics"], state["_options"], state["_address"])
+        vars(self).update(state)
+
     @property
     def _http(self) -> _Http:
         with self._lock:
@@ -112,12 +131,17 @@ class _StudyData:
             with self._lock:
                 sweep = self.sweep
                 if sweep is None:
-                    return list(self._own)
+                    return self._own + self._unknown(len(self._own))
             answer = list(self._pages(self._trials_path(sweep)))
             with self._lock:
                 if sweep == self.sweep:  # otherwise the space grew meanwhile
                     rows, others = self._results(sweep, answer)
-                    return rows + others
+                    return rows + others + self._unknown(len(rows) + len(others))
+
+    def _unknown(self, known: int) -> List[FrozenTrial]:
+        """Trials that the server does not know yet: those that run here, and those that wait. known: how many come before
+        them. The caller holds the lock."""
+        return []
 
     @staticmethod
     def _trials_path(sweep: str) -> str:
@@ -176,7 +200,7 @@ class _StudyData:
     def _from_row(self, row: JSON) -> FrozenTrial:
         metrics = {name: float(value) for name, value in (row.get("metrics") or {}).items()}
         params = {n: self._space[n].decode(v) if n in self._space else v for n, v in row["params"].items()}
-        values = [metrics.get(name) if row["state"] == "completed" else None for name, _ in self.metrics]
+        values = [metrics.get(name) if row["state"] in ("completed", "pruned") else None for name, _ in self.metrics]
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
                              row.get("user_attrs"), row["sweep"])
@@ -190,20 +214,20 @@ class _StudyData:
 
     def _better(self, a: FrozenTrial, b: FrozenTrial, objective: int = 0) -> float:
         """Above 0 when a is better than b in an objective."""
+        assert a.values is not None and b.values is not None
         x, y = a.values[objective], b.values[objective]
-        assert x is not None and y is not None
         return y - x if self.metrics[objective][1] == "minimize" else x - y
 
     def _candidates(self, trials: Optional[List[FrozenTrial]] = None) -> List[FrozenTrial]:
         trials = self.trials if trials is None else trials
-        return [t for t in trials if t.state == "completed" and t.feasible and None not in t.values]
+        return [t for t in trials if t.state == "completed" and t.feasible and t.values is not None]
 
     @property
     def best_trial(self) -> FrozenTrial:
-        """The best completed trial that satisfies the constraints; of equal ones the first. ValueError without one, or
-        with several objectives."""
+        """The best completed trial that satisfies the constraints; of equal ones the first. ValueError without one;
+        RuntimeError with several objectives."""
         if len(self.metrics) > 1:
-            raise ValueError("the study has several objectives: best_trials is its Pareto front")
+            raise RuntimeError("the study has several objectives: best_trials is its Pareto front")
         return self._best(self.trials)
 
     def _best(self, trials: List[FrozenTrial]) -> FrozenTrial:

@@ -1,8 +1,8 @@
 """The studies that a server has: their names, summaries, copies, ends."""
 from __future__ import annotations
 
-import datetime
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
+import functools
+from typing import Any, Callable, Iterable, List, Mapping, Optional
 
 from .address import _find
 from .connection import _Http
@@ -15,19 +15,35 @@ from .study import Study
 from .trial import FrozenTrial
 
 
-class StudySummary(NamedTuple):
+class StudySummary:
     """A sweep of the server, as a study. best_value: of its first objective, None without one."""
 
-    study_name: str
-    directions: List[StudyDirection]
-    best_value: Optional[float]
-    n_trials: int
-    datetime_start: Optional[datetime.datetime]
-    state: str
+    def __init__(self, sweep: JSON, has_best: bool, load: Callable[[str], Study]) -> None:
+        self.study_name, self.state = str(sweep["id"]), str(sweep["state"])
+        self.directions = [StudyDirection(m["goal"]) for m in sweep["metrics"]]
+        self.best_value: Optional[float] = sweep["best"]["value"] if has_best and sweep.get("best") else None
+        self.n_trials, self.datetime_start = int(sweep["counts"]["total"]), _local(sweep.get("created_at"))
+        self._load = load
 
     @property
     def direction(self) -> StudyDirection:
         return self.directions[0]
+
+    @property
+    def user_attrs(self) -> JSON:
+        """Read when it is asked for."""
+        return self._load(self.study_name).user_attrs
+
+    @property
+    def best_trial(self) -> Optional[FrozenTrial]:
+        """Read when it is asked for; None without one, and with several objectives."""
+        if self.best_value is None or len(self.directions) > 1:
+            return None
+        return self._load(self.study_name).best_trial
+
+    def __repr__(self) -> str:
+        return (f"StudySummary(study_name='{self.study_name}', directions={[str(d) for d in self.directions]}, "
+                f"best_value={self.best_value}, n_trials={self.n_trials}, state='{self.state}')")
 
 
 def _sweeps(server: Optional[str], profile: Optional[str], token: Optional[str]) -> List[JSON]:
@@ -47,10 +63,8 @@ def get_all_study_names(storage: Any = None, *, server: Optional[str] = None, pr
 def get_all_study_summaries(storage: Any = None, include_best_trial: bool = True, *, server: Optional[str] = None,
                             profile: Optional[str] = None, token: Optional[str] = None) -> List[StudySummary]:
     """All sweeps of the server, oldest first. storage has no effect."""
-    return [StudySummary(s["id"], [StudyDirection(m["goal"]) for m in s["metrics"]],
-                         s["best"]["value"] if include_best_trial and s.get("best") else None, int(s["counts"]["total"]),
-                         _local(s.get("created_at")), str(s["state"]))
-            for s in reversed(_sweeps(server, profile, token))]
+    load = functools.partial(load_study, server=server, profile=profile, token=token)
+    return [StudySummary(s, include_best_trial, load) for s in reversed(_sweeps(server, profile, token))]
 
 
 def delete_study(study_name: str, storage: Any = None, *, server: Optional[str] = None, profile: Optional[str] = None,

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, T
 
 from .attributes import _sendable
 from .constraints import _bounded_constraints, _constraint_bounds
-from .constants import JSON
+from .constants import JSON, TRIALS_MAX
 from .errors import AssayError, SpaceError
 from .messages import _warn
 from .parameters import _matches, _of_space, _Parameter
@@ -22,6 +22,10 @@ STUDY_LIMIT = "study-limit="
 def _made(sweep: JSON) -> int:
     """How many trials of a sweep count towards its limit."""
     return int(sweep["counts"]["total"]) - int(sweep["known_trials"])
+
+
+def _limit_of(sweep: JSON) -> int:
+    return int(sweep["document"].get("limits", {}).get("max_trials", TRIALS_MAX))
 
 
 def _origin(sweep: JSON) -> Tuple[Optional[str], int]:
@@ -115,6 +119,13 @@ class _StudySweep(_StudyData):
 
     def _change(self, sweep: str, **change: Any) -> JSON:
         return dict(self._http.call("PATCH", f"/v1/sweeps/{sweep}", change))
+
+    def _make_no_more(self) -> None:
+        """Let the sweep end when the trials that run have ended. max_trials cannot be 0: a sweep of this program alone in
+        which none was made is cancelled."""
+        made = _made(self._change(self.sweep or "", limits={"max_trials": 1}))
+        if not made and not self._shared:
+            self._change(self.sweep or "", state="cancelled")
 
     def _get(self, sweep: str) -> JSON:
         return dict(self._http.call("GET", f"/v1/sweeps/{urllib.parse.quote(sweep, safe='', errors='replace')}"))

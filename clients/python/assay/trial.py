@@ -71,12 +71,52 @@ def _measured(name: str, value: Any) -> float:
         raise ValueError(f"{name}: found {_repr(value)[:200]}, expected a number") from None
 
 
-class FrozenTrial:
+class _Suggests:
+    """Optuna's names of what an objective asks for, for all kinds of trials."""
+
+    def _suggest(self, p: _Parameter) -> Any:
+        """The value of a parameter."""
+        raise NotImplementedError
+
+    def suggest_float(self, name: str, low: float, high: float, *, step: Optional[float] = None, log: bool = False) -> float:
+        """A number from low to high, both included; on a log scale; or low, low + step, …"""
+        return float(self._suggest(_range(name, "float", low, high, step, log)))
+
+    def suggest_int(self, name: str, low: int, high: int, step: int = 1, log: bool = False) -> int:
+        """A whole number from low to high, both included; on a log scale; or low, low + step, …"""
+        return int(self._suggest(_range(name, "int", low, high, step, log)))
+
+    def suggest_categorical(self, name: str, choices: Sequence[Choice]) -> Any:
+        """One of the choices. Those that JSON does not have are compared by their repr()."""
+        return self._suggest(_choices(name, choices))
+
+    def suggest_uniform(self, name: str, low: float, high: float) -> float:
+        return self.suggest_float(name, low, high)
+
+    def suggest_loguniform(self, name: str, low: float, high: float) -> float:
+        return self.suggest_float(name, low, high, log=True)
+
+    def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
+        return self.suggest_float(name, low, high, step=q)
+
+
+def _given_value(values: Mapping[str, Any], p: _Parameter, owner: str) -> Any:
+    """The value that a trial was given of a parameter. SpaceError: it has none, or one that the objective does not take."""
+    if p.name not in values:
+        raise SpaceError(f"parameter '{p.name}': the {owner} has no value of it")
+    value = values[p.name]
+    if not p.contains(value):
+        raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}"[:600])
+    return p.decode(p.encode(value))
+
+
+class FrozenTrial(_Suggests):
     """A trial as it was when it was read.
 
     number: its number in the sweep `sweep`. state: queued, running, paused, completed, pruned, failed or cancelled; pruned
     is a trial whose objective raised TrialPruned, or that early stopping ended. params: what the objective suggested.
-    metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
+    metrics: the latest value of each metric; value and values: those of the objectives, of a pruned trial the last that it
+    reported; None where there is none. It may be run again: objective(study.best_trial) has its params.
     feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
     datetime_complete: local times, or None. user_attrs: what its program kept with it. system_attrs: with a
     constraints_func "constraints" has the values that it returned."""
@@ -85,7 +125,9 @@ class FrozenTrial:
                  reason: Optional[str] = None, feasible: bool = True, duration: Optional[float] = None,
                  user_attrs: Optional[JSON] = None, sweep: str = "") -> None:
         self.number, self.state, self.params, self.metrics = number, _state(state), params, metrics
-        self.values, self.reason, self.feasible = values, reason, feasible
+        has_all = all(v is not None and not math.isnan(v) for v in values)
+        self.values = cast(List[float], list(values)) if has_all else None
+        self.reason, self.feasible = reason, feasible
         self.duration, self.user_attrs, self.sweep = duration, dict(user_attrs or {}), sweep
         self.system_attrs: JSON = {}
         self._own_key = f"{sweep}/{number}"  # where it ran; its number changes when the study moves on to another sweep
@@ -103,7 +145,17 @@ class FrozenTrial:
 
     @property
     def value(self) -> Optional[float]:
-        return self.values[0]
+        return None if self.values is None else self.values[0]
+
+    def _suggest(self, p: _Parameter) -> Any:
+        return _given_value(self.params, p, f"trial {self.number}")
+
+    def report(self, value: Any = None, step: Optional[int] = None, **metrics: Any) -> None:
+        """Nothing: the trial has ended."""
+
+    def should_prune(self) -> bool:
+        """No."""
+        return False
 
     @property
     def distributions(self) -> Dict[str, BaseDistribution]:
@@ -122,11 +174,26 @@ class FrozenTrial:
     def last_step(self) -> Optional[int]:
         return max(self.intermediate_values, default=None)
 
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, FrozenTrial) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((self._own_key, self.number))
+
+    def __lt__(self, other: FrozenTrial) -> bool:
+        return self.number < other.number
+
+    def _content(self) -> Tuple[Any, ...]:
+        return self._own_key, self.number, self.state, self.params, self.values, self.user_attrs
+
+    def __getstate__(self) -> JSON:
+        return {**vars(self), "_curve": self.intermediate_values, "_read_curve": None}
+
     def __repr__(self) -> str:
         return f"FrozenTrial(number={self.number}, state='{self.state}', values={self.values}, params={self.params})"
 
 
-class Trial:
+class Trial(_Suggests):
     """What an objective gets: it names the values to try and takes what was measured.
 
     number: of the trial in its sweep; 0 for the first trial of a new study. params: the parameters so far, or all of
@@ -189,27 +256,6 @@ class Trial:
         if not p.same(old):
             raise SpaceError(f"parameter '{p.name}': found {p.described()}, expected {old.described()} as {when}; "
                              "a range may not depend on anything (use another name, or a fraction of a fixed range)")
-
-    def suggest_float(self, name: str, low: float, high: float, *, step: Optional[float] = None, log: bool = False) -> float:
-        """A number from low to high, both included; on a log scale; or low, low + step, …"""
-        return float(self._suggest(_range(name, "float", low, high, step, log)))
-
-    def suggest_int(self, name: str, low: int, high: int, step: int = 1, log: bool = False) -> int:
-        """A whole number from low to high, both included; on a log scale; or low, low + step, …"""
-        return int(self._suggest(_range(name, "int", low, high, step, log)))
-
-    def suggest_categorical(self, name: str, choices: Sequence[Choice]) -> Any:
-        """One of the choices. Those that JSON does not have are compared by their repr()."""
-        return self._suggest(_choices(name, choices))
-
-    def suggest_uniform(self, name: str, low: float, high: float) -> float:
-        return self.suggest_float(name, low, high)
-
-    def suggest_loguniform(self, name: str, low: float, high: float) -> float:
-        return self.suggest_float(name, low, high, log=True)
-
-    def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
-        return self.suggest_float(name, low, high, step=q)
 
     @property
     def study(self) -> Study:

@@ -2517,7 +2517,7 @@ export interface Operations {
   /** Pause, resume, cancel, or change limits, tags or remarks (JSON merge patch) */
   "PATCH /v1/sweeps/{sweep}": {
     path: {sweep: string};
-    query: {if_state?: SweepState};
+    query: {if_state?: SweepState; if_max_trials?: number};
     body: SweepPatch;
     result: Sweep;
   };
