@@ -3,10 +3,10 @@
  *
  * The measure is Kendall's tau: the share of pairs in the same order at both rungs, less the share
  * in opposite order. Two trials that were compared on their way say little: only those that looked
- * good are left, and their ranks agree less than those of all. So `min_steps: auto` lets some trials
- * run in full (agreement_is_control()), and at least one trial of a pair has not been compared. The
- * other one may have been: whether a trial that went on for its rank ends better than one that was
- * not chosen is what the ranks are asked for (decision 4035). */
+ * good are left, and their ranks agree less than those of all. So `min_steps: auto` lets some
+ * trials run in full (agreement_is_control()), and at least one trial of a pair has not been
+ * compared. The other one may have been: whether a trial that went on for its rank ends better than
+ * one that was not chosen is what the ranks are asked for (decision 4035). */
 #ifndef ASSAY_SEARCH_STOPPING_AGREEMENT_H
 #define ASSAY_SEARCH_STOPPING_AGREEMENT_H
 
