@@ -2,15 +2,20 @@
  * (mf.py; bench/stopping.py runs it): asked for a trial, it promotes or suggests; told a value, it
  * answers continue, stop or pause.
  *
- *   stopping [--search METHOD] [--early JSON]
+ *   stopping [--search METHOD] [--early JSON] [--design N]
  *   stopping --decisions N
  *
  *   --search  a method of the search; the default is gp
  *   --early   the section early_stopping; absent: every trial runs in full
+ *   --design  how many trials the search spreads over the space first; absent: as the server does
  *   --decisions  print how long a decision takes once N trials have a result at the first rung
  *
  * It does what the server does, without one: the history holds the trials as the server's rows
- * would (a trial that waits or was stopped is partial, with the value of its highest rung). */
+ * would (a trial that waits or was stopped is partial, with the value of its highest rung).
+ *
+ * A report may say what no trial knows, so that bounds can be measured (bench/stopping_bounds.py):
+ *   "decision": "continue" or "stop"  replaces the rule's decision
+ *   "final": VALUE  the value at the end, which the search learns when the trial does not go on */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +50,7 @@ struct study {
     size_t n, cap, cap_history;
     uint64_t seq;
     int64_t max_epochs;
+    int64_t design; /* 0: not given */
 };
 
 static void study_done(struct study *s)
@@ -102,6 +108,8 @@ static as_status read_stopping(struct study *s, struct as_err *err)
         s->spec.max_step = (double)s->stop.max_steps;
         s->spec.initial_trials = STOP_DESIGN;
     }
+    if (s->design > 0)
+        s->spec.initial_trials = (size_t)s->design;
     return stopping_create(&s->stop, &s->stopping, err);
 }
 
@@ -178,6 +186,25 @@ static as_status ask(struct study *s, json_t **ret, struct as_err *err)
     return AS_OK;
 }
 
+/* The decision that the report dictates, or that of the rule. */
+static stop_verdict told_verdict(const json_t *m, stop_verdict ruled)
+{
+    const char *told = json_string_value(json_object_get(m, "decision"));
+    if (!told)
+        return ruled;
+    return as_streq(told, "stop") ? STOP_PRUNE : STOP_GO_ON;
+}
+
+/* What the search may know of a trial that does not go on. */
+static void tell_final(struct trial *t, const json_t *m)
+{
+    const json_t *value = json_object_get(m, "final");
+    if (t->state != OBSERVED_PARTIAL || !value)
+        return;
+    t->value = json_number_value(value);
+    t->state = OBSERVED_COMPLETED;
+}
+
 static as_status report(struct study *s, const json_t *m, json_t **ret, struct as_err *err)
 {
     static const char *const actions[] = {
@@ -201,7 +228,7 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
     } else if (stop_spec_rung(&s->stop, t->reported, epoch, &now.rung)) {
         if ((st = stopping_decide(s->stopping, &now, &d, err)) != AS_OK)
             return st;
-        now.decision = d.verdict;
+        now.decision = d.verdict = told_verdict(m, d.verdict);
         now.seq = ++s->seq;
         if ((st = stopping_add(s->stopping, &now, err)) != AS_OK)
             return st;
@@ -211,6 +238,7 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
         t->state = epoch == s->stop.max_steps ? OBSERVED_COMPLETED
                    : d.verdict == STOP_GO_ON  ? OBSERVED_PENDING
                                               : OBSERVED_PARTIAL;
+        tell_final(t, m);
     }
     t->reported = epoch;
     *ret = json_pack("{s:s}", "action", actions[d.verdict]);
@@ -309,6 +337,9 @@ int main(int argc, char **argv)
             return as_parse_i64(argv[i + 1], &n, &err) == AS_OK ? time_decisions(n) : 2;
         if (as_streq(argv[i], "--search"))
             s.method = argv[i + 1];
+        else if (as_streq(argv[i], "--design") &&
+                 as_parse_i64(argv[i + 1], &s.design, &err) != AS_OK)
+            break;
         else if (as_streq(argv[i], "--early") &&
                  json_parse(argv[i + 1], strlen(argv[i + 1]), &s.early, &err) != AS_OK)
             break;
@@ -317,7 +348,7 @@ int main(int argc, char **argv)
     if (err.code == AS_OK)
         rc = serve(&s);
     else
-        (void)fprintf(stderr, "stopping: --early: %s\n", err.msg);
+        (void)fprintf(stderr, "stopping: %s\n", err.msg);
     study_done(&s);
     return rc;
 }

@@ -18,6 +18,7 @@ many of them train on average: the virtual speed."""
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -44,10 +45,10 @@ METHODS = {
 }
 
 
-def command_of(args, name):
+def command_words(build, name):
     search, early = METHODS[name]
-    command = f"{args.build}/bench/stopping --search {search}"
-    return command + (f" --early '{json.dumps(early)}'" if early is not None else "")
+    command = [os.path.join(build, "bench", "stopping"), "--search", search]
+    return command + (["--early", json.dumps(early)] if early is not None else [])
 
 
 def run_cells(args, methods, problems, workers):
@@ -61,7 +62,7 @@ def run_cells(args, methods, problems, workers):
         command = [sys.executable, os.path.join(args.mf, "mf.py"), "run", "--opt", m, "--set", p, "--workers", str(workers),
                    "--budget", str(args.budget), "--seeds", str(args.seeds)]
         if m in METHODS:
-            command += ["--cmd", f"{m}={command_of(args, m)}"]
+            command += ["--cmd", f"{m}={shlex.join(command_words(args.build, m))}"]
         running.append(subprocess.Popen(command, env=dict(os.environ, MF_RESULTS=args.results)))
     for r in running:
         r.wait()

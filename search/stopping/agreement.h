@@ -1,10 +1,12 @@
-/* How well the ranks at each rung agree with the ranks at the end, measured on trials that ran in
- * full without having been compared.
+/* How well the ranks at each rung agree with the ranks at the end, measured on trials that ran to
+ * the end.
  *
- * A trial that was compared and went on says less: only those that looked good are left, and their
- * ranks agree less than those of all. So `min_steps: auto` lets some trials run in full
- * (agreement_is_control()), and trials that were compared are left out. The measure is Kendall's
- * tau: the share of pairs in the same order at both rungs, less the share in opposite order. */
+ * The measure is Kendall's tau: the share of pairs in the same order at both rungs, less the share
+ * in opposite order. Two trials that were compared on their way say little: only those that looked
+ * good are left, and their ranks agree less than those of all. So `min_steps: auto` lets some
+ * trials run in full (agreement_is_control()), and at least one trial of a pair has not been
+ * compared. The other one may have been: whether a trial that went on for its rank ends better than
+ * one that was not chosen is what the ranks are asked for (decision 4035). */
 #ifndef ASSAY_SEARCH_STOPPING_AGREEMENT_H
 #define ASSAY_SEARCH_STOPPING_AGREEMENT_H
 
@@ -16,25 +18,29 @@
 #include "search/stopping/standings.h"
 #include "search/stopping/stop_spec.h"
 
-#define AGREEMENT_EVERY 8   /* one trial in so many runs in full, the first one included */
-#define AGREEMENT_ENOUGH 2  /* complete runs, before anything is known */
-#define AGREEMENT_OPEN 1024 /* runs that are not complete; failed ones never will be */
-#define AGREEMENT_LATEST 64 /* complete runs that are looked at */
+#define AGREEMENT_EVERY 24  /* one trial in so many runs in full, the first one included */
+#define AGREEMENT_SECOND 12 /* and this one, so that there is soon a second one */
+#define AGREEMENT_ENOUGH 2  /* trials that ran to the end, before anything is known */
+#define AGREEMENT_LATEST 64 /* trials that are looked at */
 /* Before the first pair is seen a rung is taken for one with this tau, as if so many pairs had
  * shown it: most rungs of most trainings agree, and waiting can be undone. */
 #define AGREEMENT_PRIOR_TAU 0.7
 #define AGREEMENT_PRIOR_PAIRS 3
 #define AGREEMENT_LEAST_TAU 0.5
 
-struct full_run; /* agreement.c */
+/* A trial that ran to the end. */
+struct agreement_run {
+    uint32_t reached; /* a bit for each rung with a result; the last one's is set */
+    bool is_compared; /* at some rung */
+    struct standing rows[STOP_RUNGS_MAX];
+};
 
 /* Zeroed, with the two numbers set: nothing is known. */
 struct agreement {
     size_t n_metrics, n_rungs;
-    struct full_run *runs; /* in order of their first result; of those that are not complete, the
-                              latest AGREEMENT_OPEN */
-    size_t n, cap;
-    size_t n_complete;
+    struct agreement_run *runs; /* the latest AGREEMENT_LATEST, in a ring */
+    size_t n, cap, next;
+    bool has_uncompared;        /* at least one of all runs was not compared */
     double tau[STOP_RUNGS_MAX]; /* of each rung with the last one, with the prior pairs */
 };
 void agreement_done(struct agreement *a);
@@ -42,13 +48,11 @@ void agreement_done(struct agreement *a);
 /* Does this trial run in full whatever its ranks are? */
 bool agreement_is_control(uint64_t number);
 
-/* A result of a trial that was compared at no rung so far. AS_E_NOMEM. */
-AS_MUST_CHECK as_status agreement_add(struct agreement *a, uint32_t rung,
-                                      const struct standing *row, struct as_err *err);
-/* The trial was compared. */
-void agreement_drop(struct agreement *a, uint64_t number);
+/* A trial has reached the last rung; `run` is copied. AS_E_NOMEM. */
+AS_MUST_CHECK as_status agreement_add(struct agreement *a, const struct agreement_run *run,
+                                      struct as_err *err);
 
-/* Are there enough complete runs to say anything? */
+/* Are there enough runs to say anything? */
 bool agreement_is_known(const struct agreement *a);
 
 /* The lowest rung from which on, at every rung, the ranks agree with those at the end: the last

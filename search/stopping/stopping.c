@@ -23,6 +23,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "search/problem/random_stream.h"
@@ -143,6 +144,13 @@ static size_t share(const struct stopping *s, size_t n, bool at_least_one)
 
 /* ---- results ---- */
 
+static void set_kind_of_nan(struct standing *row, size_t n_metrics)
+{
+    for (size_t i = 0; i < n_metrics; i++)
+        if (isnan(row->costs[i]))
+            row->kind = 2;
+}
+
 static struct standing standing_of(const struct stop_spec *spec, const struct rung_result *r)
 {
     struct standing row = {.number = r->number, .kind = r->feasible ? 0 : 1};
@@ -152,9 +160,8 @@ static struct standing standing_of(const struct stop_spec *spec, const struct ru
         double v = r->values[first + i];
         double cost = spec->maximize[first + i] ? -v : v;
         row.costs[i] = cost > -INFINITY ? cost : NAN; /* no trial can end with that */
-        if (isnan(row.costs[i]))
-            row.kind = 2;
     }
+    set_kind_of_nan(&row, n);
     return row;
 }
 
@@ -176,6 +183,22 @@ static as_status check_result(const struct stopping *s, const struct rung_result
     return AS_OK;
 }
 
+static bool keeps_costs(const struct stopping *s)
+{
+    return s->pairs || stopping_is_measured(s);
+}
+
+static size_t costs_of_a_trial(const struct stopping *s)
+{
+    return s->spec.n_rungs * s->rungs[0].n_metrics;
+}
+
+/* The costs of a trial that has a place. */
+static double *costs_at(const struct stopping *s, uint64_t number, uint32_t rung)
+{
+    return s->costs + number * costs_of_a_trial(s) + rung * s->rungs[0].n_metrics;
+}
+
 static as_status make_place(struct stopping *s, uint64_t number, struct as_err *err)
 {
     while (s->n_places <= number) {
@@ -185,23 +208,20 @@ static as_status make_place(struct stopping *s, uint64_t number, struct as_err *
             return st;
         s->places[s->n_places++] = (struct place){.before = NAN};
     }
-    return s->pairs ? as_grow(&s->costs, s->cap_places * s->spec.n_rungs, sizeof *s->costs, err)
-                    : AS_OK;
+    return keeps_costs(s)
+               ? as_grow(&s->costs, s->cap_places * costs_of_a_trial(s), sizeof *s->costs, err)
+               : AS_OK;
 }
 
-/* What curve learns. */
+/* What curve learns. The costs are kept already. */
 static void add_to_pairs(struct stopping *s, const struct place *p, const struct standing *row,
                          uint32_t rung)
 {
-    if (!s->pairs)
-        return;
-    double *costs = s->costs + row->number * s->spec.n_rungs;
-    costs[rung] = row->costs[0];
-    if (rung != last_rung(s))
+    if (!s->pairs || rung != last_rung(s))
         return;
     for (uint32_t k = 0; k < rung; k++)
         if (p->reached >> k & 1)
-            chance_add(&s->pairs[k], costs[k], costs[rung]);
+            chance_add(&s->pairs[k], costs_at(s, row->number, k)[0], row->costs[0]);
     if (row->kind == 0)
         s->best = fmin(s->best, row->costs[0]);
 }
@@ -216,16 +236,31 @@ static void add_to_cap(struct stopping *s, const struct place *p, const struct s
     ranking_cap_add(&s->cap, &(struct ranked_trial){p->before, p->row.costs[0], row->costs[0]});
 }
 
-/* Does the result say something of how ranks agree? Not if its trial was compared. */
-static as_status add_to_agreement(struct stopping *s, const struct rung_result *r,
-                                  const struct standing *row, bool is_compared, struct as_err *err)
+static void keep_costs(struct stopping *s, const struct standing *row, uint32_t rung)
 {
-    if (!stopping_is_measured(s) || s->places[r->number].is_compared)
-        return AS_OK;
-    if (!is_compared)
-        return agreement_add(&s->agreement, r->rung, row, err);
-    agreement_drop(&s->agreement, r->number);
-    return AS_OK;
+    if (keeps_costs(s))
+        memcpy(costs_at(s, row->number, rung), row->costs,
+               s->rungs[rung].n_metrics * sizeof *s->costs);
+}
+
+/* A trial at the last rung, whose row there is `last`, says how ranks agree. */
+static as_status add_to_agreement(struct stopping *s, const struct standing *last,
+                                  struct as_err *err)
+{
+    const struct place *p = &s->places[last->number];
+    struct agreement_run run = {.is_compared = p->is_compared,
+                                .reached = p->reached | UINT32_C(1) << last_rung(s)};
+    for (uint32_t k = 0; k < last_rung(s); k++) {
+        struct standing *row = &run.rows[k];
+        if (!(p->reached >> k & 1))
+            continue;
+        *row = (struct standing){.number = last->number, .kind = p->infeasible >> k & 1};
+        memcpy(row->costs, costs_at(s, last->number, k),
+               s->rungs[k].n_metrics * sizeof *row->costs);
+        set_kind_of_nan(row, s->rungs[k].n_metrics);
+    }
+    run.rows[last_rung(s)] = *last;
+    return agreement_add(&s->agreement, &run, err);
 }
 
 /* Everything that can fail comes first. */
@@ -241,7 +276,9 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     if ((st = standings_reserve(&s->rungs[r->rung], err)) != AS_OK)
         return st;
     bool is_compared = r->rung < last_rung(s) && r->rung >= first_rung(s, r->number);
-    if ((st = add_to_agreement(s, r, &row, is_compared, err)) != AS_OK)
+    keep_costs(s, &row, r->rung);
+    if (stopping_is_measured(s) && r->rung == last_rung(s) &&
+        (st = add_to_agreement(s, &row, err)) != AS_OK)
         return st;
     struct place *p = &s->places[r->number];
     if (p->waits) /* it waits at one rung at most, or its promotion would not end */
@@ -251,6 +288,7 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     standings_add(&s->rungs[r->rung], &row);
     bool follows = r->rung > 0 && (p->reached >> (r->rung - 1) & 1);
     *p = (struct place){.reached = p->reached | UINT32_C(1) << r->rung,
+                        .infeasible = p->infeasible | (uint32_t)!r->feasible << r->rung,
                         .rung = r->rung,
                         .waits = row.waits,
                         .is_compared = p->is_compared || is_compared,

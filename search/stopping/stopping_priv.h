@@ -13,6 +13,7 @@
 /* Where a trial stands; zeroed: no result. */
 struct place {
     uint32_t reached;    /* a bit for each rung with a result */
+    uint32_t infeasible; /* and for each where it was infeasible */
     uint32_t rung;       /* of `row` */
     bool waits;          /* at that rung */
     bool has_left;       /* it waited there, and ended without going on */
@@ -28,9 +29,10 @@ struct stopping {
     size_t n_places, cap_places;
     struct agreement agreement; /* of min_steps: auto */
     struct ranking_cap cap;     /* of pasha */
-    /* Of curve: the costs of each trial at all rungs, n_places x n_rungs; its pairs at each rung,
-     * and the lowest feasible cost at the end. */
+    /* Of curve and of min_steps: auto: the costs of each trial at all rungs, n_places x n_rungs x
+     * n_metrics of a rung's standings. NULL: not kept. */
     double *costs;
+    /* Of curve: its pairs at each rung, and the lowest feasible cost at the end. */
     struct chance_pairs *pairs;
     double best;
     size_t n_decided; /* results whose trial did not go on */

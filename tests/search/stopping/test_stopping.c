@@ -466,6 +466,73 @@ START_TEST(test_auto_finds_the_first_rung)
 }
 END_TEST
 
+/* A trial that is compared, and goes on from every rung. */
+static void run_compared(struct stopping *s, uint64_t number, double early, double end)
+{
+    static uint64_t seq = 1000000;
+    for (uint32_t rung = 0; rung < 4; rung++) {
+        struct rung_result r = {.number = number,
+                                .rung = rung,
+                                .values = {rung == 3 ? end : early},
+                                .feasible = true,
+                                .decision = STOP_GO_ON,
+                                .seq = ++seq};
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+}
+
+/* A trial that went on for its rank counts beside one that was not compared, and not beside another
+ * that was. */
+START_TEST(test_auto_learns_from_those_that_went_on)
+{
+    bool misleads = _i == 1;
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    AS_AUTO(stopping_freep) struct stopping *t = stopping_of(&spec);
+    run_in_full(s, 0, 10, 10);
+    run_compared(s, 1, 5, misleads ? 20 : 5);
+    ck_assert_uint_eq(stopping_lowest_rung(s), misleads ? 3 : 0);
+    for (uint64_t i = 1; i < 6; i++) /* the later ones are better early, and worse at the end */
+        run_compared(t, i, 50 - (double)i, (double)i);
+    run_in_full(t, 0, 60, misleads ? 0 : 60);
+    ck_assert_uint_eq(stopping_lowest_rung(t), misleads ? 2 : 0); /* at the third they agree */
+}
+END_TEST
+
+/* The outcome at a rung counts in the ranks that are compared with those at the end. */
+START_TEST(test_auto_knows_what_was_infeasible)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    uint64_t seq = 0;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 4; i++)
+        for (uint32_t rung = 0; rung < 4; rung++) {
+            bool feasible = rung == 3 || i % 2 == 0; /* half of them are only at the end */
+            struct rung_result r = {.number = i * AGREEMENT_EVERY,
+                                    .rung = rung,
+                                    .values = {i % 2 == 0 ? 10 + (double)i : (double)i},
+                                    .feasible = feasible,
+                                    .seq = ++seq};
+            ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+        }
+    ck_assert_uint_eq(stopping_lowest_rung(s), 3);
+}
+END_TEST
+
+START_TEST(test_which_trials_run_in_full)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 100; i++) { /* each is the worst so far */
+        bool is_full = i == 0 || i == 12 || i == 24 || i == 48 || i == 72 || i == 96;
+        expect(s, i, 0, (double)i, is_full ? STOP_GO_ON : STOP_PAUSE);
+    }
+}
+END_TEST
+
 /* A result that finds no memory changes nothing: it can be added again. */
 START_TEST(test_memory_runs_out)
 {
@@ -660,6 +727,9 @@ TEST_SUITE()
     tcase_add_test(t, test_hyperband_draws_brackets);
     tcase_add_test(t, test_pasha_waits_below_its_cap);
     tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
+    tcase_add_loop_test(t, test_auto_learns_from_those_that_went_on, 0, 2);
+    tcase_add_test(t, test_auto_knows_what_was_infeasible);
+    tcase_add_test(t, test_which_trials_run_in_full);
     tcase_add_loop_test(t, test_memory_runs_out, 0, 3);
     tcase_add_test(t, test_warnings);
     tcase_add_loop_test(t, test_warning_of_the_last_rung, 0, 4);
