@@ -23,7 +23,7 @@ enum schedule_fact {
     FACT_DOUBT = 1 << 10,             /* it is not known whether the best value is luck */
     FACT_FEW_SUCCEED = 1 << 11,       /* nearly all trials fail (nearby.h) */
     FACT_BASIN = 1 << 12, /* the trials crowd, and another basin is hardly known (basin.h) */
-    FACT_PART = 1 << 13   /* a part of the space was written off too early (part.h) */
+    FACT_PART = 1 << 13   /* a part of the space was written off too early (left_part.h) */
 };
 
 /* How a row finds its point. */
@@ -34,7 +34,7 @@ enum schedule_point {
     POINT_REPEAT,    /* the best trial once more */
     POINT_NEARBY,    /* near one of the few trials that have succeeded (nearby.h) */
     POINT_BASIN,     /* in a basin that is not the best trial's (basin.h) */
-    POINT_PART       /* in a part of the space, as if it were all of it (part.h) */
+    POINT_PART       /* in a part of the space, as if it were all of it (left_part.h) */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */

@@ -60,6 +60,7 @@ static void cache_free(struct search_method_cache *cache)
     surrogate_store_done(&c->part);
     gp_optimizer_work_done(&c->optimizer);
     training_places_done(&c->places);
+    training_places_done(&c->part_places);
     free(c);
 }
 AS_DEFINE_FREEP(struct search_method_cache, cache_free)
@@ -68,7 +69,8 @@ static size_t cache_bytes(const struct search_method_cache *cache)
 {
     const struct gp_cache *c = (const struct gp_cache *)cache;
     return sizeof *c + surrogate_store_bytes(&c->store) + surrogate_store_bytes(&c->part) +
-           gp_optimizer_work_bytes(&c->optimizer) + training_places_bytes(&c->places);
+           gp_optimizer_work_bytes(&c->optimizer) + training_places_bytes(&c->places) +
+           training_places_bytes(&c->part_places);
 }
 
 static void ask_done(struct gp_ask *a)
@@ -474,8 +476,8 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
         rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
-    bool is_own = !a->row || a->row->point != POINT_PART; /* a part's model has no state */
-    for (size_t i = 0; i < a->n_models && rc == 0 && is_own; i++) {
+    bool is_part = a->row && a->row->point == POINT_PART;
+    for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
         struct surrogate_spec spec = {.target = a->models[i].target,
@@ -484,7 +486,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
                                                                                       : after};
         char name[16];
         surrogate_name(&spec, name);
-        rc = json_object_set(models, name, a->models[i].state);
+        rc = json_object_set(models, is_part ? GP_PART_MODEL : name, a->models[i].state);
     }
     if (rc < 0)
         return out_of_memory(err);

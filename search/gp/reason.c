@@ -120,7 +120,7 @@ static json_t *value_at(const struct gp_ask *a, size_t param, double place)
 static int add_part_of_space(const struct gp_ask *a, json_t *reason)
 {
     const struct space *space = a->set->spec->space;
-    const struct part *p = &a->part;
+    const struct left_part *p = &a->part;
     json_t *list = json_array();
     int rc = json_object_set_new(reason, "idle", list);
     for (size_t i = 0; i < a->idle.n && rc == 0; i++)

@@ -13,8 +13,8 @@
  * et al., "Classification and regression trees", 1984). That a part of the space that looks worse
  * gets a share and a model of its own is after L. Wang, R. Fonseca, Y. Tian, "Learning search space
  * partition for black-box optimization using Monte Carlo tree search", NeurIPS 2020. */
-#ifndef ASSAY_SEARCH_GP_PART_H
-#define ASSAY_SEARCH_GP_PART_H
+#ifndef ASSAY_SEARCH_GP_LEFT_PART_H
+#define ASSAY_SEARCH_GP_LEFT_PART_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@
 #include "search/regression/training_set.h"
 #include "search/space/space.h"
 
-struct part {
+struct left_part {
     size_t param;        /* a number */
     double lower, upper; /* places of it: one is an end of its range, the other the threshold */
     size_t n_trials;     /* in it, pending and failed ones included */
@@ -43,21 +43,21 @@ struct idle_numbers {
 struct idle_numbers idle_read(const json_t *state, const struct encoding *e);
 json_t *idle_write(const struct idle_numbers *idle);
 
-bool part_holds(const struct part *p, const double *point);
+bool part_holds(const struct left_part *p, const double *point);
 
 /* The part that deserves a trial. *ret_found is false while the sweep goes on improving, without a
- * clear split, without idle numbers, or when each part has had its trials and stands still. The test
- * of effects is made when one tenth more trials have completed. Only in a space without conditions,
- * categories, constraints, failures and earlier sweeps, for one objective and no rungs.
+ * clear split, without idle numbers, or when each part has had its trials and stands still. The
+ * test of effects is made when one tenth more trials have completed. Only in a space without
+ * conditions, categories, constraints, failures and earlier sweeps, for one objective and no rungs.
  * O(d n log n), and effects_weigh() where a test is due. AS_E_NOMEM. */
 AS_MUST_CHECK as_status part_choose(const struct training_set *s, struct idle_numbers *idle,
-                                    struct gp_fit_work **work, bool *ret_found, struct part *ret,
-                                    struct as_err *err);
+                                    struct gp_fit_work **work, bool *ret_found,
+                                    struct left_part *ret, struct as_err *err);
 
 /* Among a few Sobol points in the part, keyed by the suggestion's number, the one that is farthest
  * from all trials there. ret_point: enc->n places, snapped, allowed and not tried; of no meaning
  * unless true is returned. O(n d). */
-bool part_spread(const struct training_set *s, const struct part *p, uint64_t number,
+bool part_spread(const struct training_set *s, const struct left_part *p, uint64_t number,
                  double *ret_point);
 
 #endif

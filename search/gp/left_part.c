@@ -1,6 +1,6 @@
 /* The threshold moves with every trial, so that a split which one early trial suggested is dropped
  * as soon as another trial contradicts it. Nothing of a part is kept between suggestions. */
-#include "search/gp/part.h"
+#include "search/gp/left_part.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static bool is_idle(const struct idle_numbers *idle, size_t param)
 
 /* ---- splits ---- */
 
-bool part_holds(const struct part *p, const double *point)
+bool part_holds(const struct left_part *p, const double *point)
 {
     return point[p->param] >= p->lower && point[p->param] <= p->upper;
 }
@@ -103,7 +103,7 @@ static int by_value(const void *a, const void *b)
 /* Find the threshold of number j whose two sides explain most of the variance, where the side
  * without the best trial is the worse one. Returns the share that it explains; 0: there is none. */
 static double find_split(const struct training_set *s, size_t j, struct result *r, size_t n,
-                         struct part *ret)
+                         struct left_part *ret)
 {
     double mean = 0, all = 0, most = 0, left = 0, best = training_set_point(s, s->best)[j];
     for (size_t i = 0; i < n; i++) {
@@ -122,7 +122,8 @@ static double find_split(const struct training_set *s, size_t j, struct result *
             (is_upper ? left >= 0 : left <= 0) || !(share > most))
             continue;
         most = share;
-        *ret = (struct part){.param = j, .lower = is_upper ? cut : 0, .upper = is_upper ? 1 : cut};
+        *ret = (struct left_part){
+            .param = j, .lower = is_upper ? cut : 0, .upper = is_upper ? 1 : cut};
     }
     return most;
 }
@@ -136,7 +137,8 @@ struct part_record {
 };
 
 /* costs: room for all results. */
-static struct part_record read_part(const struct training_set *s, struct part *p, double *costs)
+static struct part_record read_part(const struct training_set *s, struct left_part *p,
+                                    double *costs)
 {
     struct part_record r = {.best = INFINITY, .before = INFINITY};
     size_t n = 0, seen = 0;
@@ -159,7 +161,7 @@ static struct part_record read_part(const struct training_set *s, struct part *p
 }
 
 /* gained: by the newest trials of the sweep. */
-static bool deserves_trial(const struct training_set *s, const struct part *p,
+static bool deserves_trial(const struct training_set *s, const struct left_part *p,
                            const struct part_record *r, double gained)
 {
     double way = r->median - s->costs[s->best];
@@ -190,7 +192,7 @@ static bool may_split(const struct encoded_param *p)
 
 /* r, costs: room for all results. */
 static bool choose_split(const struct training_set *s, struct result *r, double *costs,
-                         struct part *ret)
+                         struct left_part *ret)
 {
     double most = EXPLAINED;
     bool is_found = false;
@@ -200,7 +202,7 @@ static bool choose_split(const struct training_set *s, struct result *r, double 
             r[n++] = (struct result){.cost = s->costs[i], .trial = i};
     double gained = gained_lately(s, n);
     for (size_t j = 0; j < s->enc->n; j++) {
-        struct part p = {0};
+        struct left_part p = {0};
         double share = may_split(&s->enc->params[j]) ? find_split(s, j, r, n, &p) : 0;
         if (!(share > most))
             continue;
@@ -222,7 +224,7 @@ static bool is_outside(const struct training_set *s, size_t i, const void *arg)
 }
 
 /* A fit that fails changes nothing. */
-static as_status find_idle(const struct training_set *s, const struct part *p,
+static as_status find_idle(const struct training_set *s, const struct left_part *p,
                            struct gp_fit_work **work, struct idle_numbers *ret, struct as_err *err)
 {
     AS_AUTO(effects_done) struct effects e = {0};
@@ -251,7 +253,7 @@ static bool is_searched_in_parts(const struct training_set *s)
 }
 
 as_status part_choose(const struct training_set *s, struct idle_numbers *idle,
-                      struct gp_fit_work **work, bool *ret_found, struct part *ret,
+                      struct gp_fit_work **work, bool *ret_found, struct left_part *ret,
                       struct as_err *err)
 {
     *ret_found = false;
@@ -259,7 +261,7 @@ as_status part_choose(const struct training_set *s, struct idle_numbers *idle,
         return AS_OK;
     AS_AUTO(as_freep) struct result *results = as_calloc(s->n, sizeof *results);
     AS_AUTO(as_freep) double *costs = as_calloc(s->n, sizeof *costs);
-    struct part p;
+    struct left_part p;
     if (!results || !costs)
         return out_of_memory(err);
     if (!choose_split(s, results, costs, &p))
@@ -284,7 +286,7 @@ static double distance(const struct encoding *e, const double *a, const double *
     return sum;
 }
 
-bool part_spread(const struct training_set *s, const struct part *p, uint64_t number,
+bool part_spread(const struct training_set *s, const struct left_part *p, uint64_t number,
                  double *ret_point)
 {
     const struct encoding *e = s->enc;

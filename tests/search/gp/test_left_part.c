@@ -1,5 +1,5 @@
 /* Parts of the space that a sweep has written off: a number decides whether others matter. */
-#include "search/gp/part.h"
+#include "search/gp/left_part.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static void add(struct sweep *w, const double *point, double (*f)(double, double
     sweep_add(w, c, f(point[0], point[1], point[2], point[3]));
 }
 
-/* A sweep that stands still at a gate of 0.35, has tried three places above 0.7, and z over `span` of
- * its range. */
+/* A sweep that stands still at a gate of 0.35, has tried three places above 0.7, and z over `span`
+ * of its range. */
 static void stand_still(struct sweep *w, double span, double (*f)(double, double, double, double))
 {
     static const double above[][4] = {
@@ -58,7 +58,7 @@ static void stand_still(struct sweep *w, double span, double (*f)(double, double
     }
 }
 
-static bool choose(const struct sweep *w, struct idle_numbers *idle, struct part *ret)
+static bool choose(const struct sweep *w, struct idle_numbers *idle, struct left_part *ret)
 {
     AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(w);
     AS_AUTO(gp_fit_work_freep) struct gp_fit_work *work = NULL;
@@ -73,7 +73,7 @@ START_TEST(the_side_of_the_gate_that_was_left_is_a_part)
     AS_AUTO(space_freep) struct space *s = space_of_yaml(four);
     AS_AUTO(sweep_done) struct sweep w;
     struct idle_numbers idle = {0};
-    struct part p;
+    struct left_part p;
     sweep_init(&w, s, 3, true);
     stand_still(&w, 0.2, gated);
     ck_assert(choose(&w, &idle, &p));
@@ -91,7 +91,7 @@ START_TEST(a_space_where_all_numbers_matter_has_none)
     AS_AUTO(space_freep) struct space *s = space_of_yaml(four);
     AS_AUTO(sweep_done) struct sweep w;
     struct idle_numbers idle = {0};
-    struct part p;
+    struct left_part p;
     sweep_init(&w, s, 3, true);
     stand_still(&w, 0.7, smooth);
     ck_assert(!choose(&w, &idle, &p) && idle.n_tested == w.n && idle.n == 0);
@@ -104,7 +104,7 @@ START_TEST(a_part_that_has_had_its_trials_is_left)
     AS_AUTO(space_freep) struct space *s = space_of_yaml(four);
     AS_AUTO(sweep_done) struct sweep w;
     struct idle_numbers idle = {0};
-    struct part p;
+    struct left_part p;
     sweep_init(&w, s, 3, true);
     stand_still(&w, 0.2, gated);
     size_t n = 0;
@@ -118,7 +118,7 @@ START_TEST(points_of_a_part_are_spread_over_it)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(four);
     AS_AUTO(sweep_done) struct sweep w;
-    struct part p = {.param = 0, .lower = 0.7, .upper = 1};
+    struct left_part p = {.param = 0, .lower = 0.7, .upper = 1};
     double point[4], again[4];
     sweep_init(&w, s, 3, true);
     stand_still(&w, 0.2, gated);
@@ -156,8 +156,8 @@ static size_t param_index(const struct space *s, const char *name)
     return i;
 }
 
-/* In 80 trials half of the sweeps find what lies behind the gate; without parts none of these does. With
- * a cache and without, suggestions and states are the same. */
+/* In 80 trials half of the sweeps find what lies behind the gate. With a cache and without,
+ * suggestions and states are the same. */
 START_TEST(a_sweep_finds_what_lies_behind_a_gate)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(four);
@@ -196,7 +196,7 @@ END_TEST
 
 TEST_SUITE()
 {
-    Suite *s = suite_create("search/part");
+    Suite *s = suite_create("search/left_part");
     TCase *t = tcase_create("part");
     tcase_add_test(t, the_side_of_the_gate_that_was_left_is_a_part);
     tcase_add_test(t, a_space_where_all_numbers_matter_has_none);

@@ -1,5 +1,5 @@
 /* A suggestion in a part of the space: the part is a sweep of its own, whose trials are those that
- * lie in it. Its model is fitted anew each time, because the part moves and its trials are few. */
+ * lie in it. The fit of its model begins with that of the last part's. */
 #include <string.h>
 
 #include "search/gp/gp_priv.h"
@@ -18,8 +18,8 @@ static as_status create_set(const struct gp_ask *a, struct observation *trials,
         if (part_holds(&a->part, training_set_point(s, i)))
             trials[n++] = s->trials[i];
     const struct encoding_learned learned = {NULL, 0, a->bends.bent, a->bends.n_bent};
-    return training_set_create_with(s->spec, &(struct history){trials, n}, &learned, NULL, ret,
-                                    err);
+    return training_set_create_with(s->spec, &(struct history){trials, n}, &learned,
+                                    &a->cache->part_places, ret, err);
 }
 
 /* The acquisition's best point in the part, by a model of the part's trials. */
@@ -34,7 +34,8 @@ static as_status find_by_model(struct gp_ask *a, const struct training_set *s, s
         box[d + i] = i == a->part.param ? a->part.upper : 1;
     }
     struct surrogate_spec spec = {a->row->target, 0, GP_MAX_ROWS, a->number};
-    as_status st = surrogate_prepare(&a->cache->part, s, &spec, NULL, &a->models[0], err);
+    const json_t *state = json_object_get(json_object_get(a->state, "models"), GP_PART_MODEL);
+    as_status st = surrogate_prepare(&a->cache->part, s, &spec, state, &a->models[0], err);
     if (st < 0)
         return st;
     a->n_models = 1;
