@@ -22,7 +22,8 @@ enum schedule_fact {
     FACT_TRENDS = 1 << 9,             /* so many results that a trend may be followed */
     FACT_DOUBT = 1 << 10,             /* it is not known whether the best value is luck */
     FACT_FEW_SUCCEED = 1 << 11,       /* nearly all trials fail (nearby.h) */
-    FACT_BASIN = 1 << 12 /* the trials crowd, and another basin is hardly known (basin.h) */
+    FACT_BASIN = 1 << 12, /* the trials crowd, and another basin is hardly known (basin.h) */
+    FACT_PART = 1 << 13   /* a part of the space was written off too early (left_part.h) */
 };
 
 /* How a row finds its point. */
@@ -32,7 +33,8 @@ enum schedule_point {
     POINT_BRANCH,    /* inside the branch that deserves a trial (branch.h) */
     POINT_REPEAT,    /* the best trial once more */
     POINT_NEARBY,    /* near one of the few trials that have succeeded (nearby.h) */
-    POINT_BASIN      /* in a basin that is not the best trial's (basin.h) */
+    POINT_BASIN,     /* in a basin that is not the best trial's (basin.h) */
+    POINT_PART       /* in a part of the space, as if it were all of it (left_part.h) */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */

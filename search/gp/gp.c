@@ -41,12 +41,6 @@
 #define DOUBT_TRIALS 15
 #define DOUBT_NOISE 0.0025
 
-struct gp_cache {
-    struct surrogate_store store;
-    struct gp_optimizer_work optimizer;
-    struct training_places places;
-};
-
 static struct gp_cache *gp_cache(struct search_method_cache *c)
 {
     return (struct gp_cache *)c;
@@ -63,8 +57,10 @@ static void cache_free(struct search_method_cache *cache)
     if (!c)
         return;
     surrogate_store_done(&c->store);
+    surrogate_store_done(&c->part);
     gp_optimizer_work_done(&c->optimizer);
     training_places_done(&c->places);
+    training_places_done(&c->part_places);
     free(c);
 }
 AS_DEFINE_FREEP(struct search_method_cache, cache_free)
@@ -72,8 +68,9 @@ AS_DEFINE_FREEP(struct search_method_cache, cache_free)
 static size_t cache_bytes(const struct search_method_cache *cache)
 {
     const struct gp_cache *c = (const struct gp_cache *)cache;
-    return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer) +
-           training_places_bytes(&c->places);
+    return sizeof *c + surrogate_store_bytes(&c->store) + surrogate_store_bytes(&c->part) +
+           gp_optimizer_work_bytes(&c->optimizer) + training_places_bytes(&c->places) +
+           training_places_bytes(&c->part_places);
 }
 
 static void ask_done(struct gp_ask *a)
@@ -433,6 +430,8 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     /* also if the models fail, because its state continues */
     trust_region_update(&a->trust, a->set);
     a->priors = trust_weights(a->set);
+    if (a->row->point == POINT_PART)
+        return gp_part_suggest(a, err);
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
@@ -447,7 +446,7 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
 }
 
 /* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "bends": {…},
- * "influence": {…}, "calibration": {…}} ---- */
+ * "idle": {…}, "influence": {…}, "calibration": {…}} ---- */
 
 /* Takes `part`: null is left out, NULL is out of memory. */
 static int add_part(json_t *state, const char *name, json_t *part)
@@ -470,11 +469,14 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     if (rc == 0)
         rc = add_part(state, "bends", bends_write(&a->bends));
     if (rc == 0)
+        rc = add_part(state, "idle", idle_write(&a->idle));
+    if (rc == 0)
         rc = add_part(state, "influence", influence_write(&a->influence));
     if (rc == 0)
         rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
+    bool is_part = a->row && a->row->point == POINT_PART;
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
@@ -484,7 +486,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
                                                                                       : after};
         char name[16];
         surrogate_name(&spec, name);
-        rc = json_object_set(models, name, a->models[i].state);
+        rc = json_object_set(models, is_part ? GP_PART_MODEL : name, a->models[i].state);
     }
     if (rc < 0)
         return out_of_memory(err);
@@ -544,13 +546,16 @@ static uint64_t turn_of(const struct gp_ask *a)
 static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
-    bool is_found = false;
+    bool is_found = false, has_part = false;
     as_status st =
         s->spec->n_objectives == 1 ? branch_choose(s, &is_found, &a->branch, err) : AS_OK;
+    if (st == AS_OK)
+        st = part_choose(s, &a->idle, &a->cache->store.fit, &has_part, &a->part, err);
     bool has_basin = s->crowded && basin_choose(s, &a->basin);
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
-                                 (has_basin ? FACT_BASIN : 0) | (is_in_doubt(a) ? FACT_DOUBT : 0),
+                                 (has_basin ? FACT_BASIN : 0) | (has_part ? FACT_PART : 0) |
+                                 (is_in_doubt(a) ? FACT_DOUBT : 0),
                              reliability_lost(&a->reliability), turn_of(a));
     return st;
 }
@@ -633,11 +638,12 @@ static as_status learn_influence(struct gp_ask *a, struct as_err *err)
                               : influence_learn(a->set, &a->cache->store.fit, &a->influence, err);
 }
 
-/* Keep what the model predicts of the new trial: not the quadratic's prediction, and none of a
- * repeat, which is made where the result is known. */
+/* Keep what the model predicts of the new trial: not the quadratic's prediction, nor that of a
+ * part's own model, and none of a repeat, which is made where the result is known. */
 static void watch_prediction(struct gp_ask *a)
 {
-    if (a->found.is_found && a->acquisition.n_objectives == 1 && !a->is_quadratic && !a->is_repeat)
+    if (a->found.is_found && a->acquisition.n_objectives == 1 && !a->is_quadratic &&
+        !a->is_repeat && a->row->point != POINT_PART)
         reliability_watch(&a->reliability, a->number, &a->models[0], a->found.mean[0],
                           a->found.sd[0]);
 }
@@ -677,6 +683,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     read_reliability(&a);
+    a.idle = idle_read(json_object_get(state, "idle"), a.set->enc);
     if ((st = learn_influence(&a, err)) < 0)
         return st;
     st = choose_point(&a, why, err);

@@ -11,13 +11,20 @@
 #include "search/gp/gp.h"
 #include "search/gp/influence.h"
 #include "search/gp/optimize.h"
+#include "search/gp/left_part.h"
 #include "search/gp/relevance.h"
 #include "search/gp/acquisition_schedule.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
 #include "search/prior/trust.h"
 
-struct gp_cache;
+/* Kept between suggestions. */
+struct gp_cache {
+    struct surrogate_store store;
+    struct surrogate_store part; /* the model of a part's trials */
+    struct gp_optimizer_work optimizer;
+    struct training_places places, part_places;
+};
 
 struct gp_ask {
     struct training_set *set;
@@ -34,10 +41,13 @@ struct gp_ask {
     bool is_quadratic;          /* the point is the quadratic's */
     bool is_repeat;             /* the point is the best trial's */
     size_t basin;               /* of a row for basins: the head; TRAINING_SET_NONE: elsewhere */
+    struct left_part part;      /* of a row for parts */
+    bool is_spread;             /* the point is far from the part's trials; no model chose it */
     bool is_nearby;             /* the point is a move of one of the few successes */
     bool is_crossing;           /* the best trial, moved into the branch */
     struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
     struct bends bends;         /* and of their scales */
+    struct idle_numbers idle;   /* which of them have no effect among the good trials */
     struct influence influence; /* whether the parameters matter at all */
     struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
@@ -45,6 +55,12 @@ struct gp_ask {
     double *point;               /* [enc->n] */
     const struct config *config; /* that of the point; borrowed */
 };
+
+#define GP_PART_MODEL "part" /* the name of its state among those of the models */
+
+/* Set the point, and what is found of it, in a->part (a row for parts). AS_E_NUMERIC: its model
+ * cannot be fitted. AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_part_suggest(struct gp_ask *a, struct as_err *err);
 
 /* Write the reason.
  *   fallback  why the models were not used, or NULL

@@ -22,6 +22,7 @@ static const char *acquisition_words(const char *name)
         {"ehvi", "chosen by expected hypervolume improvement"},
         {"repeat", "the best trial once more, to see whether its value is luck"},
         {"nearby", "chosen near one of the few trials that have succeeded"},
+        {"spread", "a point far from the trials there, to learn what the numbers do"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
@@ -87,6 +88,26 @@ static void add_branch(const json_t *branch, struct str *b)
         str_printf(b, ", which may still reach %.4g", optimistic);
     if (json_is_true(json_object_get(branch, "crossing")))
         str_puts(b, ", all else as in the best trial");
+}
+
+/* The part of the space that the suggestion was made in. */
+static void add_part(const json_t *reason, struct str *b)
+{
+    size_t i;
+    const json_t *item, *part = json_object_get(reason, "part");
+    const json_t *idle = json_object_get(reason, "idle");
+    if (!json_is_object(part))
+        return;
+    const char *name = explain_text(part, "parameter");
+    str_printf(b, ", where %s is from ", name ? name : "?");
+    add_value(json_object_get(part, "from"), b);
+    str_puts(b, " to ");
+    add_value(json_object_get(part, "to"), b);
+    json_array_foreach((json_t *)idle, i, item)
+    {
+        str_puts(b, i ? ", " : ", because outside of it no effect is seen of ");
+        add_value(item, b);
+    }
 }
 
 static void add_prior_sweeps(const json_t *list, struct str *b)
@@ -166,6 +187,7 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
         str_printf(b, ", in the basin of trial %" PRId64 ", beside that of the best",
                    explain_count(reason, "basin"));
     add_branch(json_object_get(reason, "branch"), b);
+    add_part(reason, b);
     explain_prior(reason, b);
     add_prior_sweeps(json_object_get(reason, "prior_sweeps"), b);
     if (json_is_true(json_object_get(reason, "stagnant")))

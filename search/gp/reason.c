@@ -103,6 +103,37 @@ static int add_scales(const struct gp_ask *a, json_t *reason)
     return rc;
 }
 
+/* The value of a number at a place; NULL: out of memory. */
+static json_t *value_at(const struct gp_ask *a, size_t param, double place)
+{
+    const struct training_set *s = a->set;
+    const struct space_param *p = &s->spec->space->params[param];
+    double kept = a->point[param];
+    a->point[param] = place;
+    encoding_to_config(s->enc, a->point, s->scratch);
+    a->point[param] = kept;
+    return param_value_to_json(p, s->scratch->entries[param].value);
+}
+
+/* "part": {"parameter", "from", "to", "trials"}, and "idle": the numbers that have no effect
+ * elsewhere. */
+static int add_part_of_space(const struct gp_ask *a, json_t *reason)
+{
+    const struct space *space = a->set->spec->space;
+    const struct left_part *p = &a->part;
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "idle", list);
+    for (size_t i = 0; i < a->idle.n && rc == 0; i++)
+        rc = json_array_append_new(list, json_string(space->params[a->idle.params[i]].name));
+    return rc < 0
+               ? rc
+               : json_object_set_new(
+                     reason, "part",
+                     json_pack("{s:s, s:o, s:o, s:I}", "parameter", space->params[p->param].name,
+                               "from", value_at(a, p->param, p->lower), "to",
+                               value_at(a, p->param, p->upper), "trials", (json_int_t)p->n_trials));
+}
+
 /* {model: {"within", "of"}} of each model that was checked: how many of its newest predictions
  * held; with "until", it has lost its turns until there are so many results. */
 static int add_reliability(const struct gp_ask *a, json_t *reason)
@@ -168,6 +199,11 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
 {
     const struct surrogate *m = &a->models[0];
     bool refitted = false;
+    if (a->row->point == POINT_PART && add_part_of_space(a, reason) < 0)
+        return -1;
+    if (a->is_spread)
+        return json_object_update_new(
+            reason, json_pack("{s:s, s:s}", "phase", "model", "acquisition", "spread"));
     for (size_t i = 0; i < a->n_models; i++)
         refitted |= a->models[i].refitted;
     int rc = json_object_update_new(

@@ -1,13 +1,11 @@
-/* The test of one value of a choice, and the state. A number that is dead has a constant column.
- * The strength of an effect is set by the scale of its column: that leaves the hyperparameters and
- * so the prior as they are, and evidences differ by their likelihoods alone. */
+/* The test of one value of a choice, and the state. A number that is dead has a constant column. */
 #include "search/gp/relevance.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "search/gp/trial_rows.h"
+#include "search/gp/effect.h"
 
 /* The constants are of decision 4019. */
 #define TRIALS_FIRST 12 /* of a value, before it is tested */
@@ -19,15 +17,7 @@
  * effect of usual strength, and no effect explains so much more; it revives when one explains so
  * much more. */
 #define DEATH 3.0
-#define WEAK_EFFECT 0.5
 #define REVIVAL 2.0
-#define FIT_EVALS 60
-
-/* Lengthscales of effects: the usual ones first. */
-static const double lengths[] = {0.35, 0.7, 1.4, 2.8, 5.6};
-#define N_LENGTHS (sizeof lengths / sizeof lengths[0])
-#define N_USUAL 3
-
 void relevance_done(struct relevance *r)
 {
     free(r->dead);
@@ -151,22 +141,13 @@ size_t relevance_trials(const struct relevance *r, const struct dead_pair *pair)
 
 /* The trials of one value. */
 struct test {
-    struct trial_rows t;
+    struct effects e;
     const struct relevance_value *v;
-    struct gp_fit_work *work;
-    bool *is_dead;  /* of each column */
-    double *effect; /* of each column: evidence of the best effect less that of none */
-    double *none;   /* of each column: evidence of none less that of a usual effect */
-    double *theta;
 };
 
 static void test_done(struct test *x)
 {
-    trial_rows_done(&x->t);
-    free(x->is_dead);
-    free(x->effect);
-    free(x->none);
-    free(x->theta);
+    effects_done(&x->e);
 }
 
 static bool is_of_value(const struct training_set *s, size_t i, const void *arg)
@@ -186,79 +167,16 @@ static size_t count_trials(const struct training_set *s, const struct relevance_
 
 static bool is_pair_of(const struct dead_pair *p, const struct test *x, size_t c)
 {
-    return p->param == x->t.param[c] && p->choice == x->v->choice && p->level == x->v->level;
+    return p->param == x->e.t.param[c] && p->choice == x->v->choice && p->level == x->v->level;
 }
 
 static as_status reserve(struct test *x, const struct training_set *s, const struct relevance *r,
                          struct as_err *err)
 {
-    size_t d = s->enc->n;
-    x->is_dead = as_calloc(d, sizeof *x->is_dead);
-    x->effect = as_calloc(d, sizeof *x->effect);
-    x->none = as_calloc(d, sizeof *x->none);
-    x->theta = as_calloc(d + 2, sizeof *x->theta);
-    as_status st = trial_rows_reserve(&x->t, s, err);
-    if (st < 0)
-        return st;
-    if (!x->is_dead || !x->effect || !x->none || !x->theta)
-        return out_of_memory(err);
-    for (size_t c = 0; c < x->t.columns.n_real; c++)
+    as_status st = effects_reserve(&x->e, s, err);
+    for (size_t c = 0; c < x->e.t.columns.n_real && st == AS_OK; c++)
         for (size_t k = 0; k < r->n_dead; k++)
-            x->is_dead[c] |= is_pair_of(&r->dead[k], x, c);
-    return AS_OK;
-}
-
-/* Column c of the rows, `scale` times as wide as it is; 0 makes it constant. */
-static void set_column(struct trial_rows *t, size_t c, double scale)
-{
-    for (size_t i = 0; i < t->rows.n; i++)
-        trial_rows_put(t, i, c, trial_rows_place(t, i, c), scale);
-}
-
-static as_status fill_rows(struct test *x, size_t n_trials, struct as_err *err)
-{
-    as_status st = trial_rows_fill(&x->t, n_trials, is_of_value, x->v, err);
-    for (size_t c = 0; c < x->t.columns.n_real; c++)
-        set_column(&x->t, c, !x->is_dead[c]);
-    return st;
-}
-
-/* Minus the log posterior with column c so wide. */
-static as_status value_at(struct test *x, size_t c, double scale, double *ret, struct as_err *err)
-{
-    const struct trial_rows *t = &x->t;
-    set_column(&x->t, c, scale);
-    return gp_fit_value(&t->columns, &t->rows, t->y, x->theta, x->work, ret, NULL, err);
-}
-
-static as_status weigh(struct test *x, size_t c, struct as_err *err)
-{
-    double none, at[N_LENGTHS], usual = 0, best = -INFINITY, own = exp(x->theta[c]);
-    as_status st = value_at(x, c, 0, &none, err);
-    for (size_t k = 0; k < N_LENGTHS && st == AS_OK; k++)
-        st = value_at(x, c, own / lengths[k], &at[k], err);
-    if (st < 0)
-        return st;
-    for (size_t k = 0; k < N_LENGTHS; k++) {
-        best = fmax(best, none - at[k]);
-        usual += k < N_USUAL ? exp(fmin(300, none - at[k])) / N_USUAL : 0;
-    }
-    x->effect[c] = best;
-    x->none[c] = -log(usual);
-    return AS_OK;
-}
-
-static as_status weigh_all(struct test *x, struct as_err *err)
-{
-    struct gp_fit_opts opts = {.cold = true, .max_evals = FIT_EVALS};
-    struct trial_rows *t = &x->t;
-    as_status st = gp_fit(&t->columns, &t->rows, t->y, &opts, x->work, x->theta, NULL, err);
-    for (size_t c = 0; c < t->columns.n_real && st == AS_OK; c++) {
-        if (!encoding_may_die(t->s->enc, t->param[c]))
-            continue;
-        st = weigh(x, c, err);
-        set_column(t, c, !x->is_dead[c]);
-    }
+            x->e.is_left_out[c] |= is_pair_of(&r->dead[k], x, c);
     return st;
 }
 
@@ -266,9 +184,9 @@ static as_status weigh_all(struct test *x, struct as_err *err)
 
 static bool is_to_be_dead(const struct test *x, size_t c)
 {
-    if (x->is_dead[c])
-        return x->effect[c] <= REVIVAL;
-    return x->none[c] > DEATH && x->effect[c] < WEAK_EFFECT;
+    if (x->e.is_left_out[c])
+        return x->e.best[c] <= REVIVAL;
+    return x->e.none[c] > DEATH && x->e.best[c] < EFFECT_WEAK;
 }
 
 static void remove_pair(struct relevance *r, const struct test *x, size_t c)
@@ -284,12 +202,12 @@ static void remove_pair(struct relevance *r, const struct test *x, size_t c)
 static bool take_verdicts(const struct test *x, struct relevance *r)
 {
     bool changed = false;
-    const struct trial_rows *t = &x->t;
+    const struct trial_rows *t = &x->e.t;
     for (size_t c = 0; c < t->columns.n_real; c++) {
-        if (!encoding_may_die(t->s->enc, t->param[c]) || is_to_be_dead(x, c) == x->is_dead[c])
+        if (!encoding_may_die(t->s->enc, t->param[c]) || is_to_be_dead(x, c) == x->e.is_left_out[c])
             continue;
         changed = true;
-        if (x->is_dead[c])
+        if (x->e.is_left_out[c])
             remove_pair(r, x, c);
         else
             insert_pair(r, (struct dead_pair){t->param[c], x->v->choice, x->v->level});
@@ -324,16 +242,12 @@ as_status relevance_learn(const struct training_set *s, struct gp_fit_work **wor
     struct relevance_value *v = most_due(s, r, &n);
     if (!v)
         return AS_OK;
-    if (!*work && !(*work = gp_fit_work_create()))
-        return out_of_memory(err);
-    AS_AUTO(test_done) struct test x = {.v = v, .work = *work};
+    AS_AUTO(test_done) struct test x = {.v = v};
     v->n_trials = n;
     as_status st = reserve(&x, s, r, err);
     if (st < 0)
         return st;
-    st = fill_rows(&x, n, err);
-    if (st == AS_OK)
-        st = weigh_all(&x, err);
+    st = effects_weigh(&x.e, n, is_of_value, v, work, err);
     if (st == AS_OK)
         *ret_changed = take_verdicts(&x, r);
     return st == AS_E_NUMERIC ? AS_OK : st;

@@ -71,6 +71,12 @@ START_TEST(of_the_model)
           "40}",
           "chosen by upper confidence bound, in the basin of trial 7, beside that of the best; 40 "
           "results seen");
+    check(
+        "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"spread\",\"part\":{"
+        "\"parameter\":\"epochs\",\"from\":120,\"to\":200,\"trials\":4},\"idle\":[\"momentum\","
+        "\"decay\"],\"observed\":40}",
+        "a point far from the trials there, to learn what the numbers do, where epochs is from 120 "
+        "to 200, because outside of it no effect is seen of momentum, decay; 40 results seen");
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
           "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
           "seen");

@@ -8,8 +8,8 @@
 #include "tests/support/spaces.h"
 
 /* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S
- * logEI on smooth ones, B UCB on plain models in another basin, G logEI on smooth ones after the
- * quadratic, E PE, H EHVI, F feasibility. */
+ * logEI on smooth ones, B UCB on plain models in another basin, W a part that was written off, G
+ * logEI on smooth ones after the quadratic, E PE, H EHVI, F feasibility. */
 static void check_turns_without(unsigned lost, unsigned facts, const char *want)
 {
     char got[9] = "";
@@ -25,6 +25,8 @@ static void check_turns_without(unsigned lost, unsigned facts, const char *want)
                 c = 'Q';
             if (r->point == POINT_BASIN)
                 c = 'B';
+            if (r->point == POINT_PART)
+                c = 'W';
             ck_assert_int_eq(r->point == POINT_QUADRATIC, c == 'Q' || c == 'G');
             ck_assert_int_eq(r->target == SURROGATE_PLAIN, c == 'P' || c == 'H' || c == 'B');
             got[t] = c;
@@ -47,6 +49,8 @@ START_TEST(numbers_alone)
     check_turns(FACT_CROWDED | FACT_NONE_PENDING, "QPUPQPUP");
     check_turns(FACT_CROWDED | FACT_STAGNANT | FACT_PENDING, "QPUPQPUP");
     check_turns(FACT_CROWDED | FACT_BASIN | FACT_NONE_PENDING, "QBUBQBUB");
+    check_turns(FACT_PART | FACT_NONE_PENDING, "QWWLQWWL");
+    check_turns(FACT_PART | FACT_CROWDED | FACT_BASIN | FACT_PENDING, "QWWBQWWB");
 }
 END_TEST
 

@@ -970,7 +970,7 @@ export type SuggestionReason = {
   /** Why there was no model, or no proposal */
   fallback?: string;
   /** gp */
-  acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility" | "repeat" | "nearby";
+  acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility" | "repeat" | "nearby" | "spread";
   /** gp: of the acquisition; tpe: logarithm of the ratio of densities */
   value?: Number;
   /** tpe: how many of the best trials it is like */
@@ -1006,6 +1006,16 @@ export type SuggestionReason = {
   };
   /** gp: the trial around whose place it was made, while trials crowd around the best one */
   basin?: number;
+  /** gp: the side of a threshold of one number that was searched, because numbers have no effect on the other side, where the best trial is */
+  part?: {
+    parameter: string;
+    from: number;
+    to: number;
+    /** That lay in it */
+    trials: number;
+  };
+  /** gp, with part: the numbers that have no effect outside of it */
+  idle?: string[];
   /** gp: the side of the region that was searched */
   trust_region?: number;
   /** gp: the part of the space that was searched, so that its own parameters are tuned before it is judged */
