@@ -138,6 +138,19 @@ const steps = {
     await shows(page, "the trial with this tag", () => rowsOf(page, "Trials"), 1);
   },
 
+  "another view of the parameters shows nothing of the one before, while it is computed": async () => {
+    const panel = region("Parameters of all trials");
+    await openExtreme("");
+    await drawnExtreme();
+    const seen = await panel.evaluate(async (section) => {
+      [...section.querySelectorAll("button")].find((b) => b.textContent === "Slices").click();
+      for (let i = 0; i < 20; i++) await null; // the page is rendered, and no frame has passed
+      return { says: section.innerText.includes("Loading…"), drawn: section.querySelectorAll("canvas").length };
+    });
+    assert.deepEqual(seen, { says: true, drawn: 0 });
+    await shows(page, "a drawing of each parameter", () => panel.locator(".slices figure").count(), 8);
+  },
+
   "a table that is scrolled holds the rows of its last render alone": async () => {
     const session = await browser.context.newCDPSession(page);
     const held = async () => {
