@@ -1,7 +1,9 @@
 /* Drives Chromium for bench/dashboard.py, which says what is measured and starts this. With BENCH_PEER
  * it measures the page of a study in optuna-dashboard instead. One line for each case: value, what was
- * asked, floor. */
-import { readdirSync, readFileSync } from "node:fs";
+ * asked, floor.
+ *
+ * Memory, and what new trials cost, are those of a tab that nobody inspects, as people have it (plain_tab.mjs). */
+import { memoryOf, openPlainTab, processOf, renderers } from "./plain_tab.mjs";
 
 process.env.CHROMIUM ??= "/usr/bin/chromium"; // figures are of the whole browser, which people have
 const { frames, openBrowser, rowsOf, until } = await import("../tests/web/browser.mjs");
@@ -13,6 +15,8 @@ const LIVE_S = 10;
 const LIVE_A_SECOND = 50;
 const AT_ONCE = 5; // new trials in a request
 const SETTLE_MS = 3000;
+const REST_MS = 10_000; // a tab that is left alone
+const ACTION_MS = 250;
 const HEADERS = { Authorization: `Bearer ${TOKEN}` };
 
 function tell(name, value, unit, asked, floor = null) {
@@ -23,37 +27,6 @@ function tell(name, value, unit, asked, floor = null) {
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 const part = (list, share) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * share))];
 
-function processOf(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { pid, parent: fields[1], line: readFileSync(`/proc/${pid}/cmdline`, "utf8"), seconds: (Number(fields[11]) + Number(fields[12])) / 100 };
-}
-
-/** Memory of a process, MB: its share of what it shares with others (PSS), as the libraries of Chromium; and all that
- * is resident. */
-function memoryOf(pid) {
-  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-  const of = (name) => Math.round((Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)[1]) * 1024) / 1e6);
-  return { share: of("Pss"), resident: of("Rss") };
-}
-
-/** The processes below this one that draw pages, the one that used most first. */
-function renderers() {
-  const all = readdirSync("/proc").filter((n) => /^\d+$/.test(n)).flatMap((pid) => {
-    try {
-      return [processOf(pid)];
-    } catch {
-      return []; // it has just ended
-    }
-  });
-  const ours = new Set([String(process.pid)]);
-  for (let more = true; more;) {
-    more = false;
-    for (const p of all) if (ours.has(p.parent) && !ours.has(p.pid)) more = Boolean(ours.add(p.pid));
-  }
-  return all.filter((p) => ours.has(p.pid) && p.line.includes("--type=renderer")).sort((a, b) => b.seconds - a.seconds);
-}
-
 const browser = await openBrowser();
 const { page, context } = browser;
 await context.addInitScript(() => {
@@ -62,9 +35,11 @@ await context.addInitScript(() => {
 });
 const longest = (of = page) => of.evaluate(() => { const most = Math.max(0, ...window.long); window.long = []; return most; });
 
-/** Fetch the table in the page as the page does, and nothing else: ms, bytes as they came, bytes. */
+/** Fetch the table in a page as the page of a sweep does, and nothing else: ms, bytes as they came, bytes. */
 async function fetchTable() {
-  return page.evaluate(async ([path, headers]) => {
+  const other = await context.newPage();
+  await other.goto(`${URL_}/#/sweeps`);
+  const found = await other.evaluate(async ([path, headers]) => {
     const began = performance.now();
     const response = await fetch(path, { headers, cache: "no-store" });
     const body = await response.arrayBuffer();
@@ -74,6 +49,8 @@ async function fetchTable() {
     await new Promise((resolve) => { setTimeout(resolve, 0); });
     return { ms, sent: Number(response.headers.get("content-length")), whole: body.byteLength };
   }, [`${URL_}/v1/sweeps/${SWEEP}/table?layout=planes`, HEADERS]);
+  await other.close();
+  return found;
 }
 
 /** Open the sweep in a fresh page of the application: ms until the best value, and until all trials are there. */
@@ -163,16 +140,25 @@ async function measureAction(name, act, seen) {
   tell(`${name}, longest task`, long, "ms", 50);
 }
 
+/** For a page: sorts by a column. The time of the click. */
+const sortBy = (column) => { const at = performance.now(); [...document.querySelectorAll(".rows")].at(-1).querySelectorAll("thead th button")[column].click(); return at; };
+
+/** For a page: types a filter. The time of the last key. */
+const filterBy = (text) => {
+  const input = document.querySelector(".filter input");
+  const at = performance.now();
+  input.value = text;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  return at;
+};
+
+const columnOf = (round) => 2 + (round % 4);
+const filterOf = (round) => `lr < ${0.2 + 0.03 * round} and kind != 'lion'`;
+
 async function measureActions() {
   const firstRow = () => page.evaluate(() => [...document.querySelectorAll(".rows")].at(-1).querySelector("tbody tr:not(.gap) a")?.textContent ?? "");
-  await measureAction("sort by a column", (i) => page.evaluate((column) => { const at = performance.now(); [...document.querySelectorAll(".rows")].at(-1).querySelectorAll("thead th button")[column].click(); return at; }, 2 + (i % 4)), firstRow);
-  await measureAction("filter, from the last key", (i) => page.evaluate((text) => {
-    const input = document.querySelector(".filter input");
-    const at = performance.now();
-    input.value = text;
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-    return at;
-  }, `lr < ${0.2 + 0.03 * i} and kind != 'lion'`), () => rowsOf(page, "Trials"));
+  await measureAction("sort by a column", (i) => page.evaluate(sortBy, columnOf(i)), firstRow);
+  await measureAction("filter, from the last key", (i) => page.evaluate(filterBy, filterOf(i)), () => rowsOf(page, "Trials"));
   await page.locator(".filter input").fill("");
   await until(page, "all rows", () => rowsOf(page, "Trials"), (n) => n === TRIALS);
 }
@@ -196,36 +182,45 @@ async function liveCost(tab) {
   return { tab: (100 * (processOf(tab).seconds - before.tab)) / seconds, server: (100 * (processOf(SERVER).seconds - before.server)) / seconds };
 }
 
-/** Collect garbage, as the browser does when memory is short. */
-async function collect() {
-  const session = await context.newCDPSession(page);
-  await session.send("HeapProfiler.collectGarbage");
-  await session.detach();
+/** Memory as the tab rests, and after its main thread has collected garbage, as the browser does when memory is short. */
+async function tellMemory(tab, when) {
+  const now = memoryOf(tab.pid);
+  await tab.collect();
   await wait(1000);
+  const collected = memoryOf(tab.pid);
+  tell(`memory of the tab (PSS), ${when}`, now.share, "MB", 250);
+  tell("the same, after a collection", collected.share, "MB", 250);
+  tell("the same, resident", collected.resident, "MB", null);
 }
 
-async function measureLive() {
-  await page.evaluate(() => scrollTo(0, 0));
-  await wait(SETTLE_MS);
-  const tab = renderers()[0].pid;
-  const before = memoryOf(tab).share; // this file's own copies of the table are in it, and what was sorted
-  await collect();
-  const memory = memoryOf(tab);
-  tell("memory of the tab, its share (PSS)", memory.share, "MB", 250, before);
-  tell("memory of the tab, resident", memory.resident, "MB", null);
-  await longest();
-  const idle = processOf(tab).seconds;
+/** Open the sweep in a tab that nobody inspects, wait until it rests, and do what a user does. */
+async function measureMemory(tab) {
+  await tab.run(() => { window.long = []; new PerformanceObserver((list) => { for (const e of list.getEntries()) window.long.push(Math.round(e.duration)); }).observe({ type: "longtask" }); });
+  await wait(REST_MS);
+  await tellMemory(tab, "all loaded");
+  for (let i = 0; i < ROUNDS; i++) { await tab.run(sortBy, columnOf(i)); await wait(ACTION_MS); }
+  for (let i = 0; i < ROUNDS; i++) { await tab.run(filterBy, filterOf(i)); await wait(ACTION_MS); }
+  await tab.run(filterBy, "");
+  await wait(REST_MS);
+  await tellMemory(tab, "after sorts and filters");
+}
+
+async function measureLive(tab) {
+  const longTask = () => tab.run(() => { const most = Math.max(0, ...window.long); window.long = []; return most; });
+  await longTask();
+  const idle = processOf(tab.pid).seconds;
   await wait(1000 * LIVE_S);
-  const idleShare = ((100 * (processOf(tab).seconds - idle)) / LIVE_S).toFixed(1);
-  const one = await liveCost(tab);
+  const idleShare = ((100 * (processOf(tab.pid).seconds - idle)) / LIVE_S).toFixed(1);
+  const one = await liveCost(tab.pid);
   tell(`processor of the tab, ${LIVE_A_SECOND} new trials a second`, one.tab.toFixed(1), "%", 10, idleShare);
-  tell("longest task while trials come", await longest(), "ms", 50);
-  tell("memory of the tab after that, its share (PSS)", memoryOf(tab).share, "MB", 250);
+  tell("longest task while trials come", await longTask(), "ms", 50);
+  await wait(REST_MS);
+  await tellMemory(tab, "after live trials");
   const second = await context.newPage();
   await second.goto(`${URL_}/#/sweeps/${SWEEP}`);
   await second.getByTestId("best").waitFor();
   await wait(SETTLE_MS);
-  const two = await liveCost(tab);
+  const two = await liveCost(tab.pid);
   tell("processor of the server, a further viewer", Math.max(0, two.server - one.server).toFixed(1), "%", 5, one.server.toFixed(1));
 }
 
@@ -246,7 +241,10 @@ try {
     await page.getByRole("heading", { name: "Sweeps", exact: true }).waitFor();
     await measureLoading();
     await measureActions();
-    await measureLive();
+    await page.goto("about:blank");
+    const tab = await openPlainTab(context.browser(), `${URL_}/#token=${TOKEN}`, `#/sweeps/${SWEEP}`);
+    await measureMemory(tab);
+    await measureLive(tab);
   }
   if (browser.errors.length > 0 && !PEER) console.error(browser.errors.join("\n"));
 } finally {

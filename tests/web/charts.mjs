@@ -93,7 +93,7 @@ const openExtreme = async (query) => {
   await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === EXTREME);
 };
 const completedExtreme = String(Array.from({ length: EXTREME - 8 }, (_, i) => i).filter((i) => i % 97 !== 96 && i % 13 !== 12).length);
-const drawnExtreme = () => inSight("Parameters of all trials", "what is drawn", attribute(region("Parameters of all trials"), "data-drawn"), (n) => n === completedExtreme);
+const drawnExtreme = () => untilInSight(page, "what is drawn", page.locator(".in-sight"), attribute(region("Parameters of all trials"), "data-drawn"), (n) => n === completedExtreme);
 
 const steps = {
   "a sweep of which every trial failed says so, and invents no axis; its reasons are in the table": async () => {
@@ -136,6 +136,41 @@ const steps = {
     assert.deepEqual(cut, [], "categories that are cut, though there is room");
     await page.getByLabel("Filter", { exact: true }).fill("tags has 'tag-4321'");
     await shows(page, "the trial with this tag", () => rowsOf(page, "Trials"), 1);
+  },
+
+  "another view of the parameters shows nothing of the one before, while it is computed": async () => {
+    const panel = region("Parameters of all trials");
+    await openExtreme("");
+    await drawnExtreme();
+    const seen = await panel.evaluate(async (section) => {
+      [...section.querySelectorAll("button")].find((b) => b.textContent === "Slices").click();
+      for (let i = 0; i < 20; i++) await null; // the page is rendered, and no frame has passed
+      return { says: section.innerText.includes("Loading…"), drawn: section.querySelectorAll("canvas").length };
+    });
+    assert.deepEqual(seen, { says: true, drawn: 0 });
+    await shows(page, "a drawing of each parameter", () => panel.locator(".slices figure").count(), 8);
+  },
+
+  "a table that is scrolled holds the rows of its last render alone": async () => {
+    const session = await browser.context.newCDPSession(page);
+    const held = async () => {
+      await session.send("HeapProfiler.collectGarbage");
+      return (await session.send("Runtime.getHeapUsage")).usedSize / 1e6;
+    };
+    const scroll = (times) => region("Trials").evaluate(async (box, n) => {
+      for (let i = 1; i <= n; i++) {
+        box.scrollTop = 300 * i;
+        await new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); });
+      }
+    }, times);
+    await openExtreme("");
+    await drawnExtreme();
+    await scroll(20); // compiles what it needs
+    const before = await held();
+    await scroll(80);
+    const grown = await held() - before;
+    await session.detach();
+    assert.ok(grown < 2, `80 renders of a table of some forty rows left ${grown.toFixed(1)} MB`);
   },
 
   "20,000 trials: the worker loads them, the page makes a few rows a frame, changes those in sight, draws one chart a frame": async () => {

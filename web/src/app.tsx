@@ -6,20 +6,20 @@ import { Empty, Notice, notice } from "./parts/small";
 import { href, route } from "./route";
 import { signOut, token } from "./session";
 import { nextTheme, theme } from "./theme";
-import { lazy } from "./parts/lazy";
+import { lazyView } from "./parts/lazy";
 import { LoginView } from "./views/login";
-import { ModelsView } from "./views/models";
-import { ModelView } from "./views/one_model";
 import { SweepView } from "./views/sweep";
 import { SweepsView } from "./views/sweeps";
-import { TrialView } from "./views/trial";
 
-const CompareSweepsView = lazy(async () => (await import("./views/compare_sweeps")).CompareSweepsView);
-const DatasetsView = lazy(async () => (await import("./views/datasets")).DatasetsView);
-const DatasetView = lazy(async () => (await import("./views/datasets")).DatasetView);
-const RunnersView = lazy(async () => (await import("./views/runners")).RunnersView);
-const NewSweepView = lazy(async () => (await import("./views/new_sweep")).NewSweepView);
-const CompareTrialsView = lazy(async () => (await import("./views/compare_trials")).CompareTrialsView);
+const CompareSweepsView = lazyView(async () => (await import("./views/compare_sweeps")).CompareSweepsView);
+const DatasetsView = lazyView(async () => (await import("./views/datasets")).DatasetsView);
+const DatasetView = lazyView(async () => (await import("./views/datasets")).DatasetView);
+const RunnersView = lazyView(async () => (await import("./views/runners")).RunnersView);
+const NewSweepView = lazyView(async () => (await import("./views/new_sweep")).NewSweepView);
+const ModelsView = lazyView(async () => (await import("./views/models")).ModelsView);
+const ModelView = lazyView(async () => (await import("./views/one_model")).ModelView);
+const TrialView = lazyView(async () => (await import("./views/trial")).TrialView);
+const CompareTrialsView = lazyView(async () => (await import("./views/compare_trials")).CompareTrialsView);
 
 const LIGHT: Record<string, string> = {
   off: "", connecting: "Connecting…", live: "Live", lost: "Connection lost, trying again…",

@@ -59,11 +59,11 @@ const CELLS_UP = 160;
 const BUNDLE_CELLS = 2; // lines whose ends share so many cells are drawn as one …
 const BUNDLES = (CELLS_UP / BUNDLE_CELLS) ** 2; // … when there are more than all bundles
 
-/** Every k-th row, so that at most `most` are left. */
+/** Every k-th row, so that at most `most` are left: the last one, which is the best, always. */
 function thinned(rows: Uint32Array, most: number): Uint32Array {
   if (rows.length <= most) return rows;
   const stride = rows.length / Math.max(1, most);
-  return Uint32Array.from({ length: most }, (_, i) => rows[Math.floor(i * stride)]!);
+  return Uint32Array.from({ length: most }, (_, i) => rows[Math.ceil((i + 1) * stride) - 1]!);
 }
 
 /** Completed trials with a value that pass the filter: infeasible ones, then the others, the worst

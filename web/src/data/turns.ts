@@ -6,7 +6,7 @@
  * less often. */
 import { signal } from "@preact/signals";
 
-const REST = 24;
+const REST = 32;
 const LONGEST_MS = 4000; // of a rest: a machine that is busy with other work makes one piece seem very dear
 const NOTICED_MS = 2000;
 

@@ -22,6 +22,8 @@ export interface Done<K extends JobName> {
 export interface Result<K extends JobName> {
   done: Done<K> | null;
   error: string | null;
+  /** `done` is of what the user chose before; the worker still computes. */
+  isOld: boolean;
 }
 
 /** `wanted`: whether the result is looked at; while it is not, the worker computes nothing. */
@@ -30,7 +32,7 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
   const key = JSON.stringify(input);
   const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
   const now = useMemo(() => (small ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : null), [table, key, small]);
-  const [late, setLate] = useState<Result<K>>({ done: null, error: null });
+  const [late, setLate] = useState<{ done: Done<K> | null; error: string | null; choice: string }>({ done: null, error: null, choice: "" });
   const latest = useRef(input);
   latest.current = input;
   const runs = useMemo(() => new Runs(of.turns), [of]);
@@ -39,10 +41,11 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
     if (small || !wanted) return undefined;
     runs.ask(choiceOf(input), async () => {
       const began = performance.now();
+      const given = latest.current;
       try {
-        const output = await of.run(job, latest.current);
+        const output = await of.run(job, given);
         const computed = performance.now() - began;
-        return computed + await costOf(() => setLate({ done: { output, table: of.table.peek() }, error: null }));
+        return computed + await costOf(() => setLate({ done: { output, table: of.table.peek() }, error: null, choice: choiceOf(given) }));
       } catch (error) {
         if (!isAbort(error)) setLate((l) => ({ ...l, error: messageOf(error) }));
         return performance.now() - began;
@@ -50,7 +53,8 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
     });
     return undefined;
   }, [table, key, small, wanted]);
-  return small ? { done: now, error: null } : late;
+  if (small) return { done: now, error: null, isOld: false };
+  return { done: late.done, error: late.error, isOld: late.done !== null && late.choice !== choiceOf(input) };
 }
 
 /** What the user chose of an input: all but the version of a file. */

@@ -14,7 +14,8 @@ import { Model, sweepEvents } from "./model";
 import { INTERVAL_MS, Refresher } from "./refresher";
 
 const HEAD_REST = 30; // times as long as showing the sweep's own figures took …
-const HEAD_MOST_MS = 1000; // … but no longer
+const HEAD_LEAST_MS = 500; // … and so long at least: nobody reads figures faster, and each time is a frame with its layout and painting …
+const HEAD_MOST_MS = 1000; // … but no longer than this
 const MANY = 10_000; // trials: what the server computes from all of them waits for their table
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
@@ -206,7 +207,7 @@ export class SweepModel extends Model {
       if (isNews) this.#show(now);
     });
     if (!isNews) return;
-    if (before) this.refresher.pace(Math.min(HEAD_MOST_MS, Math.max(INTERVAL_MS, HEAD_REST * cost))); // else all of the page was made
+    if (before) this.refresher.pace(Math.min(HEAD_MOST_MS, Math.max(HEAD_LEAST_MS, HEAD_REST * cost))); // else all of the page was made
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     if (before?.regret?.completed !== now.regret?.completed) this.regret.mark();
     if (before?.counts.completed === now.counts.completed) return;

@@ -1,10 +1,10 @@
 /* A component whose code is loaded when it is shown for the first time, so that the first load of the
- * page stays small. */
-import type { ComponentType } from "preact";
+ * page stays small. A whole view says that it is loading; a panel or a dialog appears when it is there. */
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../api/http";
 
-export function lazy<P extends object>(load: () => Promise<ComponentType<P>>) {
+export function lazy<P extends object>(load: () => Promise<ComponentType<P>>, meanwhile: ComponentChildren = null) {
   let loaded: ComponentType<P> | null = null;
   return function Lazy(props: P) {
     const [, setReady] = useState(loaded !== null);
@@ -17,6 +17,9 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>) {
     }, []);
     const Loaded = loaded;
     if (Loaded !== null) return <Loaded {...props} />;
-    return error === null ? null : <p class="stale" role="alert">A part of the page could not be loaded: {error}. Reload the page; the server may have a newer version.</p>;
+    return error === null ? <>{meanwhile}</> : <p class="stale" role="alert">A part of the page could not be loaded: {error}. Reload the page; the server may have a newer version.</p>;
   };
 }
+
+/** The same for a view, which is all of the page below its head. */
+export const lazyView = <P extends object>(load: () => Promise<ComponentType<P>>) => lazy(load, <main><p class="hint" role="status">Loading…</p></main>);

@@ -138,22 +138,11 @@ export function Table<T>(props: Props<T>) {
     else if (most > last - first + GROWTH) setMost(last - first + GROWTH); // few are left: more come by frames again
   }, [most, last, wanted, first]);
   // A new order of many: rows that are not in sight follow in the next frame.
-  const made = useRef({ sorted, rows: new Map<number, VNode>() });
-  const before = made.current;
+  const made = useRef<Made<T>>({ sorted, rows: new Map() });
   const [, setFrame] = useState(0);
-  const isNews = sorted.length > MANY && before.sorted !== sorted;
-  made.current = { sorted, rows: new Map() };
+  const isNews = sorted.length > MANY && made.current.sorted !== sorted;
   const isSeen = (at: number) => (at + 1) * ROW_PX > view.top && at * ROW_PX < view.top + view.height;
-  const rowOf = (at: number): VNode => {
-    const row = sorted[at]!;
-    const vnode = (isNews && !isSeen(at) && before.rows.get(at)) || (
-      <tr key={sorted.length > MANY ? at : props.rowKey(row)} aria-rowindex={at + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
-        {columns.map((c) => <td key={c.id} class={`${c.numeric ? "num " : ""}${c.tone?.(row) || ""}`} title={c.tip?.(row)}>{c.cell(row)}</td>)}
-      </tr>
-    );
-    made.current.rows.set(at, vnode);
-    return vnode;
-  };
+  made.current = rowsOf(made.current, sorted, props, first, last, (at) => isNews && !isSeen(at));
   useLayoutEffect(() => { if (isNews) inFrame(() => setFrame((n) => n + 1)); }, [sorted]);
   const total = (list: number[]) => list.reduce((all, w) => all + w, 0);
   const wide = widthsOf(columns, view.width, view.ch, PAD_PX);
@@ -166,12 +155,35 @@ export function Table<T>(props: Props<T>) {
         <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
-          {Array.from({ length: Math.max(0, last - first) }, (_, i) => rowOf(first + i))}
+          {[...made.current.rows.values()]}
           {last < sorted.length && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${(sorted.length - last) * ROW_PX}px` }} /></tr>}
         </tbody>
       </table>
       {sorted.length === 0 && <p class="hint">{props.empty}</p>}
     </div>
+  );
+}
+
+/** The rows that a render made, by their place in `sorted`. */
+interface Made<T> {
+  sorted: ArrayLike<T>;
+  rows: Map<number, VNode>;
+}
+
+/** Make the rows from `first` to `last`; those that `keeps` names stay as they were `before`. A function of its own: a row has what
+ * was in scope where it was made, so within the table each render would keep the rows of all renders before it. */
+function rowsOf<T>(before: Made<T>, sorted: ArrayLike<T>, props: Props<T>, first: number, last: number, keeps: (at: number) => boolean): Made<T> {
+  const made: Made<T> = { sorted, rows: new Map() };
+  for (let at = first; at < last; at++) made.rows.set(at, (keeps(at) && before.rows.get(at)) || rowOf(props, sorted[at]!, at, sorted.length > MANY));
+  return made;
+}
+
+/** A row of the table. Of many rows it belongs to its place, so that a new order changes its texts alone. */
+function rowOf<T>({ columns, rowKey, rowClass, open }: Props<T>, row: T, at: number, isMany: boolean): VNode {
+  return (
+    <tr key={isMany ? at : rowKey(row)} aria-rowindex={at + 2} class={`${open ? "opens" : ""} ${rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, open)}>
+      {columns.map((c) => <td key={c.id} class={`${c.numeric ? "num " : ""}${c.tone?.(row) || ""}`} title={c.tip?.(row)}>{c.cell(row)}</td>)}
+    </tr>
   );
 }
 

@@ -4,8 +4,8 @@ import { count, own, param, sig, toNumber } from "../format";
 import { hasEnded } from "../live/sweep";
 import { href } from "../route";
 
-export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
-  if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
+export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
+  if (ensemble.state !== "ready" && !hasEnded(sweep.state)) return null;
   // Without an ensemble, show the reason only if the sweep asks for one, and its trials can leave what one is made of:
   // those of the built-in trainer do, and programs where one has.
   const expected = sweep.document.ensemble && ("train" in (sweep.document.trial ?? {}) || (ensemble.candidates ?? 0) > 0);

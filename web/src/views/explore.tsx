@@ -1,7 +1,7 @@
 /* All completed trials by their parameters: parallel coordinates, each parameter against a metric,
  * and two parameters with the metric. Ranges that are chosen in one of them (`brush` of the address)
  * highlight the trials in all. The worker computes what is drawn (data/explore.ts). */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type * as Api from "../api/types";
 import type { Column, Table } from "../data/columns";
 import type { Explored, ExploreInput } from "../data/explore";
@@ -56,8 +56,10 @@ export function ExplorePanel({ model, sweep }: { model: SweepModel; sweep: Api.S
   const view = VIEWS.find((v) => v.id === chosen)?.id ?? "parallel";
   const names = Object.keys(sweep.document.parameters ?? {});
   const { element, visible } = useVisible<HTMLDivElement>();
-  const { done, error } = useJob(trials, "explore", inputOf(sweep, view, names, metric), visible);
-  return <div class="in-sight" ref={element}>{names.length > 0 && done !== null && done.output.count > 0 && <Panel model={model} sweep={sweep} done={done} error={error} view={view} names={names} metric={metric} />}</div>;
+  const { done, error, isOld } = useJob(trials, "explore", inputOf(sweep, view, names, metric), visible);
+  const computed = useRef(view); // the view that `done` is of: another one has other axes
+  if (!isOld) computed.current = view;
+  return <div class="in-sight" ref={element}>{names.length > 0 && done !== null && done.output.count > 0 && <Panel model={model} sweep={sweep} done={done} error={error} view={view} isReady={computed.current === view} names={names} metric={metric} />}</div>;
 }
 
 interface PanelProps {
@@ -66,11 +68,13 @@ interface PanelProps {
   done: { output: Explored; table: Table };
   error: string | null;
   view: View;
+  /** `done` is of this view. */
+  isReady: boolean;
   names: readonly string[];
   metric: Exploring["metric"];
 }
 
-function Panel({ model, sweep, done, error, view, names, metric }: PanelProps) {
+function Panel({ model, sweep, done, error, view, isReady, names, metric }: PanelProps) {
   const { trials } = model;
   const explored = done.output;
   const data: Exploring = { model, sweep, trials, table: done.table, explored, metric, names };
@@ -87,7 +91,7 @@ function Panel({ model, sweep, done, error, view, names, metric }: PanelProps) {
         {explored.marked !== null && <button type="button" class="quiet" onClick={clearSelection}>Clear</button>}
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
+      {!isReady ? <p class="hint tall" role="status">Loading…</p> : view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
       <Ranges data={data} />
     </section>
   );

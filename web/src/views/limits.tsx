@@ -1,4 +1,4 @@
-/* The limits of a sweep, in a dialog. They can be changed while it runs and after it has ended: an
+/* The limits of a sweep, in a dialog that is open while it exists. They can be changed while it runs and after it has ended: an
  * ended sweep then runs on if they leave it work. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, messageOf } from "../api/http";
@@ -41,26 +41,20 @@ function shown(sweep: Api.Sweep, name: Name): string {
   return relative !== undefined ? `${Number((100 * relative).toPrecision(12))}%` : String(regret ?? "");
 }
 
-export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sweep: Api.Sweep) => void; close: () => void }) {
-  const { open, sweep, take, close } = props;
+export function LimitsDialog(props: { sweep: Api.Sweep; take: (sweep: Api.Sweep) => void; close: () => void }) {
+  const { sweep, take, close } = props; // close(): it is closed, and is to be removed
   const dialog = useRef<HTMLDialogElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
   const [notes, setNotes] = useState<string[]>([]);
-  useLayoutEffect(() => {
-    if (!open) return dialog.current?.close();
-    setRefusal(null);
-    setNotes([]);
-    form.current?.reset();
-    dialog.current?.showModal();
-  }, [open]);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
 
   const submit = async (event: Event) => {
     event.preventDefault();
     const data = new FormData(form.current as HTMLFormElement);
     const changed = ROWS.filter((r) => String(data.get(r.name) ?? "").trim() !== shown(sweep, r.name));
-    if (changed.length === 0) return close();
+    if (changed.length === 0) return dialog.current?.close();
     setBusy(true);
     try {
       // The server checks what was typed: names the field, what was found, what was expected.
@@ -69,7 +63,7 @@ export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sw
       take(now);
       setRefusal(null);
       setNotes(now.notes ?? []);
-      if ((now.notes ?? []).length === 0) close();
+      if ((now.notes ?? []).length === 0) dialog.current?.close();
     } catch (error) {
       setRefusal(messageOf(error));
     }
@@ -77,7 +71,7 @@ export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sw
   };
 
   return (
-    <dialog ref={dialog} class="limits" onClose={() => { if (dialog.current?.open === false) close(); }} aria-labelledby="limits-title">
+    <dialog ref={dialog} class="limits" onClose={close} aria-labelledby="limits-title">
       <h2 id="limits-title">Limits of <bdi>{sweep.id}</bdi></h2>
       <form ref={form} onSubmit={submit}>
         <dl>
@@ -92,7 +86,7 @@ export function LimitsDialog(props: { open: boolean; sweep: Api.Sweep; take: (sw
         {refusal !== null && <p class="bad" role="alert">{refusal}</p>}
         {notes.map((note) => <p key={note} role="status">{note}</p>)}
         <div class="actions">
-          <button type="button" onClick={close}>{notes.length > 0 ? "Close" : "Keep them"}</button>
+          <button type="button" onClick={() => dialog.current?.close()}>{notes.length > 0 ? "Close" : "Keep them"}</button>
           <button type="submit" class="primary" disabled={busy}>Change limits</button>
         </div>
       </form>

@@ -20,12 +20,12 @@ import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
-import { EnsemblePanel } from "./ensemble";
 import { ImportancePanel } from "./importance";
-import { LimitsDialog } from "./limits";
-import { RungsPanel } from "./rungs";
 import { TrialsPanel } from "./trials";
 
+const EnsemblePanel = lazy(async () => (await import("./ensemble")).EnsemblePanel);
+const LimitsDialog = lazy(async () => (await import("./limits")).LimitsDialog);
+const RungsPanel = lazy(async () => (await import("./rungs")).RungsPanel);
 const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel);
 const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
 const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
@@ -53,12 +53,12 @@ function Panels({ model }: { model: SweepModel }) {
       </div>
       <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
       {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
-      <Now of={model} show={(now) => <RungsPanel sweep={now} />} />
+      <Now of={model} show={(now) => (now.early_stopping ? <RungsPanel sweep={now} /> : null)} />
       {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
       <CurvesPanel model={model} sweep={sweep} />
       <ExplorePanel model={model} sweep={sweep} />
       {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
-      <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
+      {model.ensemble.value && <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />}
       <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
       <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
       <DocumentPanel document={sweep.document} />
@@ -139,7 +139,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
       <Confirm open={deleting} title={`Delete ${sweep.id}?`} action="Delete the sweep" close={() => setDeleting(false)} yes={remove}>
         Its {count(sweep.counts.total)} trials, their curves, outputs and files are deleted for good. Models that were made of it stay.
       </Confirm>
-      <LimitsDialog open={limits} sweep={sweep} take={(now) => model.take(now)} close={() => setLimits(false)} />
+      {limits && <LimitsDialog sweep={sweep} take={(now: Api.Sweep) => model.take(now)} close={() => setLimits(false)} />}
     </>
   );
 }
