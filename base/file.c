@@ -496,3 +496,28 @@ void file_raise_limit(void)
     lim.rlim_cur = lim.rlim_max < LIMIT_MAX ? lim.rlim_max : LIMIT_MAX;
     (void)setrlimit(RLIMIT_NOFILE, &lim);
 }
+
+#define COPY_BYTES (1 << 20)
+
+as_status file_copy(const char *from, const char *to, struct as_err *err)
+{
+    AS_AUTO(file_closep) int in = open(from, O_RDONLY | O_CLOEXEC);
+    AS_AUTO(file_closep) int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    AS_AUTO(as_freep) char *buf = as_calloc(1, COPY_BYTES);
+    if (!buf)
+        return as_fail_nomem(err);
+    if (in < 0 || out < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", in < 0 ? from : to, strerror(errno));
+    for (;;) {
+        ssize_t n = read(in, buf, COPY_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return as_fail(err, AS_E_IO, "%s: %s", from, strerror(errno));
+        if (n == 0)
+            return AS_OK;
+        as_status st = file_write_all(out, buf, (size_t)n, err);
+        if (st < 0)
+            return st;
+    }
+}

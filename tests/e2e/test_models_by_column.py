@@ -70,6 +70,19 @@ def check_ways(assay):
         assert sorted(b["value"] for b in other["combine"]["buckets"]) == ["1", "2", "7"], other
 
 
+def check_late_members(assay):
+    """Members that join a group when the first one has ended, and its folder is gone, read the column all the same."""
+    assay.call("POST", "/v1/sweeps", {
+        "name": "late", "metric": {"name": "val_error", "goal": "minimize"}, "limits": {"max_concurrent_trials": 2},
+        "parameters": {"epochs": {"type": "categorical", "values": [1, 1500, 2, 3, 4]}},
+        "search": {"method": "grid", "seed": 5}, "ensemble": {"method": "bucketing", "by": "region"},
+        "trial": {"train": {"dataset": "shops", "epochs": "${epochs}", "model": {"layers": [6]}, "validation": WAYS["part"],
+                            "optimizer": {"kind": "adamw", "lr": 0.03}}}})
+    ended, trials = assay.wait_ended("late"), assay.trials("late")
+    assert ended["counts"]["completed"] == 5, [t["reason"] for t in trials]
+    assert len({t["group"] for t in trials}) < 5, trials
+
+
 def recorded(assay, work, name, number):
     path = os.path.join(work, f"{name}-{number}.npy")
     if not os.path.exists(path):
@@ -237,6 +250,7 @@ def main():
         table(data, 360, "train")
         table(test, 90, "test")
         assay.cli("data", "add", "shops", data, "--target", "y", "--test", test)
+        check_late_members(assay)
         check_ways(assay)
         print("ways: ok", flush=True)
         check_models(assay, work, data)

@@ -24,31 +24,7 @@
 #include "base/file.h"
 
 #define TEMPORARY_OLD_S (24 * 3600)
-#define COPY_BYTES (1 << 20)
 #define LOCK_WAIT_MS 5
-
-static as_status copy_file(const char *from, const char *to, struct as_err *err)
-{
-    AS_AUTO(file_closep) int in = open(from, O_RDONLY | O_CLOEXEC);
-    AS_AUTO(file_closep) int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    AS_AUTO(as_freep) char *buf = as_calloc(1, COPY_BYTES);
-    if (!buf)
-        return as_fail_nomem(err);
-    if (in < 0 || out < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", in < 0 ? from : to, strerror(errno));
-    for (;;) {
-        ssize_t n = read(in, buf, COPY_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return as_fail(err, AS_E_IO, "%s: %s", from, strerror(errno));
-        if (n == 0)
-            return AS_OK;
-        as_status st = file_write_all(out, buf, (size_t)n, err);
-        if (st < 0)
-            return st;
-    }
-}
 
 /* Link or copy a cached file to dest. AS_E_NOT_FOUND if it is not cached. */
 static as_status hand_out(const char *cached, int64_t size, const char *dest, struct as_err *err)
@@ -63,7 +39,7 @@ static as_status hand_out(const char *cached, int64_t size, const char *dest, st
         return AS_OK;
     if (errno == ENOENT)
         return as_fail(err, AS_E_NOT_FOUND, "%s is not cached", cached);
-    return copy_file(cached, dest, err);
+    return file_copy(cached, dest, err);
 }
 
 /* Fetch a file that is not cached. If another thread or runner is fetching it, wait a little
@@ -139,7 +115,7 @@ static as_status keep_copy(const char *from, const char *path, struct as_err *er
     as_status st = str_check(&name, err);
     if (st < 0)
         return st;
-    st = copy_file(from, name.s, err);
+    st = file_copy(from, name.s, err);
     if (st == AS_OK && (chmod(name.s, 0600) < 0 || rename(name.s, path) < 0))
         st = as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
     if (st < 0)
@@ -181,7 +157,7 @@ as_status cache_copy(const char *cache_dir, const char *sha256, const char *dest
     if (access(cached.s, F_OK) < 0)
         return AS_OK;
     utimensat(AT_FDCWD, cached.s, NULL, 0);
-    if ((st = copy_file(cached.s, dest, err)) < 0 ||
+    if ((st = file_copy(cached.s, dest, err)) < 0 ||
         (st = sha256_of_file(dest, got, &size, err)) < 0) {
         bool is_gone = access(cached.s, F_OK) < 0; /* another runner has evicted it meanwhile */
         (void)unlink(dest);

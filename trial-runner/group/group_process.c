@@ -73,20 +73,48 @@ void group_process_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_S
              (long long)t->id.attempt);
 }
 
+/* Give a file of the first member's folder a name in the group's, which `paths` has then. */
+static as_status keep_file(const char *dir, const char *role, json_t *paths, struct as_err *err)
+{
+    const char *path = json_string_value(json_object_get(paths, role));
+    AS_AUTO(as_freep) char *kept = file_join(dir, role);
+    if (!path || !kept)
+        return as_fail_nomem(err);
+    as_status st = link(path, kept) == 0 ? AS_OK : file_copy(path, kept, err);
+    if (st == AS_OK && json_object_set_new(paths, role, json_string(kept)) < 0)
+        return as_fail_nomem(err);
+    return st;
+}
+
+/* The files of the data set stay as long as the group: members that come after the first one has
+ * ended, and its folder is removed, read columns of them. The decoded copy is in the cache. */
+static as_status keep_files(const struct group_process *g, json_t *dataset, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(g->dir, "data");
+    json_t *paths = json_object_get(dataset, "paths");
+    const char *role;
+    json_t *path;
+    void *next;
+    as_status st = dir ? file_mkdirs(dir, 0700, err) : as_fail_nomem(err);
+    json_object_foreach_safe(paths, next, role,
+                             path) if (st == AS_OK && strcmp(role, "decoded") != 0) st =
+        keep_file(dir, role, paths, err);
+    return st;
+}
+
 /* Write the group's job.json: the data set and the metric of its first member. Its list of members
  * is empty, because members are added over the socket. */
 static as_status write_job(const struct group_process *g, const struct attempt *t,
                            struct as_err *err)
 {
-    JSON_AUTO job = json_pack(
-        "{s:O,s:O,s:I,s:[]}", "dataset", json_object_get(t->launch.job, "dataset"), "metric",
-        json_object_get(t->launch.job, "metric"), "slots", (json_int_t)g->max_members, "members");
+    JSON_AUTO dataset = json_deep_copy(json_object_get(t->launch.job, "dataset"));
+    JSON_AUTO job = json_pack("{s:O,s:O,s:I,s:[]}", "dataset", dataset, "metric",
+                              json_object_get(t->launch.job, "metric"), "slots",
+                              (json_int_t)g->max_members, "members");
     if (!job)
         return as_fail_nomem(err);
-    as_status st = file_mkdirs(g->dir, 0700, err);
-    if (st < 0)
-        return st;
-    return result_journal_write_json(g->dir, JOB_NAME, job, err);
+    as_status st = keep_files(g, dataset, err);
+    return st < 0 ? st : result_journal_write_json(g->dir, JOB_NAME, job, err);
 }
 
 /* Take out of the first member's environment what belongs to that member alone. ASSAY_REPORT stays,
