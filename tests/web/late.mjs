@@ -156,7 +156,7 @@ try {
   await step("a token that was refused takes no newer one with it", async () => {
     browser.expect(/status of 401/);
     await openList();
-    const held = [fixture.hold("GET", "/v1/sweeps/live"), fixture.hold("GET", "/v1/sweeps/live/events")];
+    const held = ["", "/events", "/table"].map((part) => fixture.hold("GET", `/v1/sweeps/live${part}`)); // the first refusal ends them all
     await visit("#token=old&to=/sweeps/live");
     await Promise.all(held.map((h) => h.arrived));
     await page.goto(`${fixture.url}/#token=${TOKEN}&to=/sweeps/live`);

@@ -1004,6 +1004,8 @@ export type SuggestionReason = {
     refitted: boolean;
     rows: number;
   };
+  /** gp: the best trial, which is tried once more, because its value may be luck */
+  repeat?: number;
   /** gp: the trial around whose place it was made, while trials crowd around the best one */
   basin?: number;
   /** gp: the side of a threshold of one number that was searched, because numbers have no effect on the other side, where the best trial is */
