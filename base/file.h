@@ -123,7 +123,8 @@ void file_closep(int *fd);
  * "." or ".." component, no control character, and at most 255 bytes. */
 bool file_path_is_inner(const char *path);
 
-/* Copy the bytes of a file to `to`, which is made with mode 0644, or replaced. AS_E_IO, AS_E_NOMEM. */
+/* Copy the bytes of a file to `to`, which is made with mode 0644, or replaced. AS_E_IO,
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status file_copy(const char *from, const char *to, struct as_err *err);
 
 #endif

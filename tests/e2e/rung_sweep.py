@@ -66,7 +66,8 @@ while step < 9:
         if open(os.path.join(folder, f"{x}-{step}")).read() == "pause" and not os.path.exists(
                 os.path.join(folder, f"{x}-{step}-promoted")):
             if "DEAF" in os.environ:
-                time.sleep(600)
+                wait(f"{x}-{step}-promoted")
+                continue
             if not is_stopped(f"{x}-{step}-promoted"):
                 continue
             with open(state + ".new", "w") as f:
