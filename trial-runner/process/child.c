@@ -93,11 +93,6 @@ struct start {
     int entry;          /* of the control group that it has to enter, or -1 */
 };
 
-/* The control group of a process: its folder, and what a process writes to in order to enter. */
-struct group_fds {
-    int folder, entry; /* -1: there is none */
-};
-
 static void default_signals(void)
 {
     const struct sigaction fallback = {.sa_handler = SIG_DFL};
@@ -136,21 +131,34 @@ static _Noreturn void become_program(const void *arg)
     fail_in_child(3, AT_EXEC);
 }
 
-/* Make the process, with all signals blocked until its handlers are gone. If it cannot begin in its
- * group, it enters. Returns its id, or -1 with errno. */
-static pid_t make_process(struct start *start, const struct group_fds *group)
+static pid_t begin_in_group(struct start *start)
+{
+    AS_AUTO(file_closep)
+    int folder = open(start->spec->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return clone_into(folder, become_program, start);
+}
+
+/* It enters its group, if it has one. On failure with start->entry -1 that cannot be entered. */
+static pid_t begin_outside(struct start *start)
+{
+    if (start->spec->cgroup && (start->entry = cgroup_open_entry(start->spec->cgroup)) < 0)
+        return -1;
+    pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+    if (pid == 0)
+        become_program(start); /* NOLINT(clang-analyzer-unix.Vfork) */
+    return pid;
+}
+
+/* Make the process, with all signals blocked until its handlers are gone. Returns its id, or -1
+ * with errno. */
+static pid_t make_process(struct start *start)
 {
     sigset_t all, mask;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);
-    start->entry = -1;
-    pid_t pid = clone_into(group->folder, become_program, start);
-    if (pid < 0) {
-        start->entry = group->entry;
-        pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
-        if (pid == 0)
-            become_program(start); /* NOLINT(clang-analyzer-unix.Vfork) */
-    }
+    pid_t pid = start->spec->cgroup ? begin_in_group(start) : -1;
+    if (pid < 0)
+        pid = begin_outside(start);
     int failure = errno;
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     errno = failure;
@@ -190,38 +198,36 @@ static int take_fd(int *fd)
     return v;
 }
 
-/* Make the control group of the process. *ret stays as it is where there is none. */
-static as_status make_cgroup(struct child_spec *s, struct group_fds *ret, struct as_err *err)
+/* Make the control group of the process, where there are any. */
+static as_status make_cgroup(struct child_spec *s, struct as_err *err)
 {
     if (!s->confinement || !s->confinement->cgroups)
         return AS_OK;
     const struct cgroup_limits limits = {.memory_bytes = s->confinement->limits.memory_bytes,
                                          .processes = s->confinement->limits.processes,
                                          .cpus = s->cpus};
-    as_status st = cgroup_make(s->confinement->cgroups, &limits, &s->cgroup, err);
-    if (st < 0)
-        return st;
-    ret->folder = open(s->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ret->entry = cgroup_open_entry(s->cgroup);
-    if (ret->folder < 0 || ret->entry < 0)
-        return as_fail(err, AS_E_IO, "cannot enter the control group %.150s: %s", s->cgroup,
-                       strerror(errno));
-    return AS_OK;
+    return cgroup_make(s->confinement->cgroups, &limits, &s->cgroup, err);
 }
 
 /* Returns when the program runs. out_w, err_r, err_w: ends of pipes. */
 static as_status start_program(const struct child_spec *s, int out_w, int err_r, int *err_w,
-                               const struct group_fds *group, pid_t *ret_pid, struct as_err *err)
+                               pid_t *ret_pid, struct as_err *err)
 {
-    struct start start = {.spec = s, .parent = getpid(), .out_fd = out_w, .err_fd = *err_w};
+    struct start start = {
+        .spec = s, .parent = getpid(), .out_fd = out_w, .err_fd = *err_w, .entry = -1};
     const char *path = child_env_get(&s->env, "PATH");
     as_status st = program_path_init(&start.program, s->argv, s->env.v, path, err);
     if (st < 0)
         return st;
-    pid_t pid = make_process(&start, group);
+    pid_t pid = make_process(&start);
     int failure = errno;
+    bool is_shut_out = s->cgroup && start.entry < 0;
+    file_closep(&start.entry);
     program_path_done(&start.program);
     close(take_fd(err_w));
+    if (pid < 0 && is_shut_out)
+        return as_fail(err, AS_E_IO, "cannot enter the control group %.150s: %s", s->cgroup,
+                       strerror(failure));
     if (pid < 0)
         return as_fail(err, AS_E_IO, "vfork: %s", strerror(failure));
     struct exec_error e;
@@ -241,7 +247,6 @@ static as_status start_program(const struct child_spec *s, int out_w, int err_r,
 as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, struct as_err *err)
 {
     AS_AUTO(file_closep) int out_r = -1, out_w = -1, err_r = -1, err_w = -1;
-    struct group_fds group = {.folder = -1, .entry = -1};
     int fds[2] = {-1, -1};
     bool ok = high_pipe(fds) == 0;
     out_r = fds[0];
@@ -252,11 +257,9 @@ as_status child_spawn(struct child_spec *s, pid_t *ret_pid, int *ret_out_fd, str
     err_w = fds[1];
     if (!ok || fcntl(out_r, F_SETFL, O_NONBLOCK) < 0)
         return as_fail(err, AS_E_IO, "pipe: %s", strerror(errno));
-    as_status st = make_cgroup(s, &group, err);
+    as_status st = make_cgroup(s, err);
     if (st == AS_OK)
-        st = start_program(s, out_w, err_r, &err_w, &group, ret_pid, err);
-    file_closep(&group.folder);
-    file_closep(&group.entry);
+        st = start_program(s, out_w, err_r, &err_w, ret_pid, err);
     if (st == AS_OK) {
         *ret_out_fd = take_fd(&out_r);
         return AS_OK;
