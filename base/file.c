@@ -521,3 +521,12 @@ as_status file_copy(const char *from, const char *to, struct as_err *err)
             return st;
     }
 }
+
+as_status file_link_or_copy(const char *from, const char *to, struct as_err *err)
+{
+    if (link(from, to) == 0)
+        return AS_OK;
+    if (errno == ENOENT)
+        return as_fail(err, AS_E_NOT_FOUND, "%s: %s", from, strerror(errno));
+    return file_copy(from, to, err);
+}

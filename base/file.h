@@ -127,4 +127,8 @@ bool file_path_is_inner(const char *path);
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status file_copy(const char *from, const char *to, struct as_err *err);
 
+/* Give a file a second name, `to`, or copy it where the file system has no hard links.
+ * AS_E_NOT_FOUND: there is no such file; AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status file_link_or_copy(const char *from, const char *to, struct as_err *err);
+
 #endif

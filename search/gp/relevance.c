@@ -18,6 +18,7 @@
  * much more. */
 #define DEATH 3.0
 #define REVIVAL 2.0
+
 void relevance_done(struct relevance *r)
 {
     free(r->dead);

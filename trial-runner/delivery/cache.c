@@ -35,11 +35,7 @@ static as_status hand_out(const char *cached, int64_t size, const char *dest, st
     utimensat(AT_FDCWD, cached, NULL,
               0); /* marks it as used now; a failure only makes it look older */
     unlink(dest);
-    if (link(cached, dest) == 0)
-        return AS_OK;
-    if (errno == ENOENT)
-        return as_fail(err, AS_E_NOT_FOUND, "%s is not cached", cached);
-    return file_copy(cached, dest, err);
+    return file_link_or_copy(cached, dest, err);
 }
 
 /* Fetch a file that is not cached. If another thread or runner is fetching it, wait a little

@@ -80,7 +80,7 @@ static as_status keep_file(const char *dir, const char *role, json_t *paths, str
     AS_AUTO(as_freep) char *kept = file_join(dir, role);
     if (!path || !kept)
         return as_fail_nomem(err);
-    as_status st = link(path, kept) == 0 ? AS_OK : file_copy(path, kept, err);
+    as_status st = file_link_or_copy(path, kept, err);
     if (st == AS_OK && json_object_set_new(paths, role, json_string(kept)) < 0)
         return as_fail_nomem(err);
     return st;
