@@ -12,6 +12,7 @@
 #include "api/server/call.h"
 #include "api/server/claiming.h"
 #include "api/server/dispatch.h"
+#include "api/server/dispatch_parts.h"
 #include "api/server/http_metrics.h"
 #include "base/json.h"
 

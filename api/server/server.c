@@ -11,8 +11,10 @@
 
 #include <malloc.h>
 
+#include "api/server/dispatch.h"
 #include "api/server/routes.h"
 #include "api/server/server_priv.h"
+#include "api/server/waiting_probe.h"
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -108,7 +110,7 @@ static as_status start_http(struct server *s, struct as_err *err)
 static as_status start_parts(struct server *s, struct as_err *err)
 {
     const struct waiting_hooks hooks = {
-        .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
+        .retry = dispatch_retry, .probe = waiting_probe, .ctx = &s->dispatch};
     as_status st;
     s->metrics = http_metrics_create(routes, n_routes);
     s->readiness = readiness_create(s->store, s->opts.disk);

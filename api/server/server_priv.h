@@ -7,7 +7,7 @@
 #include "api/http/http.h"
 #include "api/server/auth.h"
 #include "api/server/call.h"
-#include "api/server/dispatch.h"
+#include "api/server/dispatch_parts.h"
 #include "api/server/event_streams.h"
 #include "api/server/http_metrics.h"
 #include "api/server/pool.h"

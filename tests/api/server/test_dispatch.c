@@ -10,10 +10,12 @@
 #include "api/server/auth.h"
 #include "api/server/call.h"
 #include "api/server/dispatch.h"
+#include "api/server/dispatch_parts.h"
 #include "api/server/http_metrics.h"
 #include "api/http/listen.h"
 #include "api/server/pool.h"
 #include "api/server/token_rates.h"
+#include "api/server/waiting_probe.h"
 #include "api/server/web_files.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "tests/api/server/rest.h"
@@ -114,7 +116,7 @@ static void start_http_server(void)
 {
     const struct store_opts store = {.url = db_url};
     const struct waiting_hooks hooks = {
-        .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &d};
+        .retry = dispatch_retry, .probe = waiting_probe, .ctx = &d};
     struct as_err err;
     (void)curl_global_init(CURL_GLOBAL_ALL);
     ck_assert_int_eq(sem_init(&entered, 0, 0), 0);
@@ -299,7 +301,7 @@ END_TEST
 /* A route without a body ignores any small body. */
 START_TEST(test_body_sizes)
 {
-    size_t max = 1 << 20; /* DISPATCH_JSON_MAX, as api/README.md gives it */
+    size_t max = 1 << 20; /* JSON_BODY_MAX of request_head.c, as api/README.md gives it */
     AS_AUTO(as_freep) char *bytes = as_calloc(max + 1, 1);
     ck_assert_ptr_nonnull(bytes);
     memset(bytes, ' ', max + 1);
