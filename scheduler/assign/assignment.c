@@ -319,8 +319,14 @@ static void begin_look(struct assignment *asg, const struct sweep_head *s, int64
 as_status assignment_take(struct tx *t, struct assignment *asg, const struct sweep_head *s,
                           int64_t slots, int64_t room, struct as_err *err)
 {
+    int64_t steps_room = INT64_MAX;
+    as_status st =
+        s->limits_steps ? store_sweep_steps_room(t, &s->key, 1, &steps_room, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
+    room = as_min_i64(room, steps_room);
     begin_look(asg, s, slots > 0 ? slots : 0, room > 0 ? room : 0);
-    as_status st = take_queued(t, asg, s, err);
+    st = take_queued(t, asg, s, err);
     if (st != AS_OK)
         return st;
     st = take_suggested(t, asg, s, err);

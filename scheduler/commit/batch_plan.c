@@ -381,7 +381,7 @@ static struct sweep_progress *progress_of(struct planning *p, struct sweep_locke
     return &p->sweeps[p->n_sweeps++];
 }
 
-/* Count the end of a trial in its sweep. False: the sweep would end with it. */
+/* Count the end of a trial in its sweep. False: the sweep would end with it, or may. */
 static bool count_end(struct sweep_progress *s, const struct trial_head *t,
                       const struct trial_plan *plan)
 {
@@ -394,7 +394,8 @@ static bool count_end(struct sweep_progress *s, const struct trial_head *t,
         after.target_reached |=
             after.maximize ? t->value >= s->row->target : t->value <= s->row->target;
     const struct sweep_standing now = sweep_standing_of(&after);
-    if (sweep_end_due(after.state, &now) != SWEEP_GOES_ON)
+    bool may_be_spent = after.limits_steps && after.counts.by_state[TRIAL_RUNNING] == 0;
+    if (may_be_spent || sweep_end_due(after.state, &now) != SWEEP_GOES_ON)
         s->is_ending = true;
     else
         s->row->head = after;

@@ -27,7 +27,8 @@ struct claim_side {
     const struct batch_turn *turn;
     const struct batch_source *source; /* NULL: only its turn was read */
     int64_t running, queued, left, turns, served;
-    size_t n_begun; /* queued trials that began */
+    int64_t steps_room; /* as in batch_turn */
+    size_t n_begun;     /* queued trials that began */
     int64_t n_made, n_suggested;
     int64_t mark;
     const char *state; /* the search state that the last suggestion left */
@@ -57,6 +58,7 @@ static void reset_sides(struct claims_plan *p)
                                           .running = t->running,
                                           .queued = t->queued,
                                           .left = t->left,
+                                          .steps_room = t->steps_room,
                                           .turns = t->turns,
                                           .served = t->served};
     }
@@ -107,7 +109,7 @@ static int64_t ending_in(const struct batch_runner *r, int64_t key)
 
 static int64_t available(const struct claim_side *s)
 {
-    int64_t n = s->queued + s->left;
+    int64_t n = as_min_i64(s->queued + s->left, s->steps_room);
     if (s->source && s->source->row && s->source->row->head.state != SWEEP_RUNNING)
         return 0;
     return s->turn->max_concurrent > 0 ? as_min_i64(n, s->turn->max_concurrent - s->running) : n;
@@ -233,6 +235,7 @@ static as_status begin_one(struct claiming_one *x, struct claim_side *s, struct 
     s->n_begun += from_queue;
     s->queued -= from_queue;
     s->left -= !from_queue;
+    s->steps_room -= s->steps_room < INT64_MAX;
     s->running++;
     s->has_begun = true;
     p->n_begun++;
@@ -409,6 +412,7 @@ as_status claims_plan_take(struct claims_plan *p, struct commit_member *const *m
         s->running = h->counts.by_state[TRIAL_RUNNING];
         s->queued = h->counts.by_state[TRIAL_QUEUED];
         s->left = h->planned - h->counts.total;
+        s->steps_room = s->source->steps_room;
         s->mark = h->search_mark;
     }
     return decide_all(p, members, runners, n, false, err);

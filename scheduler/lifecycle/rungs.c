@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/number.h"
 #include "base/str.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/fork_store.h"
@@ -126,6 +127,25 @@ static as_status add_fork(struct arena *a, const struct rung_report *r,
     return AS_OK;
 }
 
+/* The trial may go on: take the steps to its next rung from what limits.max_steps leaves. If that
+ * is less, the trial ends here. The rule's decision stays what it is, so that a replay makes it
+ * again. */
+static as_status spend(struct arena *a, struct rung_board *b, const struct rung_result *now,
+                       struct rung_place *at, struct as_err *err)
+{
+    if (b->steps_left == INT64_MAX || now->rung + 1 >= b->spec.n_rungs)
+        return AS_OK;
+    int64_t need = as_max_i64(0, b->spec.steps[now->rung + 1] - now->step);
+    if (need <= b->steps_left) {
+        b->steps_left -= need;
+        return AS_OK;
+    }
+    at->decision = DECIDED_PRUNE;
+    at->reason = arena_printf(a, "max_steps leaves %lld steps: its next rung is %lld away",
+                              (long long)as_max_i64(0, b->steps_left), (long long)need);
+    return at->reason ? AS_OK : as_fail_nomem(err);
+}
+
 /* The trial reached this rung. */
 static as_status reach(struct arena *a, const struct rung_report *r, struct rung_result *now,
                        struct rung_place *at, int64_t *seq, struct rung_planned *p,
@@ -148,12 +168,16 @@ static as_status reach(struct arena *a, const struct rung_report *r, struct rung
     *at = (struct rung_place){.rung = now->rung + 1,
                               .decision = decisions[step.verdict],
                               .reason = step.verdict == STOP_GO_ON ? NULL : step.reason};
+    if (step.verdict == STOP_GO_ON && !r->ends && (st = spend(a, b, now, at, err)) != AS_OK)
+        return st;
     const struct rung_new row = {.sweep_key = r->sweep->key,
                                  .sweep = r->sweep->id,
                                  .number = r->trial->number,
                                  .attempt = r->trial->attempt,
                                  .next = at->rung,
                                  .is_result = true,
+                                 .told = at->decision,
+                                 .told_why = at->reason,
                                  .result = *now,
                                  .n_objectives = b->n_metrics,
                                  .rank = step.rank,
@@ -253,7 +277,8 @@ as_status rungs_plan(struct arena *a, const struct rung_report *r, struct rung_p
 static as_status open_board(struct tx *t, struct arena *a, const struct sweep_head *s,
                             struct rung_board **ret, struct as_err *err)
 {
-    struct rung_opening o = {.sweep_key = s->key, .finish_seq = s->finish_seq};
+    struct rung_opening o = {
+        .sweep_key = s->key, .finish_seq = s->finish_seq, .limits_steps = s->limits_steps};
     as_status st = store_rung_open(t, a, &o, 1, err);
     if (st == AS_OK)
         *ret = o.board;

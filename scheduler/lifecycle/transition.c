@@ -458,6 +458,8 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
     bool is_promoted = false;
     if (end == SWEEP_ALL_ENDED && s.stops && s.counts.by_state[TRIAL_PAUSED] > 0)
         st = rungs_close(t, a, &s, &is_promoted, err);
+    if (st == AS_OK && is_promoted && s.limits_steps) /* are there steps for them? */
+        return sweep_settle(t, a, key, ret_ended, err);
     if (st != AS_OK || end == SWEEP_GOES_ON || is_promoted)
         return st;
     if ((st = end_reason(t, a, &s, &now, end, &reason, err)) != AS_OK)

@@ -228,14 +228,17 @@ static as_status begin_one(struct tx *t, struct adding *x, const struct ask_requ
 {
     struct sweep_head s;
     struct trial_list_heads held;
-    int64_t until_ms = 0;
+    int64_t until_ms = 0, steps_room = INT64_MAX;
     x->numbers[0] = -1;
     as_status st =
         store_client_lease(t, x->to.key, req->client, req->token, req->lease_ms, &until_ms, err);
     if (st < 0 || (st = store_sweep_lock(t, x->a, x->to.key, &s, err)) < 0 ||
         (st = store_trial_of_client(t, x->a, x->to.key, req->client, 1, &held, err)) < 0)
         return st;
-    bool is_full = s.max_concurrent > 0 && s.counts.by_state[TRIAL_RUNNING] >= s.max_concurrent;
+    if (s.limits_steps && (st = store_sweep_steps_room(t, &s.key, 1, &steps_room, err)) != AS_OK)
+        return st;
+    bool is_full = steps_room == 0 ||
+                   (s.max_concurrent > 0 && s.counts.by_state[TRIAL_RUNNING] >= s.max_concurrent);
     *ret_state = s.state;
     *ret_holds = held.n > 0;
     if (held.n > 0 || s.state == SWEEP_PAUSED || (s.state == SWEEP_RUNNING && is_full))

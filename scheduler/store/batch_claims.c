@@ -38,6 +38,8 @@ enum {
     NEXT(i64, queued, "s.n_queued")                                                                \
     NEXT(i64, left, "s.planned - s.n_total")                                                       \
     NEXT(i64, max_concurrent, "s.max_concurrent")                                                  \
+    NEXT(i64, steps_room,                                                                          \
+         "case when s.max_steps is null then 9223372036854775807 else steps_room(s.key) end")      \
     NEXT(i64, grace_ms, "s.grace_ms")                                                              \
     NEXT(bool, is_gang, "s.gang")                                                                  \
     NEXT(bool, has_needs, "s.exclusive or s.cpus > 0 or s.memory_bytes > 0")                       \
@@ -412,6 +414,31 @@ static as_status read_files(struct tx *t, struct arena *a, struct batch_source *
     return n_ran > 0 ? read_checkpoints(t, a, ran, keys, n_ran, err) : AS_OK;
 }
 
+/* What limits.max_steps lets begin, where a sweep has it. */
+static as_status read_steps_room(struct tx *t, struct arena *a, struct batch_source *sources,
+                                 size_t n, struct as_err *err)
+{
+    int64_t *keys = arena_alloc(a, n + 1, sizeof *keys),
+            *room = arena_alloc(a, n + 1, sizeof *room);
+    size_t *of = arena_alloc(a, n + 1, sizeof *of);
+    size_t n_limited = 0;
+    if (!keys || !room || !of)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        sources[i].steps_room = INT64_MAX;
+        if (!sources[i].row || !sources[i].row->head.limits_steps)
+            continue;
+        of[n_limited] = i;
+        keys[n_limited++] = sources[i].key;
+    }
+    if (n_limited == 0)
+        return AS_OK;
+    as_status st = store_sweep_steps_room(t, keys, n_limited, room, err);
+    for (size_t i = 0; i < n_limited && st == AS_OK; i++)
+        sources[of[i]].steps_room = room[i];
+    return st;
+}
+
 as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
                      bool is_patient, struct as_err *err)
 {
@@ -424,6 +451,8 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
     as_status st = store_sweep_lock_many(t, a, keys, n, is_patient, rows, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
+    if (st == AS_OK)
+        st = read_steps_room(t, a, sources, n, err);
     if (st == AS_OK)
         st = read_queues(t, a, sources, n, err);
     return st == AS_OK ? read_files(t, a, sources, n, err) : st;

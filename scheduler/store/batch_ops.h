@@ -131,6 +131,7 @@ struct batch_turn {
     int64_t key, priority, running, turns, served, gpus;
     int64_t queued, left;   /* trials that are queued; that may still be made */
     int64_t max_concurrent; /* 0: no limit */
+    int64_t steps_room;     /* trials that limits.max_steps lets begin; INT64_MAX: no limit */
     int64_t grace_ms;
     bool is_gang, has_needs, has_shapes,
         learns; /* has_needs: cores, memory, or its machine alone */
@@ -152,6 +153,7 @@ struct batch_source {
     int64_t key;
     int64_t n_wanted;         /* queued trials that may be needed */
     struct sweep_locked *row; /* set by take(); NULL: another transaction holds it */
+    int64_t steps_room;       /* as in batch_turn, and exact: set by take() */
     struct batch_queued {
         int64_t number, attempt, seed;
         const char *params;

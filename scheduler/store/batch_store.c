@@ -402,7 +402,8 @@ static as_status open_boards(struct reading *b, struct as_err *err)
             continue;
         of[n] = f->sweep;
         list[n++] = (struct rung_opening){.sweep_key = f->sweep->head.key,
-                                          .finish_seq = f->sweep->head.finish_seq};
+                                          .finish_seq = f->sweep->head.finish_seq,
+                                          .limits_steps = f->sweep->head.limits_steps};
     }
     as_status st = n > 0 ? store_rung_open(b->t, b->a, list, n, err) : AS_OK;
     for (size_t k = 0; k < n && st == AS_OK; k++)

@@ -14,7 +14,7 @@ enum { ROOM_PENDING, ROOM_ASKABLE };
 #define ROOM_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "u.key")                                                                       \
     NEXT(i64, queued, "n_queued")                                                                  \
-    NEXT(i64, room, "case when " HAS_WORK " then " ROOM " else 0 end")                             \
+    NEXT(i64, room, "case when " HAS_WORK_OF("s.") " then " ROOM_OF("s.") " else 0 end")           \
     NEXT(bool, learns, "learns")                                                                   \
     NEXT(bool, has_ended, "coalesce(state not in ('running', 'paused'), true)")
 COLUMNS_WHOLE_ROW(struct sweep_capacity, ROOM_FIELDS)

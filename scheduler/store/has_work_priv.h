@@ -5,12 +5,14 @@
 /* `s` is the alias of the table with a point, or "". */
 #define HAS_WORK_OF(s)                                                                             \
     s "state = 'running' and (" s "n_queued > 0 or " s "n_total < " s "planned) and (" s           \
-      "max_concurrent is null or " s "n_running < " s "max_concurrent)"
+      "max_concurrent is null or " s "n_running < " s "max_concurrent) and (" s                    \
+      "max_steps is null or steps_room(" s "key) > 0)"
 #define HAS_WORK HAS_WORK_OF("")
 
 /* How many trials it may hand out now. Valid only where HAS_WORK holds. */
 #define ROOM_OF(s)                                                                                 \
-    "least(" s "n_queued + " s "planned - " s "n_total, " s "max_concurrent - " s "n_running)"
+    "least(" s "n_queued + " s "planned - " s "n_total, " s "max_concurrent - " s                  \
+    "n_running, case when " s "max_steps is not null then steps_room(" s "key) end)"
 
 #define ROOM ROOM_OF("")
 

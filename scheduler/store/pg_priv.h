@@ -132,7 +132,7 @@ void array_f64_or_null(struct str *b, bool has, double v);
 void array_close(struct str *b);
 
 /* The array parameters of a statement that works on sets: one for each column. */
-#define ARRAYS_MAX 16
+#define ARRAYS_MAX 17
 struct arrays {
     struct str c[ARRAYS_MAX];
 };

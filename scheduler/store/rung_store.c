@@ -22,6 +22,7 @@
 
 enum {
     RUNG_SINCE,
+    RUNG_STEPS_LEFT,
     RUNG_STORED,
     RUNG_ADD,
     RUNG_PROMOTE,
@@ -90,6 +91,9 @@ static const struct stmt stmts[] = {
          "sweep_key = u.key and finish_seq > u.after and decision = 'pause' union all select 2, "
          "number, 0, 0, true, '', retry_seq, null from trial where sweep_key = u.key and retry_seq "
          "> u.after) h order by u.place, h.seq"},
+    [RUNG_STEPS_LEFT] = {"rung_steps_left",
+                         "select u.place - 1, steps_left(u.key) from unnest($1::bigint[]) with "
+                         "ordinality as u(key, place)"},
     [RUNG_STORED] =
         {"rung_stored",
          "select u.place - 1, h.value from unnest($1::bigint[], $2::int[], $3::text[], "
@@ -103,9 +107,10 @@ static const struct stmt stmts[] = {
          "with l as materialized (select * from unnest($1::bigint[], $2::int[], "
          "$3::int[], $4::int[], $5::bool[], $6::int[], $7::bigint[], $8::text[], "
          "$9::bool[], $10::text[], $11::int[], $12::int[], $13::text[], $14::bigint[], "
-         "$15::float8[]) "
+         "$15::float8[], $16::text[], $17::text[]) "
          "with ordinality as l(sweep_key, number, attempt, next, is_result, rung, step, "
-         "objectives, feasible, decision, rank, among, reason, seq, value, place)), added as "
+         "objectives, feasible, decision, rank, among, reason, seq, value, told, told_why, "
+         "place)), added as "
          "(insert into rung_result (sweep_key, number, rung, attempt, step, value, objectives, "
          "feasible, decision, rank, among, reason, seq) select sweep_key, number, rung, "
          "attempt, step, value, objectives::float8[], feasible, decision, rank, among, reason, "
@@ -114,8 +119,8 @@ static const struct stmt stmts[] = {
          "sweep_key, count(*) as n from l where is_result group by sweep_key) f" SQL_COUNTS_OF_EACH
          "), latest as (select distinct on (sweep_key, number) * from l "
          "order by sweep_key, number, place desc) update trial t set rung = l.next, "
-         "decision = nullif(l.decision, 'go_on'), reason = case when l.decision in "
-         "('prune', 'pause') then l.reason else t.reason end, spent = case when "
+         "decision = l.told, reason = case when l.told is not null then l.told_why else t.reason "
+         "end, spent = case when "
          "l.is_result then greatest(t.spent, l.step - " SQL_OWN_AFTER
          ") else t.spent end from latest l where " JOINED_TRIAL},
     [RUNG_PROMOTE] =
@@ -257,6 +262,32 @@ static as_status catch_up(struct tx *t, struct rung_opening *list, size_t n, str
     }
     return st;
 }
+/* What limits.max_steps leaves to the trials of these sweeps. */
+static as_status read_steps_left(struct tx *t, struct rung_opening *list, size_t n,
+                                 struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    bool has_limit = false;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        list[i].board->steps_left = INT64_MAX;
+        has_limit |= list[i].limits_steps;
+        array_i64(&x.c[0], list[i].limits_steps ? list[i].sweep_key : 0);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK && has_limit)
+        st = tx_query(t, &stmts[RUNG_STEPS_LEFT], ARGS(arg_array(&x, 0)), &r, err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) {
+        struct reader rd;
+        reader_init(&rd, &r, k, NULL);
+        struct rung_board *b = list[read_i64(&rd)].board;
+        if (!read_null(&rd))
+            b->steps_left = read_i64(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
 
 as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *list, size_t n,
                           struct as_err *err)
@@ -269,7 +300,7 @@ as_status store_rung_open(struct tx *t, struct arena *a, struct rung_opening *li
         st = catch_up(t, list, n, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         list[i].board->seq = list[i].finish_seq;
-    return st;
+    return st == AS_OK ? read_steps_left(t, list, n, err) : st;
 }
 
 as_status store_rung_read(struct tx *t, struct arena *a, int64_t sweep_key, struct rung_board **ret,
@@ -436,6 +467,8 @@ static as_status put_result(struct arrays *x, const struct rung_new *r, struct a
     array_str(&x->c[12], r->reason);
     array_i64(&x->c[13], (int64_t)r->result.seq);
     array_f64(&x->c[14], r->value);
+    array_str(&x->c[15], r->told == DECIDED_NOTHING ? NULL : trial_decision_words[r->told]);
+    array_str(&x->c[16], r->told_why);
     return st;
 }
 
@@ -456,7 +489,8 @@ as_status store_rung_add_many(struct tx *t, const struct rung_new *rows, size_t 
                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                           arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
-                          arg_array(&x, 12), arg_array(&x, 13), arg_array(&x, 14)),
+                          arg_array(&x, 12), arg_array(&x, 13), arg_array(&x, 14),
+                          arg_array(&x, 15), arg_array(&x, 16)),
                      NULL, err);
     for (size_t i = 0; i < n && st == AS_OK; i++) {
         if (!rows[i].is_result)

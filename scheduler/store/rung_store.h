@@ -16,10 +16,11 @@
 struct rung_opening {
     int64_t sweep_key;
     int64_t finish_seq;       /* of the sweep */
+    bool limits_steps;        /* the sweep has limits.max_steps */
     struct rung_board *board; /* set; the transaction's, until it ends */
 };
 
-/* Bring the boards of these sweeps (each once) up to date; at most two statements for any n. A
+/* Bring the boards of these sweeps (each once) up to date; at most three statements for any n. A
  * sweep that was opened before in this transaction keeps its board. When the transaction commits,
  * the boards are kept, so whoever decides with one writes everything that follows. AS_E_INTERNAL:
  * what is stored cannot be read. */
@@ -50,6 +51,10 @@ struct rung_new {
     int64_t sweep_key, number, attempt;
     int64_t next;   /* the next rung that it may reach */
     bool is_result; /* else only `next` is new, and the rest is not set */
+    /* What the trial is told, with the reason: what the rule decided, unless limits.max_steps ends
+     * the trial. */
+    trial_decision told;
+    const char *told_why;
     struct rung_result result;
     size_t n_objectives;
     int64_t rank, of;

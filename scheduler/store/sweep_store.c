@@ -29,6 +29,7 @@ enum {
     SWEEP_LOCK,
     SWEEP_LOCK_MANY,
     SWEEP_LOCK_FREE,
+    SWEEP_STEPS_ROOM,
     SWEEP_GET,
     SWEEP_DOCUMENT,
     SWEEP_STANDING,
@@ -77,8 +78,10 @@ enum {
     "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
     " else 0 end > wall_time_ms, false)"
 
-/* Steps count up to the last rung or the end of each trial. */
-#define STEPS_OVER "coalesce(s.steps_spent >= s.max_steps, false)"
+/* Nothing runs, and what waits, or would be made, has no steps left to its next rung. */
+#define STEPS_OVER                                                                                 \
+    "case when s.max_steps is null or s.n_running > 0 or (s.n_queued = 0 and s.n_total >= "        \
+    "s.planned) then false else steps_room(s.key) = 0 end"
 /* No trial has a value at a rung that compares: the last one does not. */
 #define NONE_BELOW_LAST                                                                            \
     "s.n_rung_results = 0 or not exists (select from rung_result r where r.sweep_key = s.key "     \
@@ -171,6 +174,7 @@ enum {
     NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
+    NEXT(bool, limits_steps, "s.max_steps is not null")                                            \
     NEXT(bool, is_spent, STEPS_OVER)                                                               \
     NEXT(bool, is_strict, "case when s.rungs_strict then " NONE_BELOW_LAST " else false end")      \
     NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
@@ -289,6 +293,9 @@ static const struct stmt stmts[] = {
                     "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
     [SWEEP_LOCK_MANY] = {"sweep_lock_many", LOCK_MANY("")},
     [SWEEP_LOCK_FREE] = {"sweep_lock_free", LOCK_MANY("skip locked")},
+    [SWEEP_STEPS_ROOM] = {"sweep_steps_room",
+                          "select u.place - 1, steps_room(u.key) from unnest($1::bigint[]) with "
+                          "ordinality as u(key, place)"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENTS] =
         {"sweep_documents",
@@ -537,6 +544,27 @@ as_status store_sweep_documents(struct tx *t, struct arena *a, const int64_t *ke
         reader_init(&rd, &r, i, a);
         int64_t place = read_i64(&rd);
         ret[place] = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+as_status store_sweep_steps_room(struct tx *t, const int64_t *keys, size_t n, int64_t *ret,
+                                 struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&x.c[0], keys[i]);
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[SWEEP_STEPS_ROOM], ARGS(arg_array(&x, 0)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, NULL);
+        int64_t *room = &ret[read_i64(&rd)];
+        *room = read_null(&rd) ? INT64_MAX : read_i64(&rd);
         st = reader_check(&rd, err);
     }
     return st;

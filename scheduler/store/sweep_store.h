@@ -81,7 +81,8 @@ struct sweep_head {
     int64_t cpus, memory_bytes; /* as in sweep_new */
     bool exclusive;
     bool stops;         /* it has early stopping */
-    bool is_spent;      /* its trials have had max_steps together */
+    bool limits_steps;  /* it has limits.max_steps */
+    bool is_spent;      /* nothing runs, and max_steps leaves no step to the next rung of a trial */
     bool is_strict;     /* rungs_strict, and no trial has a value at a rung below the last yet */
     int64_t forks_left; /* so many more may be made; each adds one to planned */
 };
@@ -208,6 +209,11 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
                                              int64_t mark, struct as_err *err);
 /* Delete it with everything that belongs to it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
+
+/* How many trials limits.max_steps lets these sweeps begin now: exact while the transaction holds
+ * their rows. INT64_MAX: the sweep has no such limit. */
+AS_MUST_CHECK as_status store_sweep_steps_room(struct tx *t, const int64_t *keys, size_t n,
+                                               int64_t *ret, struct as_err *err);
 
 /* Sweeps in which trials wait for a promotion. At most 100. */
 AS_MUST_CHECK as_status store_sweep_waiting(struct tx *t, struct arena *a, int64_t **ret,

@@ -21,6 +21,10 @@ struct rung_board {
     bool repeats; /* its trials are the built-in trainer's, whose last report may repeat another */
     struct stopping *index; /* owned */
     int64_t seq;            /* the place of the sweep's order up to which it knows everything */
+    /* The steps of limits.max_steps that no trial may take yet, beyond those of running trials to
+     * their next rungs; as the transaction read it, less what was decided since. INT64_MAX: there
+     * is no limit. */
+    int64_t steps_left;
 };
 
 /* An empty board. Owned by the caller. AS_E_NOMEM. */

@@ -154,6 +154,13 @@ as_status sweep_limits_check(const struct sweep_doc *d, struct as_err *err)
 
 as_status sweep_limits_check_steps(const struct sweep_doc *d, bool stops, struct as_err *err)
 {
+    const struct stop_spec *spec = &d->stopping; /* without rungs: its fault is noted */
+    if (d->limits.max_steps > 0 && spec->n_rungs > 0 && d->limits.max_steps < spec->steps[0])
+        return as_fail_at(
+            err, AS_E_INVAL, "/limits/max_steps",
+            "/limits/max_steps: found %lld, expected at least %lld, the first rung of "
+            "early_stopping: no trial begins that cannot reach it",
+            (long long)d->limits.max_steps, (long long)spec->steps[0]);
     if (d->limits.max_steps == 0 || stops)
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, "/limits/max_steps",

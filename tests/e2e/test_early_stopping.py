@@ -257,9 +257,30 @@ def check_replay(assay):
         assert code == 1 and found == [("promotion", promoted["promoted_seq"])], said["differences"]
 
 
-def test_replay_of_decisions(_):
+def check_budget(assay):
+    """Eight slots take the steps that all trials may have, and none more: a trial whose next rung is further than what is left
+    ends at the one where it is. The trainer's trials are not told before they have taken more of their short steps."""
+    budget = 61
+    assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
+    documents = [command("spent-paused", 300, "pause"), command("spent-stopped", 300, "stop"), trained("spent-trained", 12)]
+    for document in documents:
+        document["limits"]["max_steps"] = budget
+        name = assay.call("POST", "/v1/sweeps", document)["id"]
+        s, rows = assay.wait_ended(name), assay.trials(name)
+        cut = [t["reason"] for t in rows if t["state"] == "pruned" and t["rungs"][-1]["decision"] == "go_on"]
+        assert all("max_steps leaves" in reason for reason in cut), cut
+        spent = s["early_stopping"]["steps_spent"]
+        assert spent == sum(t["step"] for t in rows if t["step"]), (spent, rows)
+        assert s["reason"].startswith("max_steps are spent") or name == "spent-trained", s
+        assert budget - RUNGS[-1] < spent <= budget or name == "spent-trained", (name, spent, rows)
+        said = json.loads(assay.cli("replay", name, "--json").stdout)
+        assert said["decisions"] == said["decisions_same"] > 10, said
+
+
+def test_eight_slots(_):
     with Assay(runners=2, slots=4) as assay:
         check_replay(assay)
+        check_budget(assay)
 
 
 if __name__ == "__main__":

@@ -297,6 +297,7 @@ static as_status read_turns(struct tx *t, struct arena *a, struct batch_turns *r
             ret->max_turns = s->turns;
         if (has_work(s))
             ret->rows[ret->n++] = (struct batch_turn){.key = key,
+                                                      .steps_room = INT64_MAX,
                                                       .priority = s->priority,
                                                       .running = s->counts.by_state[TRIAL_RUNNING],
                                                       .turns = s->turns,
@@ -353,6 +354,7 @@ static as_status take(struct tx *t, struct arena *a, struct batch_source *source
         if (st == AS_OK) {
             sources[i].row = arena_alloc(a, 1, sizeof *sources[i].row);
             sim_fill_sweep(t, a, s, sources[i].row);
+            sources[i].steps_room = INT64_MAX;
         }
         st = st == AS_E_CONFLICT ? AS_OK : st;
     }

@@ -780,7 +780,11 @@ START_TEST(who_was_promoted_does_not_hold_the_end)
     for (size_t i = 0; i < 6; i++)
         ck_pauses(ref_of(&l.rows[i]), 3, (double)i / 10);
     ck_assert_int_eq(count("select count(*) from trial where decision = 'resume'"), 2);
-    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED); /* into the queue, and the budget is spent */
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+        end(&s, ref_of(&l.rows[i]), OUTCOME_PAUSED); /* two of them into the queue */
+    }
+    /* no step is left for them */
     ck_assert_str_eq(sweep_of_id(&s, "a").reason, "max_steps are spent");
     ck_assert_int_eq(state_of("a", 0), TRIAL_CANCELLED);
     ck_assert_int_eq(state_of("a", 1), TRIAL_CANCELLED);
@@ -788,24 +792,77 @@ START_TEST(who_was_promoted_does_not_hold_the_end)
 }
 END_TEST
 
+/* What running trials take to their next rungs is taken from the budget when they begin, and at
+ * each rung: nine trials begin with 27 of 31 steps, and the first that would go on ends. */
+START_TEST(a_budget_of_steps_is_never_exceeded)
+{
+    const char *reason = NULL;
+    begin();
+    make_stopping("a", "stop", "'max_trials': 9, 'max_steps': 31", "");
+    struct claim_list l = claim(&s, "r", epoch, 9);
+    ck_assert_uint_eq(l.n, 9); /* 27 steps to their first rungs */
+    ck_assert_int_eq(count("select steps_left(key) from sweep"), 4);
+    ck_assert_int_eq(count("select steps_room(key) from sweep"), 0); /* no trial is left */
+    ck_assert_int_eq(report_at(ref_of(&l.rows[0]), 3, 0.5, &reason), DIRECTIVE_PRUNE);
+    ck_assert_str_eq(reason, "max_steps leaves 4 steps: its next rung is 6 away");
+    ck_assert_int_eq(count("select count(*) from rung_result where decision = 'go_on'"), 1);
+    ck_assert_int_eq(end(&s, ref_of(&l.rows[0]), OUTCOME_PRUNED).state, TRIAL_PRUNED);
+    /* one that ends before its rung gives its steps back */
+    finish(&s, ref_of(&l.rows[1]), 0.9);
+    ck_assert_int_eq(count("select steps_left(key) from sweep"), 6);
+    ck_goes_on(ref_of(&l.rows[2]), 3, 0.4);
+    ck_assert_int_eq(count("select steps_left(key) from sweep"), 0);
+    lose_all(); /* another attempt of those that ran begins with what theirs had */
+    l = claim(&s, "r", epoch, 9);
+    ck_assert_uint_eq(l.n, 7);
+    ck_assert_int_eq(count("select steps_left(key) from sweep"), 0);
+    ck_assert_int_eq(report_at(ref_of(&l.rows[0]), 9, 0.3, &reason), DIRECTIVE_PRUNE);
+    ck_assert_str_eq(reason, "max_steps leaves 0 steps: its next rung is 18 away");
+    ck_assert_int_eq(count("select count(*) from sweep where steps_spent <= max_steps"), 1);
+}
+END_TEST
+
 START_TEST(a_budget_of_steps_ends_the_sweep)
 {
     begin();
-    make_stopping("a", "stop", "'max_trials': 9, 'max_steps': 30", "");
-    struct claim_list l = claim(&s, "r", epoch, 3);
+    make_stopping("a", "stop", "'max_trials': 9, 'max_steps': 32", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
     for (int64_t step = 1; step <= 26; step++)
-        ck_goes_on(ref_of(&l.rows[0]), step, 0.5);
+        ck_goes_on(ref_of(&c), step, 0.5);
     ck_assert_int_eq(count("select steps_spent from sweep"), 9);
-    ck_goes_on(ref_of(&l.rows[0]), 27, 0.5);
-    finish(&s, ref_of(&l.rows[0]), 0.5);
+    ck_assert_int_eq(count("select steps_left(key) from sweep"), 5);
+    ck_assert_int_eq(count("select steps_room(key) from sweep"), 1);
+    ck_assert_uint_eq(claim(&s, "r", epoch, 9).n, 1); /* 27 + 3 of 32 */
+    ck_goes_on(ref_of(&c), 27, 0.5);
+    finish(&s, ref_of(&c), 0.5);
     ck_assert_int_eq(count("select steps_spent from sweep"), 27);
-    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
-    ck_goes_on(ref_of(&l.rows[1]), 3, 0.4);
+    ck_assert_uint_eq(claim(&s, "r", epoch, 9).n, 0);
     reap(&s);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING); /* trial 1 goes on */
+    ck_prunes(((struct attempt_ref){"a", 1, 1}), 3, 0.4);
+    end(&s, (struct attempt_ref){"a", 1, 1}, OUTCOME_PRUNED);
     struct sweep_row w = sweep_of_id(&s, "a");
     ck_assert_int_ne(w.state, SWEEP_RUNNING);
     ck_assert_str_eq(w.reason, "max_steps are spent");
-    ck_assert_int_eq(state_of("a", 1), TRIAL_CANCELLED);
+    ck_assert_int_eq(count("select n_total from sweep"), 2);
+    ck_assert_int_eq(count("select steps_spent from sweep"), 30);
+}
+END_TEST
+
+/* A sweep that cannot begin a trial ends also where none has ended: its limit was lowered. */
+START_TEST(a_budget_that_is_lowered_ends_the_sweep)
+{
+    begin();
+    make_stopping("a", "stop", "'max_trials': 9, 'max_steps': 32", "");
+    struct sweep_changed w;
+    JSON_AUTO limits = json_pack("{s:i}", "max_steps", 5);
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_goes_on(ref_of(&c), 3, 0.5);
+    end(&s, ref_of(&c), OUTCOME_FAILED);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    ck_ok(sweep_change(s.db, &s.a, "a", &(struct sweep_patch){.limits = limits}, NULL, &w, &err),
+          err);
+    ck_assert_str_eq(sweep_of_id(&s, "a").reason, "max_steps are spent");
 }
 END_TEST
 
@@ -996,7 +1053,9 @@ TEST_SUITE()
     tcase_add_test(c, what_waits_at_the_end_is_pruned);
     tcase_add_test(c, a_trial_that_waited_can_be_tried_again);
     tcase_add_test(c, who_was_promoted_does_not_hold_the_end);
+    tcase_add_test(c, a_budget_of_steps_is_never_exceeded);
     tcase_add_test(c, a_budget_of_steps_ends_the_sweep);
+    tcase_add_test(c, a_budget_that_is_lowered_ends_the_sweep);
     tcase_add_test(c, who_cannot_be_promoted_waits_no_longer);
     tcase_add_test(c, nothing_is_never_silent);
     tcase_add_test(c, the_last_rung_alone_is_nothing);

@@ -229,7 +229,7 @@ export type SweepLimits = {
   /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
   on_timeout?: "fail" | "keep";
   wall_time?: Duration;
-  /** With early_stopping: a budget of steps for all trials together. They are counted when a trial reaches a rung and when it ends; the sweep ends when so many are spent, as at the end of wall_time */
+  /** With early_stopping: a budget of steps for all trials together, at least the first rung. A trial begins, and goes on past a rung, only if the steps to its next rung are left beside those of the trials that run. The sweep ends when nothing runs and no trial can begin */
   max_steps?: number;
   grace?: Duration;
 };
