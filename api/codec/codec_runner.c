@@ -208,6 +208,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
     else
         out_null(&o, "timeout_ms");
     out_i64(&o, "grace_ms", r->grace_ms);
+    out_bool(&o, "early_stopping", r->early_stopping);
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
     out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
     out_child(&o, "forks", r->keep_every ? forks_encode(r) : json_null());

@@ -145,7 +145,8 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
                                 .gpus = s->gpus,
                                 .cpus = s->cpus,
                                 .timeout_ms = s->trial_timeout_ms,
-                                .grace_ms = grace_ms};
+                                .grace_ms = grace_ms,
+                                .early_stopping = s->stops};
     if (!ret->sweep || !ret->params || !ret->trial || !ret->metric)
         return as_fail_nomem(err);
     as_status st = json_parse(ret->params, strlen(ret->params), &params, err);

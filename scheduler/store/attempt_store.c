@@ -115,6 +115,7 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(i64, row.cpus, "s.cpus")                                                                  \
     NEXT(i64, row.timeout_ms, TIMEOUT_LEFT)                                                        \
     NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
+    NEXT(bool, row.early_stopping, "s.rungs is not null")                                          \
     NEXT(text, row.group, "t.group_id")                                                            \
     NEXT(text, row.shape, "t.shape")                                                               \
     NEXT(i64, row.bytes_per_member, "t.bytes_per_member")                                          \

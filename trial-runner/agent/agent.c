@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/delivery/delivery.h"
+#include "trial-runner/delivery/prepare.h"
 #include "trial-runner/attempt/directive.h"
 #include "trial-runner/attempt/identity.h"
 #include "trial-runner/rank/rank.h"
@@ -27,6 +28,7 @@ as_status agent_init(struct agent *a, const struct options *o, struct as_err *er
 {
     pthread_mutex_init(&a->lock, NULL);
     clock_cond_init(&a->changed);
+    clock_cond_init(&a->room);
     a->options = o;
     a->heartbeat_ms = 10000;
     a->lease_ms = 60000;
@@ -59,6 +61,7 @@ void agent_done(struct agent *a)
     if (a->wake_fd > 0)
         close(a->wake_fd);
     pthread_cond_destroy(&a->changed);
+    pthread_cond_destroy(&a->room);
     pthread_mutex_destroy(&a->lock);
 }
 
@@ -79,12 +82,18 @@ void agent_wake(struct agent *a)
     (void)n;
 }
 
+void agent_changed_locked(struct agent *a)
+{
+    pthread_cond_broadcast(&a->changed);
+    pthread_cond_signal(&a->room);
+}
+
 void agent_fail(struct agent *a, const struct as_err *err)
 {
     pthread_mutex_lock(&a->lock);
     if (a->fatal.code == AS_OK)
         a->fatal = *err;
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     pthread_mutex_unlock(&a->lock);
     agent_wake(a);
 }
@@ -136,20 +145,26 @@ static void set_aside_locked(struct agent *a, size_t gpu, const char *reason)
               a->options->gpus.v[gpu].id, reason);
 }
 
+static bool has_gpus(const bool taken[GPUS_MAX])
+{
+    bool any = false;
+    for (size_t i = 0; i < GPUS_MAX; i++)
+        any = any || taken[i];
+    return any;
+}
+
 void agent_note_fault(struct agent *a, const bool taken[GPUS_MAX], const char *dir)
 {
     AS_AUTO(str_done) struct str reason = {0};
     AS_AUTO(as_freep) char *path = file_join(dir, DEVICE_FAULT_NAME);
-    bool all = false, had_gpus = false;
-    for (size_t i = 0; i < GPUS_MAX; i++)
-        had_gpus = had_gpus || taken[i];
-    if (!had_gpus || !path || !gpus_read_fault(path, &reason, &all))
+    bool all = false;
+    if (!has_gpus(taken) || !path || !gpus_read_fault(path, &reason, &all))
         return;
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->options->gpus.n; i++)
         if (all || taken[i])
             set_aside_locked(a, i, reason.s);
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -239,7 +254,18 @@ void agent_free_slots(struct agent *a)
         core_hold_done(&g->cores);
     }
     if (any)
-        pthread_cond_broadcast(&a->changed);
+        pthread_cond_signal(&a->room);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void agent_free_slot_early(struct agent *a, struct attempt *t)
+{
+    if (t->rank || t->group || has_gpus(t->hold.gpu_taken))
+        return;
+    pthread_mutex_lock(&a->lock);
+    t->hold.slot_free = true;
+    core_hold_done(&t->hold.cores);
+    pthread_cond_signal(&a->room);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -312,7 +338,8 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
     return AS_OK;
 }
 
-static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct as_err *err)
+static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct attempt **ret,
+                             struct as_err *err)
 {
     struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
@@ -345,16 +372,20 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     cores = (struct core_hold){0};
     const struct core_hold *held = group ? &group->cores : &attempt->hold.cores;
     attempt->launch.spec.cores = held->n > 0 ? &held->set : NULL;
+    attempt->is_quick = prepare_is_quick(attempt);
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)
-        attempt = NULL;
+        *ret = as_steal(attempt);
     return st;
 }
 
 as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, struct as_err *err)
 {
+    struct attempt *attempt = NULL;
     pthread_mutex_lock(&a->lock);
-    as_status st = hold_locked(a, claimed, refill, err);
+    as_status st = hold_locked(a, claimed, refill, &attempt, err);
     pthread_mutex_unlock(&a->lock);
+    if (st == AS_OK && attempt->is_quick) /* nobody frees it before */
+        delivery_prepare(attempt);
     return st;
 }
 
@@ -387,7 +418,7 @@ void agent_release(struct agent *a, struct attempt *attempt)
     free_gpus_locked(a, attempt->hold.gpu_taken);
     if (attempt->group)
         attempt->group->held--;
-    pthread_cond_broadcast(&a->changed);
+    pthread_cond_signal(&a->room);
     pthread_mutex_unlock(&a->lock);
     attempt_free(attempt);
 }
@@ -402,7 +433,7 @@ void agent_drop_groups(struct agent *a)
         free_gpus_locked(a, g->gpu_taken);
         a->groups[i--] = a->groups[--a->n_groups];
         group_process_free(g);
-        pthread_cond_broadcast(&a->changed);
+        pthread_cond_signal(&a->room);
     }
     pthread_mutex_unlock(&a->lock);
 }

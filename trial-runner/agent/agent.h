@@ -22,6 +22,7 @@ struct agent {
 
     pthread_mutex_t lock;   /* guards all below */
     pthread_cond_t changed; /* anything below has changed; CLOCK_MONOTONIC */
+    pthread_cond_t room;    /* of the claim thread: so it has, or there is room for a trial */
     int64_t epoch;          /* 0: not registered */
     bool register_needed;   /* the server does not know this epoch any more */
     int64_t lease_ms, heartbeat_ms;
@@ -50,6 +51,7 @@ void agent_done(struct agent *a); /* frees the attempts too; all threads must ha
 void agent_wake(struct agent *a);                           /* wake the main loop */
 void agent_fail(struct agent *a, const struct as_err *err); /* set fatal, wake all */
 bool agent_wait_locked(struct agent *a, int64_t ms);        /* for `changed`; false: time is up */
+void agent_changed_locked(struct agent *a);                 /* wake all threads that wait */
 
 /* Returns for how many slots the runner may claim trials. An attempt takes a slot until its process
  * has ended; a group takes one slot for all its members. At most as many results as there are slots
@@ -59,6 +61,11 @@ int64_t agent_slots_free_locked(const struct agent *a);
 
 /* Main only: free the slots and GPUs of attempts and groups whose processes have ended. */
 void agent_free_slots(struct agent *a);
+
+/* Main only: the process of this attempt has ended, and what it left is about to be killed. Frees
+ * its slot, so that the next trial is asked for meanwhile; main starts no process before that is
+ * done. Not with GPUs, which its end may report as broken, and not of a rank or a member. */
+void agent_free_slot_early(struct agent *a, struct attempt *t);
 
 /* Returns an open group that members have left, so that it has free places, or NULL. Under lock. */
 struct group_process *agent_group_to_fill_locked(const struct agent *a);

@@ -75,7 +75,7 @@ static bool next_claim(struct agent *a, struct claim_request *q)
     pthread_mutex_lock(&a->lock);
     while (!a->quitting && !a->draining && a->fatal.code == AS_OK &&
            (a->epoch == 0 || a->register_needed || a->refused.code != AS_OK || !has_room_locked(a)))
-        pthread_cond_wait(&a->changed, &a->lock);
+        pthread_cond_wait(&a->room, &a->lock);
     bool go = !a->quitting && !a->draining && a->fatal.code == AS_OK;
     if (go && (!q->open || q->epoch != a->epoch))
         new_claim_locked(a, q);
@@ -216,7 +216,7 @@ static void claim_once(struct agent *a, struct claim_request *q)
     if (st == AS_E_STALE || st == AS_E_NOT_FOUND) {
         pthread_mutex_lock(&a->lock);
         a->register_needed |= a->epoch == q->epoch;
-        pthread_cond_broadcast(&a->changed);
+        agent_changed_locked(a);
         pthread_mutex_unlock(&a->lock);
         return;
     }

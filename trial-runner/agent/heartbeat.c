@@ -137,7 +137,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     a->acknowledged_ns = sent;
     a->faults_sent = faults;
     a->register_needed = false;
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     pthread_mutex_unlock(&a->lock);
     log_write(LOG_INFO, "registered", "runner=%s epoch=%lld server=%s", a->options->name,
               (long long)epoch, a->options->server);
@@ -157,7 +157,7 @@ static void note_token(struct agent *a, as_status st, const struct as_err *why, 
         a->refused = *why;
     bool leaves = a->refused.code != AS_OK && a->epoch != 0 &&
                   sent - a->acknowledged_ns > a->lease_ms * NS_PER_MS;
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     pthread_mutex_unlock(&a->lock);
     if (leaves)
         agent_tell_to_leave(a);

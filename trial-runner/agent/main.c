@@ -112,7 +112,7 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     client_interrupt(a->claim_client);
     pthread_mutex_lock(&a->lock);
     a->quitting = true;
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     *err = a->fatal;
     if (err->code == AS_OK && a->refused.code != AS_OK)
         (void)as_fail(err, AS_E_DENIED, "the server refuses this runner's token: %s",

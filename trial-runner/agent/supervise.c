@@ -349,9 +349,10 @@ static void reap_children(struct loop *l)
         for (size_t i = 0; i < l->n_groups; i++)
             if (l->groups[i]->pid == info.si_pid)
                 g = l->groups[i];
-        if (t)
+        if (t) {
+            agent_free_slot_early(l->agent, t);
             take_end(l, t);
-        else if (g)
+        } else if (g)
             take_group_end(l, g);
         else
             waitpid(info.si_pid, NULL, 0);
@@ -367,7 +368,7 @@ static void start_drain(struct loop *l, const char *why)
     l->draining_since_ns = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
     a->draining = true;
-    pthread_cond_broadcast(&a->changed);
+    agent_changed_locked(a);
     for (size_t i = 0; i < a->n; i++)
         if (!a->attempts[i]->recovered)
             attempt_ask_stop(a->attempts[i], STOP_DRAIN);

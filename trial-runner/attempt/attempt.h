@@ -3,7 +3,7 @@
  * Two threads share it: the main thread, which owns the process, and the attempt's delivery thread,
  * which speaks HTTP and owns the files. `phase` says which of them acts:
  *
- *   preparing  delivery: folders, checkpoints, data, the command
+ *   preparing  delivery: folders, checkpoints, data, the command; the claim thread with is_quick
  *   ready      main: start the process (or give up when a stop was asked for)
  *   running    main: process and output; delivery: measurements, log, checkpoints
  *   ended      delivery: deliver what is left and the result
@@ -42,7 +42,7 @@ struct group_process;
 struct rank;
 struct sender;
 
-/* What the delivery thread makes for the main thread, which owns it from phase `ready` on. */
+/* What preparing makes for the main thread, which owns it from phase `ready` on. */
 struct attempt_launch {
     struct child_spec spec;
     json_t *container;           /* trial.container; owned; NULL: the process runs in none … */
@@ -93,6 +93,7 @@ struct attempt {
     struct claimed claimed;        /* empty when the attempt was recovered from disk */
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
+    bool is_quick; /* who holds it prepares it (prepare_is_quick()), and not its delivery thread */
     struct group_process *group;             /* borrowed; NULL: it has a process of its own */
     struct rank *rank;                       /* owned; its part in a gang; NULL: none */
     const struct attempt_rank_fns *rank_fns; /* of `rank` */
@@ -112,10 +113,12 @@ struct attempt {
         use_read_ns; /* of the session, at the last reading; use_read_ns 0: there was
                                         none */
     int told;        /* what the server has heard of its phase; 0: nothing */
+    bool is_let_go;  /* with is_quick: who prepared it does not use it any more */
     struct tail tail;
     struct whole_log
-        *whole;   /* owned: all of the output; NULL: it is not kept. It has its own lock */
-    bool written; /* its measurements: a file of them was written since they were read */
+        *whole;         /* owned: all of the output; NULL: it is not kept. It has its own lock */
+    int64_t written_ns; /* when a file of its measurements was first written since they were
+                         * read; 0: none was */
     unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
     struct trial_end end;           /* the delivery thread's, from phase `ended` on */
 

@@ -156,6 +156,9 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
     if (st < 0)
         return st;
+    st = json_fields_bool(f, "early_stopping", JSON_OPTIONAL, &c->early_stopping, err);
+    if (st < 0)
+        return st;
     st = read_gang(c, f, err);
     if (st < 0)
         return st;
@@ -171,7 +174,7 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
 as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err)
 {
     struct json_fields f;
-    *c = (struct claimed){.grace_ms = DEFAULT_GRACE_MS};
+    *c = (struct claimed){.grace_ms = DEFAULT_GRACE_MS, .early_stopping = true};
     as_status st = json_fields_init(&f, j, "", err);
     if (st < 0)
         return st;

@@ -45,6 +45,7 @@ struct claimed {
     int64_t cpus;       /* 0: not said */
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
+    bool early_stopping; /* it may end the trial: a measurement may decide that */
     struct claimed_group group;
     struct claimed_gang gang;
     struct claimed_forks forks;

@@ -8,7 +8,8 @@
  * starts with the result on disk (`recovered`) and sends everything again, which is safe because
  * every request can be repeated. It is made durable too, unless it is small and the server takes it
  * at once (decision 7001): waiting for the disk took longer than sending. Measurements and files go
- * before the result, because the result ends the attempt for the server. */
+ * before the result, because the result ends the attempt for the server; a last measurement may go
+ * with it (decision 7018). */
 #include "trial-runner/delivery/delivery.h"
 
 #include <errno.h>
@@ -24,11 +25,12 @@
 #include "trial-runner/delivery/prepare.h"
 #include "trial-runner/rank/rank.h"
 
-#define ROUND_MS 100            /* between looks at report files whose writes are not heard */
-#define HEARD_MS 20             /* between looks at files that were heard to be written */
-#define LOG_MS 1000             /* between puts of the log */
-#define CHECKPOINT_MS 2000      /* between looks at the checkpoint folder */
-#define BRIEF_MS 500            /* a result that the server has after so long is durable there */
+#define ROUND_MS 100       /* between looks at report files whose writes are not heard */
+#define HEARD_MS 20        /* between looks at files that were heard to be written */
+#define SETTLE_MS 3        /* after a write: more lines may follow, or the end of the program */
+#define LOG_MS 1000        /* between puts of the log */
+#define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
+#define BRIEF_MS 500       /* a result that the server has after so long is durable there */
 #define ROUND_PATIENCE_MS 10000 /* of a request while the process runs: its end waits for it */
 #define AWAY_MS 2000 /* between requests of a process that runs to a server that is away */
 #define IO_TRIES 5   /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
@@ -40,9 +42,10 @@ static void on_write(void *arg, const char *name)
     if (name && strcmp(name, REPORT_NAME) != 0 && strcmp(name, COLLECTED_NAME) != 0)
         return;
     pthread_mutex_lock(&a->lock);
-    if (!a->written)
+    if (!a->written_ns) {
+        a->written_ns = clock_mono_ns();
         pthread_cond_broadcast(&a->changed);
-    a->written = true;
+    }
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -56,20 +59,30 @@ static void listen_to_folder(struct attempt *a)
                   "%s error=\"%s\"", a->label, err.msg);
 }
 
+/* When to look at the files of measurements, which were last looked at then. */
+static int64_t look_ns_locked(const struct attempt *a, int64_t looked_ns, int64_t late_ns)
+{
+    int64_t rested_ns = looked_ns + HEARD_MS * NS_PER_MS;
+    int64_t settled_ns = a->written_ns + SETTLE_MS * NS_PER_MS;
+    if (!a->written_ns)
+        return late_ns;
+    return settled_ns > rested_ns ? settled_ns : rested_ns;
+}
+
 /* Wait until the phase is not `while_in`, the attempt is dropped, something else is due, or it is
  * time to look at the files of measurements, which were last looked at then. Returns the phase. */
 static attempt_phase wait_round(struct attempt *a, attempt_phase while_in, int64_t looked_ns,
                                 int64_t due_ns)
 {
     bool listens = a->watch && folder_watch_listens(a->watch, &a->listener);
-    int64_t heard_ns = looked_ns + HEARD_MS * NS_PER_MS, late_ns = looked_ns + ROUND_MS * NS_PER_MS;
+    int64_t late_ns = looked_ns + ROUND_MS * NS_PER_MS;
     if (listens && due_ns > late_ns)
         late_ns = due_ns;
     pthread_mutex_lock(&a->lock);
-    while (a->phase == while_in && a->asked != STOP_DROPPED &&
-           clock_mono_ns() < (a->written ? heard_ns : late_ns))
-        (void)clock_cond_wait(&a->changed, &a->lock, a->written ? heard_ns : late_ns);
-    a->written = false; /* before they are read: a later write is heard again */
+    for (int64_t until_ns; a->phase == while_in && a->asked != STOP_DROPPED &&
+                           clock_mono_ns() < (until_ns = look_ns_locked(a, looked_ns, late_ns));)
+        (void)clock_cond_wait(&a->changed, &a->lock, until_ns);
+    a->written_ns = 0; /* before they are read: a later write is heard again */
     attempt_phase p = a->phase;
     pthread_mutex_unlock(&a->lock);
     return p;
@@ -98,10 +111,9 @@ static as_status prepare_all(struct attempt *a, struct outbox *o, struct as_err 
     return st < 0 || a->rank->gang.elastic ? st : rank_gather(a->rank, err);
 }
 
-static void prepare_or_end(struct attempt *a, struct outbox *o)
+/* It is prepared, or cannot be. */
+static void conclude_preparing(struct attempt *a, as_status st, const struct as_err *err)
 {
-    struct as_err err = {0};
-    as_status st = prepare_all(a, o, &err);
     stop_why asked = attempt_asked(a);
     if (asked != STOP_NONE) {
         attempt_end(a, verdict_unstarted(asked), NULL, verdict_stop_reason(asked));
@@ -109,10 +121,37 @@ static void prepare_or_end(struct attempt *a, struct outbox *o)
         listen_to_folder(a);
         attempt_phase_set(a, ATTEMPT_READY);
     } else {
-        log_write(LOG_WARN, "a trial cannot be prepared", "%s error=\"%s\"", a->label, err.msg);
-        attempt_note(a, "%s", err.msg);
-        attempt_end(a, outcome_of_failure(st), NULL, err.msg);
+        log_write(LOG_WARN, "a trial cannot be prepared", "%s error=\"%s\"", a->label, err->msg);
+        attempt_note(a, "%s", err->msg);
+        attempt_end(a, outcome_of_failure(st), NULL, err->msg);
     }
+}
+
+void delivery_prepare(struct attempt *a)
+{
+    struct as_err err = {0};
+    as_status st = prepare(a, &err);
+    conclude_preparing(a, st, &err);
+    pthread_mutex_lock(&a->lock);
+    a->is_let_go = true;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* For the delivery thread: prepare the attempt, or wait until that is done. The attempt is not freed
+ * before this thread ends, so who prepares it may use it so long. */
+static void have_prepared(struct attempt *a, struct outbox *o)
+{
+    struct as_err err = {0};
+    if (!a->is_quick) {
+        as_status st = prepare_all(a, o, &err);
+        conclude_preparing(a, st, &err);
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    while (!a->is_let_go)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
 }
 
 static void log_round(struct attempt *a, const char *what, as_status st, const struct as_err *err)
@@ -135,11 +174,6 @@ static bool is_ours(struct attempt *a)
 }
 
 typedef as_status round_fn(struct outbox *o, struct as_err *err);
-
-static as_status send_measurements(struct outbox *o, struct as_err *err)
-{
-    return outbox_measurements(o, false, err);
-}
 
 /* Send a part of a round, once. A server that is away is tried again at *away_until_ns: whoever
  * waited for it in a request would not see that the process has ended, and its result would not be
@@ -176,7 +210,7 @@ static void accompany_run(struct outbox *o)
         if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a) ||
             looked < away_until_ns)
             continue;
-        send_round(o, "measurements", send_measurements, &away_until_ns);
+        send_round(o, "measurements", outbox_measurements, &away_until_ns);
         if (away_until_ns > looked)
             continue;
         if (!o->gone && clock_mono_ns() >= files_due) {
@@ -233,7 +267,7 @@ static as_status deliver_checkpoints(struct outbox *o, struct as_err *err)
 
 static as_status deliver_in_order(struct outbox *o, struct as_err *err)
 {
-    as_status st = outbox_measurements(o, true, err);
+    as_status st = outbox_last_measurements(o, err);
     if (st < 0)
         return st;
     attempt_obey(o->attempt);
@@ -300,8 +334,11 @@ static bool deliver_at_once(struct outbox *o, struct as_err *err)
 {
     struct attempt *a = o->attempt;
     o->brief_until_ns = clock_mono_ns() + BRIEF_MS * NS_PER_MS;
+    o->may_ride =
+        a->end.outcome == OUTCOME_COMPLETED && !a->claimed.early_stopping && !a->claimed.forks.json;
     as_status st = deliver_parts(o, err);
     o->brief_until_ns = 0;
+    o->may_ride = false;
     if (st == AS_OK)
         return true;
     outbox_rewind(o);
@@ -411,7 +448,7 @@ static void *delivery_main(void *arg)
     struct as_err err = {0};
     outbox_init(&o, a);
     if (!a->recovered)
-        prepare_or_end(a, &o);
+        have_prepared(a, &o);
     accompany_run(&o);
     if (a->tmp && file_remove_tree(a->tmp, &err) < 0)
         log_write(LOG_WARN, "temporary files are left", "%s error=\"%s\"", a->label, err.msg);

@@ -53,6 +53,7 @@ void outbox_rewind(struct outbox *o)
     }
     json_array_clear(o->items);
     o->items_bytes = 0;
+    o->rides = false;
 }
 
 static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
@@ -136,6 +137,14 @@ static bool add_progress(struct attempt *a, json_t *body)
     return ok;
 }
 
+/* The measurement that goes with the end. */
+static bool add_last_item(const struct outbox *o, json_t *body)
+{
+    json_t *item = json_array_get(o->items, 0);
+    return json_object_set(body, "metrics", json_object_get(item, "metrics")) == 0 &&
+           json_object_set(body, "step", json_object_get(item, "step")) == 0;
+}
+
 /* Send the end of the attempt. */
 static as_status post_end(struct outbox *o, struct as_err *err)
 {
@@ -147,7 +156,7 @@ static as_status post_end(struct outbox *o, struct as_err *err)
         ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
-    ok = ok && add_progress(o->attempt, body);
+    ok = ok && add_progress(o->attempt, body) && (!o->rides || add_last_item(o, body));
     o->end_sent = true;
     return ok ? outbox_send(o, &complete_attempt, body, NULL, err) : as_fail_nomem(err);
 }
@@ -175,15 +184,29 @@ as_status outbox_end_again(struct outbox *o, struct as_err *err)
 {
     const struct trial_end *r = &o->attempt->end;
     as_status st = post_end(o, err);
-    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
+    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED && !o->rides &&
         as_starts_with(err->pointer, METRICS_POINTER "/"))
         st = post_failure(o, err);
     return st;
+}
+
+/* The server refuses the end with its measurement, and has stored neither. So it gets the
+ * measurement alone, which shows what of the two it refuses, and the log with that, and the end. */
+static as_status send_apart(struct outbox *o, struct as_err *err)
+{
+    as_status st = outbox_flush_items(o, err);
+    if (st == AS_OK)
+        st = outbox_log(o, err);
+    return st < 0 ? st : outbox_end_again(o, err);
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
     const struct trial_end *r = &o->attempt->end;
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
-    return st < 0 ? st : outbox_end_again(o, err);
+    if (st == AS_OK)
+        st = outbox_end_again(o, err);
+    bool apart = o->rides && outbox_is_refused(st);
+    o->rides = false;
+    return apart ? send_apart(o, err) : st;
 }

@@ -47,6 +47,8 @@ struct outbox {
     int64_t brief_until_ns;    /* each request is sent once, and none after that; 0: patience */
     char code[BATCH_CODE_MAX]; /* of the problem that ended the last request; "" */
     bool output_sent;          /* all of the output */
+    bool may_ride;             /* the last measurement may go with the end … */
+    bool rides;                /* … and does: it is the one in `items` */
     bool end_sent;             /* the end was sent: without an answer the server may have it */
     bool gone;                 /* the server said that the attempt is not current: write nothing */
 };
@@ -61,9 +63,13 @@ void outbox_done(struct outbox *o);
  * that might pass. AS_E_NOMEM; AS_E_IO. */
 
 /* Send the new lines of $ASSAY_REPORT and of what was collected, and that the checkpoint cannot be
- * used which the server gave (attempt->lost). `last`: the child has ended, so a
- * last line without a newline counts. */
-AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
+ * used which the server gave (attempt->lost). */
+AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, struct as_err *err);
+
+/* The same when the child has ended: a last line without a newline counts. With may_ride, what is left stays if it is one measurement and
+ * nothing else: outbox_result() sends it with the end, which the server stores in one transaction.
+ * With early stopping it may not, because a measurement may decide what the end is. */
+AS_MUST_CHECK as_status outbox_last_measurements(struct outbox *o, struct as_err *err);
 
 /* Start again from the first measurement. The server ignores measurements that it has. */
 void outbox_rewind(struct outbox *o);
@@ -104,7 +110,8 @@ AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, size_t *re
  * else are none. AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err);
 
-/* Send the log of the attempt's result, then complete the attempt. */
+/* Send the log of the attempt's result, then complete the attempt, with the measurement that rides.
+ * If the server refuses that, each is sent by itself. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);
 
 /* Complete the attempt, without its log. */

@@ -39,9 +39,9 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     return AS_OK;
 }
 
-/* Send the batch. If the server refuses it, send its items one by one, so that one bad item costs
- * only itself. */
-static as_status flush_items(struct outbox *o, struct as_err *err)
+/* If the server refuses the batch, send its items one by one, so that one bad item costs only
+ * itself. */
+as_status outbox_flush_items(struct outbox *o, struct as_err *err)
 {
     size_t i;
     json_t *item;
@@ -99,7 +99,7 @@ static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err
     o->items_bytes += 32 + 64 * n;
     if (json_array_size(o->items) < OUTBOX_BATCH_ITEMS && o->items_bytes < OUTBOX_BATCH_BYTES)
         return AS_OK;
-    return flush_items(o, err);
+    return outbox_flush_items(o, err);
 }
 
 /* For the reason, if the trial fails for want of a metric. */
@@ -292,26 +292,43 @@ static as_status send_lost(struct outbox *o, struct as_err *err)
     return AS_OK;
 }
 
-static as_status send_lines(struct outbox *o, bool last, bool at_once, struct as_err *err)
+static as_status send_files(struct outbox *o, bool last, struct as_err *err)
 {
     as_status st = AS_OK;
     for (size_t i = 0; st == AS_OK && i < OUTBOX_FILES; i++)
         st = send_file(o, &o->files[i], last, err);
-    if (st < 0 || (st = flush_items(o, err)) < 0 || (st = send_lost(o, err)) < 0)
+    return st;
+}
+
+/* Send what was read and not sent. */
+static as_status send_rest(struct outbox *o, bool at_once, struct as_err *err)
+{
+    as_status st = outbox_flush_items(o, err);
+    if (st < 0 || (st = send_lost(o, err)) < 0)
         return st;
     return flush_texts(o, at_once, err);
 }
 
-as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
+as_status outbox_measurements(struct outbox *o, struct as_err *err)
 {
-    return send_lines(o, last, last, err);
+    as_status st = send_files(o, false, err);
+    return st < 0 ? st : send_rest(o, false, err);
+}
+
+as_status outbox_last_measurements(struct outbox *o, struct as_err *err)
+{
+    as_status st = send_files(o, true, err);
+    o->rides = st == AS_OK && o->may_ride && json_array_size(o->items) == 1 &&
+               json_object_size(o->texts) == 0 && !o->attempt->lost;
+    return st < 0 || o->rides ? st : send_rest(o, true, err);
 }
 
 as_status outbox_lines_before(struct outbox *o, struct as_err *err)
 {
     if (o->attempt->launch.collector)
         output_catch_up(o->attempt);
-    return send_lines(o, false, true, err);
+    as_status st = send_files(o, false, err);
+    return st < 0 ? st : send_rest(o, true, err);
 }
 
 as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err)

@@ -32,6 +32,8 @@ void outbox_warn(struct outbox *o, const char *what, const char *why);
 
 /* ---- outbox_lines.c ---- */
 
+/* Send the measurements that were read. What is refused is noted in the trial's log. */
+AS_MUST_CHECK as_status outbox_flush_items(struct outbox *o, struct as_err *err);
 /* Send all that the trial had measured before the bytes of its checkpoint were read. */
 AS_MUST_CHECK as_status outbox_lines_before(struct outbox *o, struct as_err *err);
 

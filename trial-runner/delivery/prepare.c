@@ -622,3 +622,28 @@ as_status prepare(struct attempt *a, struct as_err *err)
         return prepare_program(a, trial, err);
     return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
 }
+
+/* Fields of trial.command that prepare() needs no more than memory for. */
+static bool is_quick_field(const char *name, const json_t *value)
+{
+    static const char *const quick[] = {"command", "env", "directory", "environment",
+                                        "checkpoints"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(quick); i++)
+        if (strcmp(name, quick[i]) == 0)
+            return true;
+    return strcmp(name, "folder") == 0 && as_streq(json_string_value(value), "shared");
+}
+
+bool prepare_is_quick(const struct attempt *a)
+{
+    const char *name;
+    json_t *value;
+    if (a->group || a->rank || json_array_size(a->claimed.files) > 0)
+        return false;
+    json_object_foreach(a->claimed.trial, name, value)
+    {
+        if (!is_quick_field(name, value))
+            return false;
+    }
+    return true;
+}

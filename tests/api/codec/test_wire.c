@@ -195,8 +195,13 @@ START_TEST(test_runner_and_claim)
         ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
     row.dataset = NULL;
     row.timeout_ms = 5;
+    row.early_stopping = true;
     JSON_AUTO bare =
         ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    json_t *first = json_array_get(json_object_get(claims, "trials"), 0),
+           *second = json_array_get(json_object_get(bare, "trials"), 0);
+    ck_assert(json_is_false(json_object_get(first, "early_stopping")));
+    ck_assert(json_is_true(json_object_get(second, "early_stopping")));
     row.group = "0123456789abcdef";
     row.shape = "mlp";
     row.bytes_per_member = INT64_C(1) << 40;

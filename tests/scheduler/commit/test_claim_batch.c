@@ -84,6 +84,7 @@ static void same_claim(const struct member *l, const struct member *r)
         ck_assert_int_eq(x->cpus, y->cpus);
         ck_assert_int_eq(x->timeout_ms, y->timeout_ms);
         ck_assert_int_eq(x->grace_ms, y->grace_ms);
+        ck_assert_int_eq(x->early_stopping, y->early_stopping);
         ck_assert_uint_eq(x->n_inactive, y->n_inactive);
         ck_assert_uint_eq(x->files.n, y->files.n);
         for (size_t k = 0; k < x->files.n; k++) {
@@ -211,6 +212,32 @@ START_TEST(with_gpus_that_nobody_has)
 }
 END_TEST
 
+START_TEST(early_stopping_is_said)
+{
+    make_both("a", "'max_trials': 8",
+              ", 'ensemble': false, 'early_stopping': {'method': 'asha', 'min_steps': 1, "
+              "'max_steps': 4, 'eta': 2}");
+    make_both("b", "'max_trials': 8", ", 'ensemble': false");
+    int at = serial;
+    struct member *l = claim_of(0, 4);
+    serial = at;
+    struct member *r = claim_of(0, 4);
+    commit_alone(alone.db, NULL, &r->m);
+    members_commit(committer, &l, 1);
+    size_t stops = 0;
+    for (size_t i = 0; i < r->m.out.claim.n; i++) {
+        const struct claimed_row *row = &r->m.out.claim.rows[i];
+        ck_assert_int_eq(row->early_stopping, strcmp(row->sweep, "a") == 0);
+        stops += row->early_stopping;
+    }
+    ck_assert_uint_gt(stops, 0);
+    ck_assert_uint_lt(stops, r->m.out.claim.n);
+    same_claim(l, r);
+    member_free(l);
+    member_free(r);
+}
+END_TEST
+
 /* Repeats, and claims that are refused, run alone. */
 START_TEST(the_rest_runs_alone)
 {
@@ -329,6 +356,7 @@ TEST_SUITE()
     tcase_add_checked_fixture(t, begin, end_both);
     tcase_add_loop_test(t, turns_are_as_one_after_another, 0, 4);
     tcase_add_loop_test(t, with_gpus_that_nobody_has, 0, 2);
+    tcase_add_test(t, early_stopping_is_said);
     tcase_add_test(t, the_rest_runs_alone);
     tcase_add_test(t, ending_attempts_free_their_slots);
     tcase_add_test(t, what_a_runner_held_is_not_read_again);

@@ -89,6 +89,74 @@ START_TEST(an_end_whose_answer_is_lost)
 }
 END_TEST
 
+/* A trial of a sweep without early stopping. */
+static struct trial *offer_plain(int i)
+{
+    struct trial *t = offer_sh(i, "echo '{\"step\":4,\"loss\":0.5}' >> $ASSAY_REPORT");
+    LOCKED(json_object_set_new(t->claim, "early_stopping", json_false()));
+    return t;
+}
+
+/* The server takes no measurement by itself, so that none was sent before the process ended. */
+START_TEST(the_last_measurement_goes_with_the_end)
+{
+    struct trial *plain = offer_plain(0), *stopped = offer_sh(1, SCRIPT);
+    fx.hold_items = true;
+    start_runner(NULL, NULL);
+    AWAIT(plain->completion);
+    fx_lock();
+    json_t *metrics = json_object_get(plain->completion, "metrics");
+    ck_assert(json_real_value(json_object_get(metrics, "loss")) == 0.5);
+    ck_assert_int_eq(json_integer_value(json_object_get(plain->completion, "step")), 4);
+    ck_assert_ptr_null(plain->items);
+    ck_assert_ptr_null(stopped->completion);
+    fx.hold_items = false;
+    fx_unlock();
+    await_completed(1);
+    LOCKED(ck_assert_ptr_null(json_object_get(stopped->completion, "metrics")));
+    ck_assert_int_eq(end_runner(SIGTERM), 0);
+}
+END_TEST
+
+START_TEST(an_end_with_a_measurement_whose_answer_is_lost)
+{
+    fx.more = lose_first_end;
+    fx.hold_items = true;
+    ends = 0;
+    struct trial *t = offer_plain(0);
+    start_runner(NULL, NULL);
+    AWAIT(ends == 2 && t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    ck_assert_int_eq(end_runner(SIGTERM), 0);
+}
+END_TEST
+
+/* Measurements are taken once an end with one was refused. */
+static bool refuse_ends_with_metrics(const struct server_request *q, struct server_answer *a)
+{
+    if (!as_ends_with(q->path, "/complete") || !strstr(q->body, "metrics"))
+        return false;
+    fx.hold_items = false;
+    answer_json(a, 422,
+                "{\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"code\":"
+                "\"unprocessable\",\"detail\":\"no\",\"errors\":[{\"pointer\":\"/metrics/loss\","
+                "\"detail\":\"no\"}]}");
+    a->content_type = "application/problem+json";
+    return true;
+}
+
+START_TEST(an_end_that_is_refused_with_its_measurement)
+{
+    fx.more = refuse_ends_with_metrics;
+    fx.hold_items = true;
+    struct trial *t = offer_plain(0);
+    start_runner(NULL, NULL);
+    await_completed(0);
+    LOCKED(ck_assert_ptr_null(json_object_get(t->completion, "metrics")));
+    ck_assert_int_eq(end_runner(SIGTERM), 0);
+}
+END_TEST
+
 static bool holds_one;
 
 /* Trial 0 is stale, and trial 1 cannot be taken for now. */
@@ -159,6 +227,9 @@ TEST_SUITE()
     tcase_add_loop_test(tc, an_older_server_gets_single_requests, 0, 2);
     tcase_add_test(tc, parts_of_a_lost_answer_are_sent_again);
     tcase_add_test(tc, an_end_whose_answer_is_lost);
+    tcase_add_test(tc, the_last_measurement_goes_with_the_end);
+    tcase_add_test(tc, an_end_with_a_measurement_whose_answer_is_lost);
+    tcase_add_test(tc, an_end_that_is_refused_with_its_measurement);
     tcase_add_test(tc, a_refused_part_disturbs_no_other);
     tcase_add_test(tc, a_runner_that_dies_before_the_answer);
     suite_add_tcase(s, tc);

@@ -39,6 +39,7 @@ START_TEST(ends_of_trials)
           "{\"command\":[\"printf\",\"%s|\",\"${lr}\",\"x=${kind}\",3,0.5,\"$${lr}\"],"
           "\"env\":{\"MINE\":\"${lr}\",\"ASSAY_TRIAL\":\"forged\"}}",
           200, 0, 0);
+    offer(19, "{\"command\":[]}", 200, 0, 0);
     start_runner(NULL, NULL);
     for (size_t i = 0; i < AS_ARRAY_LEN(outcomes); i++) {
         t = &fx.trials[i];
@@ -54,8 +55,10 @@ START_TEST(ends_of_trials)
     ck_assert(log_has(t, "CUDA_VISIBLE_DEVICES=\n") && log_has(t, "{\"kind\":\"a b\",\"lr\":0.1}"));
     snprintf(line, sizeof line, "cwd=%s\n", getcwd(cwd, sizeof cwd));
     ck_assert(log_has(t, line));
-    for (int i = 20; i < 24; i++)
+    for (int i = 19; i < 24; i++)
         AWAIT(fx.trials[i].completion);
+    ck_assert_str_eq(outcome_of(&fx.trials[19]), "failed");
+    ck_assert_str_eq(reason_of(&fx.trials[19]), "trial.command names no program");
     ck_assert_str_eq(outcome_of(&fx.trials[20]), "failed");
     ck_assert_ptr_nonnull(strstr(reason_of(&fx.trials[20]),
                                  "cannot run 'no-such-program': No such file or directory"));
@@ -148,6 +151,23 @@ START_TEST(a_slot_is_free_before_its_result_has_arrived)
     fx_unlock();
     for (int i = 0; i < 9; i++)
         AWAIT(fx.trials[i].completion);
+}
+END_TEST
+
+/* The next trial is asked for while that is being done. */
+START_TEST(what_a_trial_leaves_is_killed_before_the_next_one_starts)
+{
+    setenv("DIR", fx.dir, 1);
+    for (int i = 0; i < 8; i += 2) {
+        offer_sh(i, "rm -f $DIR/pid; setsid sh -c 'echo $$ > $DIR/new; mv $DIR/new $DIR/pid; exec "
+                    "sleep 600' & until [ -e $DIR/pid ]; do sleep 0.01; done");
+        offer_sh(i + 1, "kill -0 $(cat $DIR/pid) && echo lives || echo is dead");
+    }
+    start_runner("--slots", "1");
+    for (int i = 1; i < 8; i += 2) {
+        AWAIT(fx.trials[i].completion);
+        ck_assert(log_has(&fx.trials[i], "is dead\n"));
+    }
 }
 END_TEST
 
@@ -642,6 +662,7 @@ TEST_SUITE()
     tcase_add_test(t, ends_of_trials);
     tcase_add_test(t, reports_files_and_gpus);
     tcase_add_test(t, a_slot_is_free_before_its_result_has_arrived);
+    tcase_add_test(t, what_a_trial_leaves_is_killed_before_the_next_one_starts);
     tcase_add_test(t, gpus_are_free_with_their_slot);
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
     tcase_add_test(t, odd_files_of_a_trial_do_not_keep_its_slot);

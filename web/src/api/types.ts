@@ -2269,6 +2269,8 @@ export type ClaimedTrial = {
   files: File[];
   timeout_ms?: number | null;
   grace_ms?: number;
+  /** The sweep has it. Then a measurement may decide what becomes of the trial, and is sent before the end; else the last one may be the `metrics` of the end. Absent: as true */
+  early_stopping?: boolean;
   /** Null: the trial runs in its own process */
   group?: null | TrialGroup;
   /** Null: the runner gets the whole trial. Else one rank of it; another item may be another rank */
