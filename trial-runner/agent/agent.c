@@ -264,6 +264,7 @@ void agent_free_slot_early(struct agent *a, struct attempt *t)
         return;
     pthread_mutex_lock(&a->lock);
     t->hold.slot_free = true;
+    attempt_precedes(t, true);
     core_hold_done(&t->hold.cores);
     pthread_cond_signal(&a->room);
     pthread_mutex_unlock(&a->lock);
@@ -454,6 +455,8 @@ static json_t *list_refs(struct agent *a, bool all)
         if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED ||
             (!all && !is_ending_locked(t)))
             continue;
+        if (!all)
+            attempt_precedes(t, false);
         ok = json_array_append_new(refs, attempt_ref_new(t, all, now_ns)) == 0;
     }
     pthread_mutex_unlock(&a->lock);

@@ -115,7 +115,7 @@ void agent_refs_heard(struct agent *a, const json_t *refs);
 void agent_say_again(struct agent *a);
 
 /* Returns the ids (attempt_id_json) of attempts that have ended and whose results are on their
- * way: a claim's `ending`. */
+ * way: the `ending` of a claim that is about to be sent. Their results may be sent now. */
 json_t *agent_ending_refs(struct agent *a);
 
 /* Pass the directives of an answer to the attempts that they name. */

@@ -20,6 +20,8 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/attempt/identity.h"
 
+#define CLAIM_FIRST_MS 2 /* where there is no claim, because the runner leaves or waits for one */
+
 static as_status fill_attempt(struct attempt *a, const struct attempt_id *id, const char *gpus,
                               struct as_err *err)
 {
@@ -286,6 +288,25 @@ void attempt_note_killed(struct attempt *a)
                      "the trial did not obey: it went on for %s after it was told to stop, and is "
                      "killed",
                      clock_format_duration(s->grace_ns / NS_PER_MS, took));
+}
+
+void attempt_precedes(struct attempt *a, bool is)
+{
+    pthread_mutex_lock(&a->lock);
+    bool wakes = a->precedes && !is;
+    a->precedes = is;
+    if (wakes)
+        pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void attempt_await_claim(struct attempt *a)
+{
+    int64_t until_ns = clock_mono_ns() + CLAIM_FIRST_MS * NS_PER_MS;
+    pthread_mutex_lock(&a->lock);
+    while (a->precedes && clock_cond_wait(&a->changed, &a->lock, until_ns))
+        continue;
+    pthread_mutex_unlock(&a->lock);
 }
 
 /* Copy a reason as valid UTF-8 of at most VERDICT_REASON_MAX bytes. Returns NULL for no reason, and

@@ -113,6 +113,7 @@ struct attempt {
         use_read_ns; /* of the session, at the last reading; use_read_ns 0: there was
                                         none */
     int told;        /* what the server has heard of its phase; 0: nothing */
+    bool precedes;   /* a claim for its slot is about to be sent, and goes before its result */
     bool is_let_go;  /* with is_quick: who prepared it does not use it any more */
     struct tail tail;
     struct whole_log
@@ -188,6 +189,11 @@ json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns);
 void attempt_ref_heard(struct attempt *a, const json_t *ref);
 /* The server has forgotten what it heard: say everything again. */
 void attempt_say_again(struct attempt *a);
+
+/* Its slot is free: a claim goes before its result (true), or that is being sent (false). */
+void attempt_precedes(struct attempt *a, bool is);
+/* For the delivery thread: wait until that claim is being sent, but not long. */
+void attempt_await_claim(struct attempt *a);
 
 /* Set the result and the phase `ended`. The log is copied from the tail. reason is cut to
  * VERDICT_REASON_MAX; an outcome paused or pruned has the reason of the directive instead. If

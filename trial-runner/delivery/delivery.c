@@ -138,8 +138,8 @@ void delivery_prepare(struct attempt *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* For the delivery thread: prepare the attempt, or wait until that is done. The attempt is not freed
- * before this thread ends, so who prepares it may use it so long. */
+/* For the delivery thread: prepare the attempt, or wait until that is done. The attempt is not
+ * freed before this thread ends, so who prepares it may use it so long. */
 static void have_prepared(struct attempt *a, struct outbox *o)
 {
     struct as_err err = {0};
@@ -411,6 +411,7 @@ static bool deliver_result(struct outbox *o)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
     outbox_usage(o, true); /* before the end: then the attempt is no longer current */
+    attempt_await_claim(a);
     if (brief && deliver_at_once(o, &err)) {
         log_end(a);
         return true;
