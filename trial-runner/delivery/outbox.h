@@ -67,9 +67,9 @@ void outbox_done(struct outbox *o);
 AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, struct as_err *err);
 
 /* The same when the child has ended: a last line without a newline counts. With may_ride, what is
- * left stays if it is one measurement and nothing else: outbox_result() sends it with the end, which
- * the server stores in one transaction. With early stopping it may not, because a measurement may
- * decide what the end is. */
+ * left stays if it is one measurement and nothing else: outbox_result() sends it with the end,
+ * which the server stores in one transaction. With early stopping it may not, because a measurement
+ * may decide what the end is. */
 AS_MUST_CHECK as_status outbox_last_measurements(struct outbox *o, struct as_err *err);
 
 /* Start again from the first measurement. The server ignores measurements that it has. */
