@@ -88,27 +88,37 @@ static bool event_concerns(const struct listener *l, const struct event_row *e)
     return e->id > l->cursor && (!l->sweep || as_streq(l->sweep, e->sweep));
 }
 
+static void advance(struct listener *l, int64_t id)
+{
+    l->cursor = id > l->cursor ? id : l->cursor;
+}
+
 /* Write the events that concern l, up to the id `limit`, and move its cursor past those that were
- * written. `texts` are the messages of the events, each formatted once for all listeners. */
+ * written. `texts` are the messages of the events, each formatted once for all listeners. All that
+ * there is room for is one write: each wakes the connection, and then the client. */
 static void write_events(struct listener *l, const struct event_list *events,
                          const struct str *texts, int64_t limit)
 {
-    bool full = false;
+    AS_AUTO(str_done) struct str all = {0};
+    const size_t room = http_stream_room(l->stream);
     int64_t end = events->last_id < limit ? events->last_id : limit;
-    for (size_t i = 0; i < events->n && !l->is_over; i++) {
+    bool full = false;
+    for (size_t i = 0; i < events->n && events->rows[i].id <= limit; i++) {
         const struct event_row *e = &events->rows[i];
-        if (e->id > limit)
+        if (!event_concerns(l, e))
+            continue;
+        if (texts[i].len == 0 || all.len + texts[i].len > room) {
+            end = e->id - 1;
             break;
-        if (event_concerns(l, e)) {
-            if (texts[i].len == 0)
-                return;
-            write_bytes(l, texts[i].s, texts[i].len, &full);
-            if (full)
-                return;
         }
-        l->cursor = e->id > l->cursor ? e->id : l->cursor;
+        str_add(&all, texts[i].s, texts[i].len);
     }
-    l->cursor = end > l->cursor ? end : l->cursor;
+    if (all.failed)
+        return; /* the next tick tries again */
+    if (all.len > 0)
+        write_bytes(l, all.s, all.len, &full);
+    if (!full && !l->is_over)
+        advance(l, end);
 }
 
 static bool has_room(const struct listener *l)

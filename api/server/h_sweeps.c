@@ -20,6 +20,7 @@
 #include "scheduler/services/user_attrs.h"
 
 #define MAX_TAG 128 /* bytes, as in a sweep document */
+#define MAX_AGE_S 3600
 
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
@@ -184,11 +185,23 @@ as_status h_sweep_regret_checks(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, regret_checks_encode(&list), err);
 }
 
+/* For how long an older answer will do. */
+static as_status read_max_age(const struct call *c, int64_t *ret_ms, struct as_err *err)
+{
+    int64_t seconds = 0;
+    as_status st = call_query_i64(c, "max_age", 0, MAX_AGE_S, &seconds, err);
+    *ret_ms = seconds * 1000;
+    return st;
+}
+
 as_status h_sweep_importance(struct call *c, struct as_err *err)
 {
     struct importance_row row;
-    as_status st = sweep_importance(c->db, c->results, c->arena, call_param(c, "sweep"),
-                                    call_query(c, "metric"), &row, err);
+    int64_t max_age_ms = 0;
+    as_status st = read_max_age(c, &max_age_ms, err);
+    if (st == AS_OK)
+        st = sweep_importance(c->db, c->results, c->arena, call_param(c, "sweep"),
+                              call_query(c, "metric"), max_age_ms, &row, err);
     return st < 0 ? st : call_ok(c, importance_encode(&row), err);
 }
 
@@ -201,6 +214,8 @@ as_status h_sweep_surface(struct call *c, struct as_err *err)
                                 .places = SURFACE_PLACES};
     struct surface_row row;
     as_status st = call_query_i64(c, "n", SURFACE_MIN_PLACES, SURFACE_MAX_PLACES, &q.places, err);
+    if (st == AS_OK)
+        st = read_max_age(c, &q.max_age_ms, err);
     if (st == AS_OK)
         st = sweep_surface(c->db, c->results, c->arena, &q, &row, err);
     return st < 0 ? st : call_ok(c, surface_encode(&row), err);

@@ -3,12 +3,14 @@
  *
  * The computation fits a model and may take seconds. It runs on the request's thread with a history
  * of its own, so that suggestions never wait for it. The text is bound to the number of trials that
- * had ended. If a newer one is being computed, a request gets the older text and is_stale. */
+ * had ended. If a newer one is being computed, or the request takes an older one, it gets that and
+ * is_stale. */
 #include "scheduler/services/sweep_importance.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -142,8 +144,8 @@ static as_status compute_importance(struct store *db, const struct sweep_objecti
 }
 
 as_status sweep_importance(struct store *db, struct result_cache *cache, struct arena *a,
-                           const char *id, const char *metric, struct importance_row *ret,
-                           struct as_err *err)
+                           const char *id, const char *metric, int64_t max_age_ms,
+                           struct importance_row *ret, struct as_err *err)
 {
     struct sweep_objective_place q = {0};
     AS_AUTO(as_freep) char *fresh = NULL;
@@ -152,16 +154,16 @@ as_status sweep_importance(struct store *db, struct result_cache *cache, struct 
     as_status st = sweep_objective_find(db, a, id, metric, NULL, &q, err);
     if (st != AS_OK)
         return st;
+    const struct result_wanted wanted = {q.key, q.objective, q.finish_seq, max_age_ms * NS_PER_MS};
     if (cache)
-        st = result_cache_get(cache, a, q.key, q.objective, q.finish_seq, &text, &is_mine,
-                              &is_stale, err);
+        st = result_cache_get(cache, a, &wanted, clock_mono_ns(), &text, &is_mine, &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
         int64_t seq = q.finish_seq;
         st = compute_importance(db, &q, &fresh, &seq, err);
         if (cache) /* NULL if it failed: then another request computes it */
-            result_cache_put(cache, q.key, q.objective, seq, fresh);
+            result_cache_put(cache, &wanted, seq, clock_mono_ns(), fresh);
         text = fresh;
     }
     if (st != AS_OK)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -94,16 +95,16 @@ as_status sweep_regret(struct store *db, struct result_cache *cache, struct aren
     as_status st = find_head(db, a, id, &key, &head, err);
     if (st != AS_OK)
         return st;
+    const struct result_wanted wanted = {key, SUBJECT, head.finish_seq, 0};
     if (cache)
-        st = result_cache_get(cache, a, key, SUBJECT, head.finish_seq, &text, &is_mine, &is_stale,
-                              err);
+        st = result_cache_get(cache, a, &wanted, clock_mono_ns(), &text, &is_mine, &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
         int64_t seq = head.finish_seq;
         st = compute_bound(db, key, &fresh, &seq, err);
         if (cache) /* NULL if it failed: then another request computes it */
-            result_cache_put(cache, key, SUBJECT, seq, fresh);
+            result_cache_put(cache, &wanted, seq, clock_mono_ns(), fresh);
         text = fresh;
     }
     if (st != AS_OK)

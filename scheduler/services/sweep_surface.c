@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fnv.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -215,9 +216,10 @@ static as_status answer(struct store *db, struct result_cache *cache, struct are
     const char *text = NULL;
     bool is_mine = true, is_stale = false;
     as_status st = AS_OK;
+    const struct result_wanted wanted = {q->place.key, q->subject, q->place.finish_seq,
+                                         q->req->max_age_ms * NS_PER_MS};
     if (cache)
-        st = result_cache_get(cache, a, q->place.key, q->subject, q->place.finish_seq, &text,
-                              &is_mine, &is_stale, err);
+        st = result_cache_get(cache, a, &wanted, clock_mono_ns(), &text, &is_mine, &is_stale, err);
     if (st == AS_OK && !is_mine)
         st = read_kept(text, q, &note, err);
     if (st != AS_OK)
@@ -227,7 +229,7 @@ static as_status answer(struct store *db, struct result_cache *cache, struct are
         is_stale = false;
         st = compute_note(db, q, &fresh, &seq, err);
         if (cache && is_mine) /* NULL if it failed: then another request computes it */
-            result_cache_put(cache, q->place.key, q->subject, seq, fresh);
+            result_cache_put(cache, &wanted, seq, clock_mono_ns(), fresh);
         if (st == AS_OK)
             st = read_kept(fresh, q, &note, err);
     }

@@ -31,23 +31,28 @@ async function downloads(panel, title) {
 }
 
 /** From now on the page counts what its main thread loads and what each frame does: rows that are made or changed, charts that
- * are drawn as pixels. Counts, as a time would be one of the machine. */
+ * are made, or drawn as pixels, panels that appear; and numbers that are made texts. Counts, as a time would be one of the machine. */
 const watchFrames = () => page.evaluate(() => {
   const notes = new Map();
   const { fetch, requestAnimationFrame: inFrame } = window;
   const { json } = Response.prototype;
   const { drawImage } = CanvasRenderingContext2D.prototype;
+  const { toPrecision } = Number.prototype;
   let at = 0;
-  const now = () => notes.get(at) ?? notes.set(at, { charts: new Set(), made: new Set(), changed: new Set() }).get(at);
+  const now = () => notes.get(at) ?? notes.set(at, { charts: new Set(), made: new Set(), changed: new Set(), plots: new Set(), panels: new Set() }).get(at);
   notes.loads = [];
   notes.bytes = 0;
+  notes.texts = 0;
+  Number.prototype.toPrecision = function noted(digits) { notes.texts++; return toPrecision.call(this, digits); };
   window.fetch = (url, ...rest) => { notes.loads.push(String(url)); return fetch(url, ...rest); };
   Response.prototype.json = async function noted() { const text = await this.text(); notes.bytes += text.length; return JSON.parse(text); };
   window.requestAnimationFrame = (work) => inFrame((time) => { at = time; work(time); });
   CanvasRenderingContext2D.prototype.drawImage = function noted(image, ...rest) { if (image.width > 300 && this.canvas.isConnected) now().charts.add(this.canvas); return drawImage.call(this, image, ...rest); };
   const observer = new MutationObserver((list) => {
-    const made = list.flatMap((m) => [...m.addedNodes]).filter((n) => n.nodeName === "TR");
+    const added = list.flatMap((m) => [...m.addedNodes]).filter((n) => n instanceof Element);
+    const made = added.filter((n) => n.nodeName === "TR");
     for (const tr of made) now().made.add(tr);
+    for (const n of added) for (const [what, those] of [["plots", ".uplot"], ["panels", ".panel"]]) for (const found of [n, ...n.querySelectorAll(those)]) if (found.matches(those)) now()[what].add(found);
     for (const m of list) { const tr = (m.target.closest ? m.target : m.target.parentElement)?.closest(".rows tbody tr"); if (tr && !made.includes(tr)) now().changed.add(tr); }
   });
   observer.observe(document.body, { childList: true, characterData: true, subtree: true });
@@ -56,6 +61,7 @@ const watchFrames = () => page.evaluate(() => {
     Object.assign(window, { fetch, requestAnimationFrame: inFrame });
     Response.prototype.json = json;
     CanvasRenderingContext2D.prototype.drawImage = drawImage;
+    Number.prototype.toPrecision = toPrecision;
   };
   window.frameNotes = notes;
 });
@@ -65,7 +71,7 @@ const framesSeen = () => page.evaluate(() => {
   const notes = window.frameNotes;
   const frames = [...notes.values()];
   const most = (what) => Math.max(0, ...frames.map((f) => f[what].size));
-  return { loads: notes.loads, bytes: notes.bytes, charts: most("charts"), made: most("made"), changed: most("changed"), changedIn: frames.filter((f) => f.changed.size > 0).length };
+  return { loads: notes.loads, bytes: notes.bytes, texts: notes.texts, plots: most("plots"), panels: most("panels"), both: frames.filter((f) => f.plots.size > 0 && f.made.size > 0).length, charts: most("charts"), made: most("made"), changed: most("changed"), changedIn: frames.filter((f) => f.changed.size > 0).length };
 });
 
 const curvesOf = (id) => sweepOf(id).trials.filter((t) => t.step).length;
@@ -202,6 +208,45 @@ const steps = {
     const sorted = await framesSeen();
     assert.ok(sorted.changed > 12 && sorted.changed <= inView, `${sorted.changed} rows changed in one frame, ${inView} are in sight`);
     await page.evaluate(() => window.frameNotes.end());
+  },
+
+  "a few trials: the parts of the page, the chart and the rows come in frames of their own": async () => {
+    await visit("#/runners"); // its code is there, and that of the sweep's view
+    await watchFrames();
+    await leave(page, () => page.evaluate(() => { location.hash = "#/sweeps/digits-mlp"; }));
+    await loaded("digits-mlp");
+    const seen = await framesSeen();
+    await page.evaluate(() => window.frameNotes.end());
+    assert.equal(seen.plots, 1, "a chart was made");
+    assert.equal(seen.both, 0, "the chart and rows of the table in one frame");
+    assert.ok(seen.panels > 0 && seen.panels <= 6, `${seen.panels} panels in one frame`);
+  },
+
+  "new trials of many: rows in sight stay as they are, figures follow once a second, one look at importance serves for a while": async () => {
+    fixture.invent("grows", 20_000, 1000);
+    await visit("#/sweeps/grows");
+    await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === 20_000);
+    const importance = () => fixture.requests.filter((r) => r.path === "/v1/sweeps/grows/importance");
+    await region("Importance").scrollIntoViewIfNeeded();
+    await until(page, "importance", async () => importance().length, (n) => n > 0);
+    assert.equal(importance()[0].query, "metric=val_error&max_age=30");
+    const ended = () => page.getByTestId("ended").innerText();
+    await matches(page, "the figures", ended, /^19,992$/);
+    await region("Trials").scrollIntoViewIfNeeded();
+    await watchFrames();
+    const [began, before] = [performance.now(), fixture.requests.length];
+    for (let i = 0; i < 40; i++) {
+      fixture.grow("grows", 5);
+      await page.waitForTimeout(50);
+    }
+    await matches(page, "the figures", ended, /^20,192$/);
+    const seconds = (performance.now() - began) / 1000;
+    const heads = fixture.requests.slice(before).filter((r) => r.path === "/v1/sweeps/grows").length;
+    await until(page, "all rows", () => rowsOf(page, "Trials"), (n) => n === 20_200);
+    const seen = await framesSeen();
+    await page.evaluate(() => window.frameNotes.end());
+    assert.ok(heads >= 1 && heads <= 2 + seconds, `the figures were loaded ${heads} times in ${seconds.toFixed(1)} s`);
+    assert.ok(seen.texts < 150, `${seen.texts} numbers were made texts; the rows in sight have some 300`);
   },
 
   "what the axes say: one trial, one curve, two minutes; values far from the rest": async () => {

@@ -358,7 +358,7 @@ const tests = {
     });
     assert.deepEqual(began.map(([name]) => name), ["table", "job", "table again"], "in the order of asking, each owner once");
     const rest = (i) => (began[i + 1][1] - began[i][1]) / [8, 4][i];
-    assert.ok(rest(0) > 31.5 && rest(1) > 31.5, `rests of ${rest(0)} and ${rest(1)} times the cost`); // clocks differ by less
+    assert.ok(rest(0) > 63.5 && rest(1) > 63.5, `rests of ${rest(0)} and ${rest(1)} times the cost`); // clocks differ by less
     await new Promise((resolve) => { setTimeout(resolve, 1); });
     assert.equal(turns.every.value, 4); // 4 s of rest at most, and the work
     turns.stop();

@@ -618,7 +618,7 @@ function logOf(t) {
   async function api(request, response, url) {
     const { method } = request;
     const held = takeFor(holds, method, url.pathname);
-    const log = { method, path: url.pathname, body: null, from: performance.now(), to: Infinity };
+    const log = { method, path: url.pathname, query: url.searchParams.toString(), body: null, from: performance.now(), to: Infinity };
     requests.push(log);
     const text = await bodyOf(request);
     if (text === null) return undefined;

@@ -42,7 +42,9 @@ export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, A
   return Object.entries(params).sort(([a], [b]) => place(a) - place(b));
 }
 
-export const count = (n: number) => n.toLocaleString("en-US");
+const counts = new Intl.NumberFormat("en-US"); // toLocaleString() makes one for each number
+
+export const count = (n: number) => counts.format(n);
 
 /** At most so many characters. Names that begin alike differ at their ends. */
 export function cut(text: string, most: number): string {

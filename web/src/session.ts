@@ -16,7 +16,8 @@ function storedToken(): string | null {
   }
 }
 
-export const token = signal<string | null>(storedToken());
+/** Null until startSession(). */
+export const token = signal<string | null>(null);
 
 /** Why the login form is shown although there was a token; null: no reason to show. */
 export const refusal = signal<string | null>(null);
@@ -47,8 +48,16 @@ function signOutOfStorage(): void {
   localStorage.removeItem(KEY);
 }
 
+/** Take the stored token, and that of the address. */
+export function startSession(): void {
+  token.value = storedToken();
+  takeTokenFromAddress();
+  // Opening another address with a token in this tab changes only the fragment.
+  window.addEventListener("hashchange", takeTokenFromAddress);
+}
+
 /** Remove `#token=T` (or `#token=T&to=/sweeps/x`) from the address and sign in with it. */
-export function takeTokenFromAddress(): void {
+function takeTokenFromAddress(): void {
   if (!location.hash.startsWith("#token=")) return;
   const given = new URLSearchParams(location.hash.slice(1));
   const to = given.get("to") ?? "";

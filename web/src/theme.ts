@@ -15,7 +15,8 @@ function stored(): Theme {
   }
 }
 
-export const theme = signal<Theme>(stored());
+/** "auto" until startTheme(). */
+export const theme = signal<Theme>("auto");
 /** The theme that is shown now; canvases are drawn again when it changes. */
 export const shown = signal<"light" | "dark">("light");
 
@@ -30,6 +31,7 @@ function apply(): void {
 }
 
 export function startTheme(): void {
+  theme.value = stored();
   effect(apply);
   system.addEventListener("change", apply);
 }

@@ -411,7 +411,7 @@ static void add_results(bool has_gain)
 static void check_importance(struct result_cache *keeper, const char *metric, const char *matters)
 {
     struct importance_row row;
-    ck_ok(sweep_importance(s.db, keeper, &s.a, "a", metric, &row, &err), err);
+    ck_ok(sweep_importance(s.db, keeper, &s.a, "a", metric, 0, &row, &err), err);
     ck_assert_str_eq(row.metric, metric ? metric : "loss");
     ck_assert_uint_eq(row.n, 2);
     ck_assert_ptr_null(row.reason);
@@ -431,14 +431,33 @@ START_TEST(importance_is_told)
     struct importance_row row;
     make_learner(&s, "a", "'max_trials': 2", "");
     start(0, 0, 0);
-    ck_ok(sweep_importance(s.db, &results, &s.a, "a", NULL, &row, &err), err);
+    ck_ok(sweep_importance(s.db, &results, &s.a, "a", NULL, 0, &row, &err), err);
     ck_assert_uint_eq(row.n, 0);
     ck_assert_ptr_nonnull(row.reason);
     add_results(false);
     check_importance(NULL, NULL, "x");
     check_importance(&results, NULL, "x");
-    ck_fails(sweep_importance(s.db, &results, &s.a, "b", NULL, &row, &err), AS_E_NOT_FOUND, err,
+    ck_fails(sweep_importance(s.db, &results, &s.a, "b", NULL, 0, &row, &err), AS_E_NOT_FOUND, err,
              "'b'");
+}
+END_TEST
+
+/* A request that takes an older answer gets it while it will do, and others get the newest. */
+START_TEST(an_older_importance_will_do)
+{
+    struct importance_row row;
+    make_learner(&s, "a", "'max_trials': 2", "");
+    start(0, 0, 0);
+    add_results(false);
+    check_importance(&results, NULL, "x");
+    add_results(false);
+    results.entries[0].cost_ns = INT64_MAX; /* as if it had taken long */
+    ck_ok(sweep_importance(s.db, &results, &s.a, "a", NULL, 3600000, &row, &err), err);
+    ck_assert(row.is_stale);
+    ck_assert_int_eq(row.trials, 40);
+    ck_ok(sweep_importance(s.db, &results, &s.a, "a", NULL, 0, &row, &err), err);
+    ck_assert(!row.is_stale);
+    ck_assert_int_eq(row.trials, 80);
 }
 END_TEST
 
@@ -460,9 +479,9 @@ START_TEST(importance_of_each_objective)
         check_importance(&results, "gain", "y");
         check_importance(&results, "loss", "x");
     }
-    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "los", &row, &err), AS_E_INVAL, err,
+    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "los", 0, &row, &err), AS_E_INVAL, err,
              "'los', expected a metric of the sweep: loss, gain");
-    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "", &row, &err), AS_E_INVAL, err,
+    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "", 0, &row, &err), AS_E_INVAL, err,
              "loss, gain");
 }
 END_TEST
@@ -560,6 +579,7 @@ TEST_SUITE()
     tcase_add_test(c, what_does_not_fit_is_forgotten);
     tcase_add_test(c, many_sweeps_at_once);
     tcase_add_test(c, importance_is_told);
+    tcase_add_test(c, an_older_importance_will_do);
     tcase_add_test(c, importance_of_each_objective);
     tcase_add_test(c, servers_share_a_sweep);
     return su;

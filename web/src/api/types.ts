@@ -1336,7 +1336,7 @@ export type Importance = {
   trials: number;
   /** Only every so-many-th trial, by number from 0, was read; 1: all trials */
   every?: number;
-  /** More trials have ended since then, and the new indices are being computed for another request: ask again */
+  /** More trials have ended since then, and the new indices are being computed for another request, or these are not older than `max_age` allows: ask again */
   stale: boolean;
   /** 1: the model predicts unseen trials without error; 0: no better than their mean; null: too few trials */
   r2: number | null;
@@ -2580,14 +2580,14 @@ export interface Operations {
   /** How much each parameter matters for a metric of the sweep */
   "GET /v1/sweeps/{sweep}/importance": {
     path: {sweep: string};
-    query: {metric?: MetricName};
+    query: {metric?: MetricName; max_age?: number};
     body: undefined;
     result: Importance;
   };
   /** What a model of the trials predicts along a parameter, or over two of them */
   "GET /v1/sweeps/{sweep}/surface": {
     path: {sweep: string};
-    query: {x?: string; y?: string; metric?: MetricName; n?: number};
+    query: {x?: string; y?: string; metric?: MetricName; n?: number; max_age?: number};
     body: undefined;
     result: Surfaces;
   };

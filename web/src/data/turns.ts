@@ -5,8 +5,9 @@
  * The cost is time by the clock, which on a busy machine is longer than that of the processor: there, changes are shown
  * less often. */
 import { signal } from "@preact/signals";
+import { useLayoutEffect, useState } from "preact/hooks";
 
-const REST = 32;
+const REST = 64;
 const LONGEST_MS = 4000; // of a rest: a machine that is busy with other work makes one piece seem very dear
 const NOTICED_MS = 2000;
 
@@ -29,6 +30,13 @@ function frame(): void {
  * both take. */
 export function inFrame(work: () => void): void {
   if (forFrames.push(work) === 1) requestAnimationFrame(frame);
+}
+
+/** Which parts of a view are made by now, from 0 to `last`: one more in each frame, as all at once would hold up the page. */
+export function useStage(last: number): number {
+  const [stage, setStage] = useState(0);
+  useLayoutEffect(() => { if (stage < last) inFrame(() => setStage(stage + 1)); }, [stage]);
+  return stage;
 }
 
 /** Make a change in a frame of its own. The answer is what it costs the main thread until it is on the screen: computing,

@@ -1,6 +1,6 @@
 /* The result of a job for a component. Of few trials it is computed at once, so that it changes in
  * the same frame as everything else; of more the worker computes it, and the last result is shown
- * until then.
+ * until then. The first result of each component has a frame of its own, as it makes charts and rows.
  *
  * What the user changes is computed at once. A job that nothing but the table or the version of a file causes waits for
  * its turn (turns.ts): its cost is the time of the worker and that of showing the result. */
@@ -9,7 +9,7 @@ import { messageOf, isAbort } from "../api/http";
 import type { Table } from "./columns";
 import { IN_WORKER, JOBS, type JobInput, type JobName, type JobOutput } from "./jobs";
 import type { SweepTable } from "./sweep_table";
-import { costOf, type Turns } from "./turns";
+import { costOf, inFrame, type Turns } from "./turns";
 
 const AT_ONCE = 3000;
 
@@ -26,12 +26,17 @@ export interface Result<K extends JobName> {
   isOld: boolean;
 }
 
-/** `wanted`: whether the result is looked at; while it is not, the worker computes nothing. */
+/** `wanted`: whether the result is looked at; while it is not, the last one stays. */
 export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInput<K>, wanted = true): Result<K> {
   const table = of.table.value;
   const key = JSON.stringify(input);
   const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
-  const now = useMemo(() => (small ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : null), [table, key, small]);
+  const [begun, setBegun] = useState(false);
+  const isThere = table.n > 0 || of.loaded.value;
+  useEffect(() => { if (isThere && small) inFrame(() => setBegun(true)); }, [isThere, small]);
+  const last = useRef<Done<K> | null>(null);
+  const now = useMemo(() => (small && begun && (wanted || last.current === null) ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : last.current), [table, key, small, begun, wanted]);
+  last.current = now;
   const [late, setLate] = useState<{ done: Done<K> | null; error: string | null; choice: string }>({ done: null, error: null, choice: "" });
   const latest = useRef(input);
   latest.current = input;
@@ -54,7 +59,7 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
     return undefined;
   }, [table, key, small, wanted]);
   if (small) return { done: now, error: null, isOld: false };
-  return { done: late.done, error: late.error, isOld: late.done !== null && late.choice !== choiceOf(input) };
+  return { done: late.done ?? last.current, error: late.error, isOld: late.done !== null && late.choice !== choiceOf(input) };
 }
 
 /** What the user chose of an input: all but the version of a file. */

@@ -15,6 +15,7 @@ export class LazyResource<T> {
   readonly inSight = signal(false);
   #isOld = true;
 
+  /** `isStale`: there are newer results than a value knows. */
   constructor(load: (signal: AbortSignal) => Promise<T>, isStale: (value: T) => boolean = () => false) {
     this.refresher = new Refresher(async (signal) => {
       this.#isOld = false;
@@ -22,7 +23,8 @@ export class LazyResource<T> {
       try {
         const value = await load(signal);
         this.refresher.pace(Math.max(EVERY_MS, REST * (performance.now() - began)));
-        this.value.value = value;
+        const before = this.value.peek();
+        if (!isStale(value) || before === null || JSON.stringify(before) !== JSON.stringify(value)) this.value.value = value; // else it is that of before
         if (isStale(value)) this.mark();
       } catch (error) {
         this.#isOld = true;

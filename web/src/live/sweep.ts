@@ -11,12 +11,14 @@ import { costOf } from "../data/turns";
 import { toNumber } from "../format";
 import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
+import { bringTick } from "./page_clock";
 import { INTERVAL_MS, Refresher } from "./refresher";
 
-const HEAD_REST = 30; // times as long as showing the sweep's own figures took …
-const HEAD_LEAST_MS = 500; // … and so long at least: nobody reads figures faster, and each time is a frame with its layout and painting …
-const HEAD_MOST_MS = 1000; // … but no longer than this
+const HEAD_REST = 64; // times as long as showing the sweep's own figures took …
+const HEAD_LEAST_MS = 1000; // … and so long at least: nobody reads figures faster, and each time is a frame with its layout and painting …
+const HEAD_MOST_MS = 2000; // … but no longer than this
 const MANY = 10_000; // trials: what the server computes from all of them waits for their table
+const MAX_AGE_S = 30; // of what it computed: the server computes it for all viewers, and less often where it takes longer
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
@@ -33,7 +35,7 @@ async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise
 }
 
 /** What the panels below the figures of a sweep show of it, as text: all but what every trial changes. */
-function steadyOf({ counts, regret, early_stopping, best, ...rest }: Api.Sweep): string {
+function steadyOf({ counts, planned_trials, known_trials, regret, early_stopping, best, ...rest }: Api.Sweep): string {
   return JSON.stringify({ ...rest, best: best?.number, some: [counts.total > 0, counts.completed > 0, counts.failed > 0] });
 }
 
@@ -43,6 +45,8 @@ export class SweepModel extends Model {
   /** The same for views that show no figure that every trial changes: it stays the same object while only those
    * differ. */
   readonly steady = signal<Api.Sweep | null>(null);
+  /** The same object while nothing of it differs. */
+  readonly best = signal<Api.Sweep["best"]>(null);
   /** Loads of the table. */
   readonly following: Refresher;
   readonly trials: SweepTable;
@@ -94,7 +98,7 @@ export class SweepModel extends Model {
   importanceOf(metric: string): LazyResource<Api.Importance> {
     const known = this.#importance.get(metric);
     if (known) return known;
-    const made = this.#afterTable((signal) => call("GET /v1/sweeps/{sweep}/importance", { path: { sweep: this.id }, query: { metric }, signal }), (now) => now.stale);
+    const made = this.#afterTable((signal) => call("GET /v1/sweeps/{sweep}/importance", { path: { sweep: this.id }, query: { metric, max_age: MAX_AGE_S }, signal }), (now) => now.stale);
     this.#importance.set(metric, made);
     return made;
   }
@@ -104,7 +108,7 @@ export class SweepModel extends Model {
     const key = JSON.stringify([metric, x, y]);
     const known = this.#surfaces.get(key);
     if (known) return known;
-    const query = { metric, ...(x === null ? {} : { x }), ...(y === null ? {} : { y }) };
+    const query = { metric, max_age: MAX_AGE_S, ...(x === null ? {} : { x }), ...(y === null ? {} : { y }) };
     const made = this.#afterTable((signal) => call("GET /v1/sweeps/{sweep}/surface", { path: { sweep: this.id }, query, signal }), (now) => now.stale);
     this.#surfaces.set(key, made);
     return made;
@@ -164,6 +168,7 @@ export class SweepModel extends Model {
     const before = this.steady.peek();
     batch(() => {
       this.sweep.value = sweep;
+      if (JSON.stringify(this.best.peek()) !== JSON.stringify(sweep.best)) this.best.value = sweep.best;
       if (before === null || steadyOf(before) !== steadyOf(sweep)) this.steady.value = sweep;
     });
   }
@@ -204,7 +209,9 @@ export class SweepModel extends Model {
     let isNews = false;
     const cost = await costOf(() => {
       isNews = told === this.#told; // else take() requested another load
-      if (isNews) this.#show(now);
+      if (!isNews) return;
+      bringTick();
+      this.#show(now);
     });
     if (!isNews) return;
     if (before) this.refresher.pace(Math.min(HEAD_MOST_MS, Math.max(HEAD_LEAST_MS, HEAD_REST * cost))); // else all of the page was made

@@ -7,6 +7,7 @@ import { Model } from "./model";
 /* Up to this many changed sweeps are fetched one by one; for more, the whole list is fetched. */
 const ONE_BY_ONE = 4;
 const PAGE_SIZE = 200;
+const INTERVAL_MS = 1000; // of loads: while trials come, each is a request for each sweep, and a frame
 
 export class SweepsModel extends Model {
   /** Newest first; null until loaded. */
@@ -15,7 +16,7 @@ export class SweepsModel extends Model {
   #changed = new Set<string>();
 
   constructor() {
-    super("/v1/events");
+    super("/v1/events", INTERVAL_MS);
   }
 
   protected reset(): void {

@@ -7,8 +7,6 @@ import { inFrame } from "../data/turns";
 import { colour, shown } from "../theme";
 import { sig } from "../format";
 
-const MANY = 2000; // places: making the chart and drawing them are two frames
-
 const LEAST_DRAG_PX = 6; // a shorter one is a click
 
 export type Options = Omit<uPlot.Options, "width" | "height">;
@@ -35,7 +33,7 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
     const element = box.current;
     if (!element) return undefined;
     const width = () => Math.max(160, element.clientWidth);
-    const isLate = isNew.current && data[0].length > MANY;
+    const isLate = isNew.current; // making a chart and drawing its data are two frames
     isNew.current = false;
     const u = new uPlot({ ...options(), width: width(), height }, isLate ? data.map(() => []) as unknown as uPlot.AlignedData : data, element);
     plot.current = u;

@@ -5,12 +5,9 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/http";
 import type * as Api from "../api/types";
 import { ago, clock, count, elapsed } from "../format";
+import { now } from "../live/page_clock";
 import type { Refresher } from "../live/refresher";
 import { href } from "../route";
-
-/** The clock of the page, in whole seconds; it stops in a hidden tab. */
-export const now = signal(Date.now());
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
 
 /** A duration, final or so far; only a running one follows the clock. */
 export const took = (start: string | null | undefined, end: string | null | undefined) => elapsed(start, end, () => now.value);

@@ -3,7 +3,7 @@
  * It is a real <table>: two empty rows take the place of the rows above and below. The headings
  * choose the order, and the caller stores it (in the address). A row without a value is last in
  * either order. */
-import type { ComponentChildren, VNode } from "preact";
+import { Component, type ComponentChildren, type VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inFrame } from "../data/turns";
 
@@ -100,6 +100,8 @@ interface Props<T> {
   inOrder?: boolean;
   rowKey: (row: T) => string | number;
   rowClass?: (row: T) => string;
+  /** What cells show changes only with `of`, with the class of the row, and with `mark`: rows for which all three are the same stay. */
+  still?: { of: unknown; mark: (row: T) => string };
   order: Order;
   setOrder: (order: Order) => void;
   open?: (row: T) => void;
@@ -174,8 +176,25 @@ interface Made<T> {
  * was in scope where it was made, so within the table each render would keep the rows of all renders before it. */
 function rowsOf<T>(before: Made<T>, sorted: ArrayLike<T>, props: Props<T>, first: number, last: number, keeps: (at: number) => boolean): Made<T> {
   const made: Made<T> = { sorted, rows: new Map() };
-  for (let at = first; at < last; at++) made.rows.set(at, (keeps(at) && before.rows.get(at)) || rowOf(props, sorted[at]!, at, sorted.length > MANY));
+  for (let at = first; at < last; at++) made.rows.set(at, (keeps(at) && before.rows.get(at)) || nodeOf(props, sorted[at]!, at, sorted.length > MANY));
   return made;
+}
+
+function nodeOf<T>(props: Props<T>, row: T, at: number, isMany: boolean): VNode {
+  if (props.still === undefined) return rowOf(props, row, at, isMany);
+  const { of, mark } = props.still;
+  return <StillRow key={isMany ? at : props.rowKey(row)} node={() => rowOf(props, row, at, isMany)} of={of} mark={`${at}\n${props.rowClass?.(row)}\n${mark(row)}`} />;
+}
+
+/** A row that is made again only when it shows something else. */
+class StillRow extends Component<{ node: () => VNode; of: unknown; mark: string }> {
+  override shouldComponentUpdate(next: { of: unknown; mark: string }): boolean {
+    return next.of !== this.props.of || next.mark !== this.props.mark;
+  }
+
+  override render() {
+    return this.props.node();
+  }
 }
 
 /** A row of the table. Of many rows it belongs to its place, so that a new order changes its texts alone. */

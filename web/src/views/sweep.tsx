@@ -5,6 +5,7 @@ import type * as Api from "../api/types";
 import { emptyTable, numberAt } from "../data/columns";
 import { brushText, currentTable, filterText, pickedText } from "../data/selection";
 import type { SweepTable } from "../data/sweep_table";
+import { useStage } from "../data/turns";
 import { useJob } from "../data/use_job";
 import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
 import { useSight } from "../live/lazy_resource";
@@ -43,25 +44,32 @@ export function SweepView({ id }: { id: string }) {
 function Panels({ model }: { model: SweepModel }) {
   const sweep = model.steady.value!;
   const loaded = model.trials.loaded.value;
+  const stage = useStage(2);
   return (
     <>
       <ViewedTable model={model} />
-      <Now of={model} show={(now) => <><Head model={model} sweep={now} />{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
+      <Head model={model} sweep={sweep} />
+      <Now of={model} show={(now) => <Facts sweep={now} every={model.trials.turns.every.value} />} />
+      <Now of={model} show={(now) => <>{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
       <div class="columns">
         <ChartPanel sweep={sweep} model={model} loaded={loaded} />
-        <Now of={model} show={(now) => <BestPanel sweep={now} trials={model.trials} />} />
+        <BestPanel sweep={sweep} model={model} />
       </div>
-      <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
-      {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
-      <Now of={model} show={(now) => (now.early_stopping ? <RungsPanel sweep={now} /> : null)} />
-      {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
-      <CurvesPanel model={model} sweep={sweep} />
-      <ExplorePanel model={model} sweep={sweep} />
-      {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
-      {model.ensemble.value && <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />}
-      <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
-      <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
-      <DocumentPanel document={sweep.document} />
+      {stage > 0 && <>
+        <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
+        {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
+        <Now of={model} show={(now) => (now.early_stopping ? <RungsPanel sweep={now} /> : null)} />
+        {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
+        <CurvesPanel model={model} sweep={sweep} />
+        <ExplorePanel model={model} sweep={sweep} />
+        {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
+        {model.ensemble.value && <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />}
+      </>}
+      {stage > 1 && <>
+        <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
+        <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
+        <DocumentPanel document={sweep.document} />
+      </>}
     </>
   );
 }
@@ -94,7 +102,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     setBusy(false);
   };
   const retry = () => attempt(async () => {
-    for (let left = sweep.counts.failed; left > 0;) { // one request takes a limited number
+    for (let left = model.sweep.value!.counts.failed; left > 0;) { // one request takes a limited number
       const { numbers, sweep: now } = await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } });
       model.take(now);
       left = numbers.length === 0 ? 0 : left - numbers.length;
@@ -108,7 +116,6 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
     });
     setBusy(false);
   };
-  const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
   return (
     <>
       <div class="head">
@@ -129,19 +136,24 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
       {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       {sweep.tags.length > 0 && <ul class="tags" aria-label="Tags">{sweep.tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
-      <Facts sweep={sweep} every={model.trials.turns.every.value} />
       <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
-        {open > 0 ? `${count(open)} trials that have not ended are stopped. ` : ""}No more are started. Finished trials and their files stay. The sweep can be resumed.
+        {asking && <Now of={model} show={stoppedText} />}No more are started. Finished trials and their files stay. The sweep can be resumed.
       </Confirm>
       <Confirm open={retrying} title={`Retry failed trials of ${sweep.id}?`} action="Retry them" close={() => setRetrying(false)} yes={retry}>
-        {count(sweep.counts.failed)} failed {sweep.counts.failed === 1 ? "trial is" : "trials are"} tried again, from the last checkpoint if there is one. The limits of the sweep hold.
+        {retrying && <Now of={model} show={({ counts: { failed } }) => `${count(failed)} failed ${failed === 1 ? "trial is" : "trials are"}`} />} tried again, from the last checkpoint if there is one. The limits of the sweep hold.
       </Confirm>
       <Confirm open={deleting} title={`Delete ${sweep.id}?`} action="Delete the sweep" close={() => setDeleting(false)} yes={remove}>
-        Its {count(sweep.counts.total)} trials, their curves, outputs and files are deleted for good. Models that were made of it stay.
+        Its {deleting && <Now of={model} show={({ counts }) => count(counts.total)} />} trials, their curves, outputs and files are deleted for good. Models that were made of it stay.
       </Confirm>
       {limits && <LimitsDialog sweep={sweep} take={(now: Api.Sweep) => model.take(now)} close={() => setLimits(false)} />}
     </>
   );
+}
+
+/** What cancelling the sweep stops. */
+function stoppedText({ counts }: Api.Sweep): string {
+  const open = counts.running + counts.queued + counts.paused;
+  return open > 0 ? `${count(open)} trials that have not ended are stopped. ` : "";
 }
 
 /** Time left at the present rate; null while the rate is unknown. */
@@ -250,11 +262,9 @@ function noneOf(sweep: Api.Sweep): string {
   return hasEnded(sweep.state) ? `No trial ${what}.` : `No trial has ${what} yet.`;
 }
 
-function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: SweepTable }) {
-  const table = trials.table.value;
-  const best = sweep.best;
+function BestPanel({ sweep, model }: { sweep: Api.Sweep; model: SweepModel }) {
+  const best = model.best.value;
   const others = judgedBy(sweep).filter((name) => name !== sweep.metric.name);
-  const row = best && others.length > 0 ? table.rowOf(best.number) : -1;
   return (
     <section class="panel best" aria-label="Best trial">
       <div class="bar"><h2>Best trial{sweep.metrics.length > 1 && <small> by {sweep.metric.name}</small>}</h2>{best && <a href={href(["sweeps", sweep.id, "trials", best.number])}>#{best.number}</a>}</div>
@@ -262,12 +272,19 @@ function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: SweepTable }) 
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
           {best.expected && <p class="note" data-testid="expected">Values are noisy. A model expects {sig(toNumber(best.expected.mean))} here, with 95% within {sig(toNumber(best.expected.low))} and {sig(toNumber(best.expected.high))}.{best.told.number !== best.number && <> The best value, {sig(toNumber(best.told.value))}, was <a href={href(["sweeps", sweep.id, "trials", best.told.number])}>#{best.told.number}</a>'s.</>}</p>}
-          {row >= 0 && <p class="others">{others.map((name) => <span key={name}><b>{sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>}
+          {others.length > 0 && <Others names={others} of={best.number} trials={model.trials} />}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
         </>
       ) : <p class="hint">{noneOf(sweep)}</p>}
     </section>
   );
+}
+
+/** The other objectives and constrained metrics of a trial. */
+function Others({ names, of, trials }: { names: readonly string[]; of: number; trials: SweepTable }) {
+  const table = trials.table.value;
+  const row = table.rowOf(of);
+  return row < 0 ? null : <p class="others">{names.map((name) => <span key={name}><b>{sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>;
 }
 
 function DocumentPanel({ document }: { document: Api.SweepDocument }) {

@@ -10,11 +10,12 @@ import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, duration, param, sig } from "../format";
 import { formatTrials, MOST_COMPARED } from "../live/compared";
+import { now } from "../live/page_clock";
 import { hasEnded } from "../live/sweep";
 import { save } from "../parts/downloads";
 import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, judgedBy } from "../parts/objectives";
-import { attempt, Chips, Confirm, now, shortGroup, State, TRIAL_STATES } from "../parts/small";
+import { attempt, Chips, Confirm, shortGroup, State, TRIAL_STATES } from "../parts/small";
 import { leastOf, Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
 
@@ -93,6 +94,11 @@ const has = (table: Trials, name: string): boolean => {
   return c?.kind === "words" ? c.words.length > 0 : c?.kind === "number" && c.isPositive === true;
 };
 
+/** So long a trial has run; it follows the clock by itself. */
+function Running({ since }: { since: number }) {
+  return <>{duration(now.value - since)}</>;
+}
+
 function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const judged = judgedBy(sweep);
   const value = table.column("value");
@@ -119,8 +125,8 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   }
   columns.push(...Object.entries(sweep.document.parameters).map((p) => paramColumn(table, p)));
   const started = (row: Row) => numberAt(table.column("started_at"), row);
-  const took = (row: Row): number | null => { const s = started(row); return s === null ? null : (numberAt(table.column("ended_at"), row) ?? now.value) - s; };
-  columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => duration(took(row)) });
+  const ended = table.column("ended_at");
+  columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => { const [s, e] = [started(row), numberAt(ended, row)]; return s !== null && e === null ? <Running since={s} /> : duration(s === null ? null : e! - s); } });
   if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, tone: (row) => !numberAt(table.column("restarts"), row) && "faint", cell: (row) => numberAt(table.column("restarts"), row) ?? 0 });
   const [origin, reasons] = [table.column("origin"), table.column("reason")];
   if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, tone: (row) => wordAt(origin, row) === "suggested" && "faint", cell: (row) => wordAt(origin, row) });
@@ -199,21 +205,24 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const state = query.get("state") ?? "all";
   const order = { column: query.get("sort") ?? "number", descending: query.get("order") === "desc" };
   const group = query.get("group");
-  const now = trials.table.value;
-  const all = useMemo(() => columnsOf(sweep, now), [sweep, now]);
-  const by = all.find((c) => c.id === order.column);
+  const newest = trials.table.value;
+  const known = useMemo(() => columnsOf(sweep, newest), [sweep, newest]);
+  const by = known.find((c) => c.id === order.column);
   const wanted = { filter: filterText.value, sort: by ? by.by ?? by.id : "", descending: order.descending, state: state === "all" ? "" : state, group: group ?? "" };
   const { done, error } = useJob(trials, "rows", wanted);
-  const table = done?.table ?? now;
+  const table = done?.table ?? newest;
+  const all = useMemo(() => (table === newest ? known : columnsOf(sweep, table)), [sweep, table]);
   const output = done?.output;
   useLayoutEffect(() => { shownRows.value = output?.shown ?? null; }, [output]);
   useEffect(() => () => { shownRows.value = null; }, []);
   const mark = highlight.value;
   const counts = new Map(Object.entries(output?.counts ?? {}));
   const passing = [...counts.values()].reduce((sum, n) => sum + n, 0);
-  const options = [{ id: "all", label: "All", count: loaded || table.n > 0 ? passing : undefined },
+  const options = [{ id: "all", label: "All", count: output === undefined ? undefined : passing },
     ...TRIAL_STATES.filter((s) => (counts.get(s) ?? 0) > 0 || s === state).map((s) => ({ id: s as string, label: s, count: counts.get(s) ?? 0 }))];
   const chosen = chosenOf(all);
+  const shown = all.filter((c) => chosen.has(c.id));
+  const still = useStill(sweep, table, shown);
   const infeasible = table.column("infeasible");
   const classOf = (row: Row) => [table.number[row] === sweep.best?.number ? "is-best" : numberAt(infeasible, row) === 1 ? "infeasible" : "", mark && mark.rows[row] === 1 ? "is-marked" : ""].join(" ");
   const filtered = filterText.value !== "";
@@ -233,11 +242,23 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
         <Selected sweep={sweep} table={table} mark={mark} shown={output?.order ?? NO_ROWS} csv={() => trials.run("csv", { rows: wanted, metric: null, brush: brushText.value, picked: pickedText.value, highlighted: mark ? "only" : "ignored", columns: null })} />
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      <Table label="Trials" columns={all.filter((c) => chosen.has(c.id))} rows={output?.order ?? NO_ROWS} inOrder rowKey={(row) => table.number[row]!} order={order} open={(row) => go(["sweeps", sweep.id, "trials", table.number[row]!])}
+      <Table label="Trials" columns={shown} rows={output?.order ?? NO_ROWS} inOrder still={still} rowKey={(row) => table.number[row]!} order={order} open={(row) => go(["sweeps", sweep.id, "trials", table.number[row]!])}
         rowClass={classOf}
-        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (table.n === 0 ? (hasEnded(sweep.state) ? "No trials." : "No trials yet.") : filtered ? "No trial passes the filter." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
+        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded && output !== undefined ? (table.n === 0 ? (hasEnded(sweep.state) ? "No trials." : "No trials yet.") : filtered ? "No trial passes the filter." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
     </section>
   );
+}
+
+/** What tells whether a row shows something else than before: the columns, and all that the table holds of a trial. So new trials
+ * leave the rows in sight as they are. */
+function useStill(sweep: Api.Sweep, table: Trials, shown: readonly Shown[]) {
+  const ids = shown.map((c) => `${c.id} ${c.label}`).join("\n");
+  const of = useMemo(() => ({}), [sweep, ids, table.number.buffer]); // a row holds the arrays of its table, which grow now and then
+  return useMemo(() => {
+    const columns = [...table.columns.values()];
+    const { value: chosen } = picked;
+    return { of, mark: (row: Row) => `${chosen.has(table.number[row]!)}\n${columns.map((c) => (c.kind === "number" ? c.values[row] : c.words[c.values[row]!])).join("\n")}` };
+  }, [of, table, picked.value]);
 }
 
 const NO_ROWS = new Uint32Array(0);
