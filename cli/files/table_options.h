@@ -2,7 +2,10 @@
 #ifndef ASSAY_CLI_FILES_TABLE_OPTIONS_H
 #define ASSAY_CLI_FILES_TABLE_OPTIONS_H
 
+#include <stddef.h>
+
 #include "base/status.h"
+#include "data/dataset.h"
 #include "data/formats/csv_dialect.h"
 
 /* Parse --separator ("tab" and "\\t" are a tab), --decimal and --comment; NULL: the file shows it.
@@ -11,5 +14,11 @@
 AS_MUST_CHECK as_status table_options_parse(const char *separator, const char *decimal,
                                             const char *comment, struct csv_dialect *ret,
                                             struct as_err *err);
+
+/* Parse --missing: numbers with commas between them. NULL: there are none.
+ *   ret  [*ret_n]; untouched on failure
+ * AS_E_USAGE, as above. */
+AS_MUST_CHECK as_status table_codes_parse(const char *list, double ret[DATASET_MAX_CODES],
+                                          size_t *ret_n, struct as_err *err);
 
 #endif
