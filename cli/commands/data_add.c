@@ -476,7 +476,7 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_USAGE, "expected a FILE, or --features FILE --targets FILE");
     as_status st = table_options_parse(d->separator, d->decimal, d->comment, &d->written, err);
     if (st == AS_OK)
-        st = table_codes_parse(d->missing, d->codes, &d->n_codes, err);
+        st = table_codes_parse(d->missing, DATASET_MAX_CODES, d->codes, &d->n_codes, err);
     if (st < 0)
         return st;
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))

@@ -21,10 +21,9 @@ as_status table_options_parse(const char *separator, const char *decimal, const 
     return AS_OK;
 }
 
-as_status table_codes_parse(const char *list, double ret[DATASET_MAX_CODES], size_t *ret_n,
+as_status table_codes_parse(const char *list, size_t most, double *ret, size_t *ret_n,
                             struct as_err *err)
 {
-    double found[DATASET_MAX_CODES];
     size_t n = 0;
     for (const char *at = list; at; at = *at ? at + 1 : NULL) {
         char item[64];
@@ -34,17 +33,15 @@ as_status table_codes_parse(const char *list, double ret[DATASET_MAX_CODES], siz
             memcpy(item, at, len);
             item[len] = '\0';
         }
-        if (n == DATASET_MAX_CODES)
-            return as_fail(err, AS_E_USAGE, "--missing: found more than %zu numbers",
-                           DATASET_MAX_CODES);
-        if (!whole || as_parse_double(item, &found[n++], NULL) != AS_OK)
+        if (n == most)
+            return as_fail(err, AS_E_USAGE, "--missing: found more than %zu numbers", most);
+        if (!whole || as_parse_double(item, &ret[n++], NULL) != AS_OK)
             return as_fail(err, AS_E_USAGE,
                            "--missing: found '%.40s', expected a number, or several with commas "
                            "between them",
                            at);
         at += len;
     }
-    memcpy(ret, found, n * sizeof *ret);
     *ret_n = n;
     return AS_OK;
 }

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "data/dataset.h"
 #include "data/formats/csv_dialect.h"
 
 /* Parse --separator ("tab" and "\\t" are a tab), --decimal and --comment; NULL: the file shows it.
@@ -16,9 +15,9 @@ AS_MUST_CHECK as_status table_options_parse(const char *separator, const char *d
                                             struct as_err *err);
 
 /* Parse --missing: numbers with commas between them. NULL: there are none.
- *   ret  [*ret_n]; untouched on failure
+ *   ret  [most]: *ret_n are set; on failure they are not defined
  * AS_E_USAGE, as above. */
-AS_MUST_CHECK as_status table_codes_parse(const char *list, double ret[DATASET_MAX_CODES],
-                                          size_t *ret_n, struct as_err *err);
+AS_MUST_CHECK as_status table_codes_parse(const char *list, size_t most, double *ret, size_t *ret_n,
+                                          struct as_err *err);
 
 #endif
