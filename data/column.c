@@ -70,6 +70,14 @@ void column_cell_as_number(struct column_cell *cell, char decimal)
         cell->kind = CSV_EMPTY;
 }
 
+void column_cell_code(struct column_cell *cell, const struct dataset_codes *codes)
+{
+    if (cell->kind != CSV_NUMBER || !dataset_codes_have(codes, cell->number))
+        return;
+    cell->missing = true;
+    cell->kind = CSV_EMPTY;
+}
+
 static void forget_values(struct column_scan *s)
 {
     for (size_t i = 0; i < s->n_values; i++)

@@ -38,6 +38,9 @@ struct column_cell column_cell_of_text(const char *text, size_t len);
  *   decimal  the data set's decimal sign; 0: a point */
 void column_cell_as_number(struct column_cell *cell, char decimal);
 
+/* A number that is one of the data set's codes (`missing`) is missing. */
+void column_cell_code(struct column_cell *cell, const struct dataset_codes *codes);
+
 /* The number of a text that is one by written_number.h; false: it is none. */
 bool column_written_number(const char *s, size_t len, char decimal, double *ret,
                            uint32_t *ret_sign);

@@ -124,6 +124,8 @@ struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_ro
     struct column_cell cell = column_cell_of(&row->cells[column]);
     if (t->numeric[column])
         column_cell_as_number(&cell, csv_dialect_of(t->csv).decimal);
+    if (t->input[column] != SIZE_MAX)
+        column_cell_code(&cell, &t->missing);
     return cell;
 }
 
@@ -248,6 +250,7 @@ static as_status find_inputs(const struct dataset_options *o, struct csv_table *
         t->numeric[i] = dataset_names_match(&o->numeric, t->name[i]);
     }
     t->drop_unlabelled = o->drop_unlabelled;
+    t->missing = o->missing;
     if (t->n_inputs == 0 && (o->select.n || o->drop.n))
         return as_fail(err, AS_E_INVAL, "select and drop leave no column that is an input");
     return dataset_check_size(0, t->n_inputs, err);

@@ -21,7 +21,8 @@ struct csv_table {
     bool *numeric;     /* [n_columns] holds numbers by the options (column_cell_as_number) */
     size_t *feature; /* [n_columns] of a test file whose columns are known by their names: the first
                         * feature of an input. NULL: inputs are in the order of the features */
-    bool is_test;    /* dataset_csv.c: a cell that the training part has not seen is an error */
+    struct dataset_codes missing; /* a view of the options */
+    bool is_test; /* dataset_csv.c: a cell that the training part has not seen is an error */
     bool drop_unlabelled; /* by the options: csv_table_next() */
 };
 
@@ -51,7 +52,7 @@ void csv_table_list(const struct csv_table *t, size_t most, struct str *ret);
 /* Is a target of the row missing, by the words for missing cells? */
 bool csv_table_lacks_target(const struct csv_table *t, const struct csv_row *row);
 
-/* The cell of a column of `row`. */
+/* The cell of a column of `row`. Of an input, a code of the options (`missing`) is missing. */
 struct column_cell csv_table_cell(const struct csv_table *t, const struct csv_row *row,
                                   size_t column);
 

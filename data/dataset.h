@@ -34,6 +34,7 @@
     ((size_t)4096) /* columns of a table with categories or missing values */
 #define DATASET_MAX_PATTERNS ((size_t)1024) /* names in one of the lists of dataset_options */
 #define DATASET_MAX_PATTERN ((size_t)1024)  /* bytes of one */
+#define DATASET_MAX_CODES ((size_t)16)      /* numbers that stand for a missing value */
 #define DATASET_MIN_BUCKETS ((size_t)8)     /* numbers that a text becomes */
 #define DATASET_MAX_BUCKETS ((size_t)4096)
 #define DATASET_BUCKETS ((size_t)256)
@@ -97,6 +98,12 @@ struct dataset_names {
     size_t n;
 };
 
+/* Numbers that stand for a missing value, such as -999. */
+struct dataset_codes {
+    double *value;
+    size_t n;
+};
+
 /* How to read the files, where the files do not state it. A zeroed struct is the default. The
  * strings are owned in dataset_info and by dataset_options_from_json(), borrowed elsewhere. */
 struct dataset_options {
@@ -115,11 +122,14 @@ struct dataset_options {
     struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
     struct dataset_names numeric; /* csv: columns of numbers, which may be written with signs; a
                                    * cell that is none is missing */
+    struct dataset_codes missing; /* csv: a cell of an input that is one of these is missing */
     size_t buckets;               /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
     bool drop_unlabelled;         /* csv: a row that lacks its target is none of the rows */
 };
 
-/* Free the strings. */
+bool dataset_codes_have(const struct dataset_codes *codes, double v);
+
+/* Free what is owned. */
 void dataset_options_done(struct dataset_options *o);
 AS_MUST_CHECK as_status dataset_options_copy(const struct dataset_options *o,
                                              struct dataset_options *ret, struct as_err *err);

@@ -534,6 +534,7 @@ static as_status open_by_names(const char *path, const struct dataset_info *info
     const struct dataset_options form = {.separator = o->separator,
                                          .comment = o->comment,
                                          .decimal = o->decimal,
+                                         .missing = o->missing,
                                          .drop_unlabelled = o->drop_unlabelled};
     as_status st =
         csv_table_open_as(path, csv_table_target_of(info), &form, CSV_HEADER_YES, ret, err);

@@ -12,6 +12,14 @@
 #include "data/names_json.h"
 #include "base/json.h"
 
+bool dataset_codes_have(const struct dataset_codes *codes, double v)
+{
+    for (size_t i = 0; i < codes->n; i++)
+        if (codes->value[i] == v)
+            return true;
+    return false;
+}
+
 static void names_done(struct dataset_names *names)
 {
     for (size_t i = 0; i < names->n; i++)
@@ -28,6 +36,7 @@ void dataset_options_done(struct dataset_options *o)
     names_done(&o->drop);
     names_done(&o->text);
     names_done(&o->numeric);
+    free(o->missing.value);
     *o = (struct dataset_options){0};
 }
 
@@ -44,11 +53,26 @@ static as_status copy_names(const struct dataset_names *names, struct dataset_na
     return ret->name ? AS_OK : as_fail_nomem(err);
 }
 
+static as_status copy_codes(const struct dataset_codes *codes, struct dataset_codes *ret,
+                            struct as_err *err)
+{
+    *ret = (struct dataset_codes){0};
+    if (codes->n == 0)
+        return AS_OK;
+    ret->value = as_calloc(codes->n, sizeof *ret->value);
+    if (!ret->value)
+        return as_fail_nomem(err);
+    memcpy(ret->value, codes->value, codes->n * sizeof *ret->value);
+    ret->n = codes->n;
+    return AS_OK;
+}
+
 as_status dataset_options_copy(const struct dataset_options *o, struct dataset_options *ret,
                                struct as_err *err)
 {
     *ret = *o;
     ret->select = ret->drop = ret->text = ret->numeric = (struct dataset_names){0};
+    ret->missing = (struct dataset_codes){0};
     ret->x = as_strdup(o->x);
     ret->y = as_strdup(o->y);
     ret->positive = as_strdup(o->positive);
@@ -61,6 +85,8 @@ as_status dataset_options_copy(const struct dataset_options *o, struct dataset_o
         st = copy_names(&o->text, &ret->text, err);
     if (st == AS_OK)
         st = copy_names(&o->numeric, &ret->numeric, err);
+    if (st == AS_OK)
+        st = copy_codes(&o->missing, &ret->missing, err);
     return st;
 }
 
@@ -74,6 +100,15 @@ static int set_character(json_t *obj, const char *name, char c)
 static int set_names(json_t *obj, const char *name, const struct dataset_names *names)
 {
     return names->n ? json_object_set_new(obj, name, names_json_new(names->name, names->n)) : 0;
+}
+
+static int set_codes(json_t *obj, const char *name, const struct dataset_codes *codes)
+{
+    JSON_AUTO list = json_array();
+    for (size_t i = 0; i < codes->n; i++)
+        if (json_array_append_new(list, json_real(codes->value[i])) != 0)
+            return -1;
+    return codes->n ? json_object_set(obj, name, list) : 0;
 }
 
 json_t *dataset_options_to_json(const struct dataset_options *o)
@@ -99,6 +134,7 @@ json_t *dataset_options_to_json(const struct dataset_options *o)
     bad |= set_names(obj, "drop", &o->drop);
     bad |= set_names(obj, "text", &o->text);
     bad |= set_names(obj, "numeric", &o->numeric);
+    bad |= set_codes(obj, "missing", &o->missing);
     if (o->buckets)
         bad |= json_object_set_new(obj, "buckets", json_integer((json_int_t)o->buckets));
     if (o->drop_unlabelled)
@@ -145,6 +181,33 @@ static as_status read_names(struct json_fields *f, const char *name, struct data
     return st;
 }
 
+/* jansson reads no number that is not finite. */
+static as_status read_codes(struct json_fields *f, const char *name, struct dataset_codes *ret,
+                            struct as_err *err)
+{
+    json_t *list = NULL, *code;
+    size_t i;
+    char pointer[AS_ERR_POINTER_MAX];
+    as_status st = json_fields_array(f, name, JSON_OPTIONAL, &list, err);
+    if (st != AS_OK || !list)
+        return st;
+    json_pointer_child(f->pointer, name, pointer);
+    if (json_array_size(list) == 0 || json_array_size(list) > DATASET_MAX_CODES)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %zu numbers, expected 1 to %zu",
+                          pointer, json_array_size(list), DATASET_MAX_CODES);
+    ret->value = as_calloc(json_array_size(list), sizeof *ret->value);
+    if (!ret->value)
+        return as_fail_nomem(err);
+    json_array_foreach(list, i, code)
+    {
+        if (!json_is_number(code))
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s/%zu: found %s, expected a number",
+                              pointer, i, json_type_name(code));
+        ret->value[ret->n++] = json_number_value(code);
+    }
+    return AS_OK;
+}
+
 static as_status read_csv_options(struct json_fields *f, struct dataset_options *ret,
                                   struct as_err *err)
 {
@@ -168,6 +231,9 @@ static as_status read_csv_options(struct json_fields *f, struct dataset_options 
     if (st != AS_OK)
         return st;
     st = read_names(f, "numeric", &ret->numeric, err);
+    if (st != AS_OK)
+        return st;
+    st = read_codes(f, "missing", &ret->missing, err);
     if (st != AS_OK)
         return st;
     st = json_fields_i64(f, "buckets", JSON_OPTIONAL, (int64_t)DATASET_MIN_BUCKETS,

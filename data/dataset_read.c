@@ -116,12 +116,12 @@ static as_status check_options(dataset_format format, const struct dataset_optio
                                         "separator, decimal or comment",
                                         "select or drop",
                                         "text or buckets",
-                                        "numeric or drop_unlabelled"};
+                                        "numeric, missing or drop_unlabelled"};
     unsigned given =
         (o->channels_first ? CHANNELS_FIRST : 0) | (o->raw ? RAW : 0) | (o->vocab ? VOCAB : 0) |
         (o->x || o->y ? NAMES : 0) | (o->separator || o->decimal || o->comment ? DIALECT : 0) |
         (o->select.n || o->drop.n ? COLUMNS : 0) | (o->text.n || o->buckets ? TEXT : 0) |
-        (o->numeric.n || o->drop_unlabelled ? CELLS : 0);
+        (o->numeric.n || o->missing.n || o->drop_unlabelled ? CELLS : 0);
     for (unsigned i = 0; i < AS_ARRAY_LEN(names); i++)
         if ((given & ~formats[format].options) & 1u << i)
             return as_fail(err, AS_E_INVAL, "the option %s is not for the format %s", names[i],

@@ -145,8 +145,8 @@ static void add_code(const struct look_column *c, struct str *b)
     str_printf(
         b,
         " values, far from all others (%.6g to %.6g): if it means that the value is missing, "
-        "leave these cells empty",
-        least, most);
+        "--missing %.12g says so",
+        least, most, code.value);
 }
 
 static void add_rounding(const struct look_rounding *r, struct str *b)

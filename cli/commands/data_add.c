@@ -157,6 +157,16 @@ static int add_names(json_t *o, const char *option, const char *text)
     return json_array_size(list) ? json_object_set(o, option, list) : 0;
 }
 
+/* Add the numbers that mean that a value is missing. Returns 0, or -1 when memory is out. */
+static int add_codes(json_t *o, const struct data_add *d)
+{
+    JSON_AUTO list = json_array();
+    for (size_t i = 0; i < d->n_codes; i++)
+        if (json_array_append_new(list, json_real(d->codes[i])) != 0)
+            return -1;
+    return d->n_codes ? json_object_set(o, "missing", list) : 0;
+}
+
 /* How to read a table. Returns 0, or not 0 when memory is out. */
 static int add_csv_options(json_t *o, const struct data_add *d)
 {
@@ -175,6 +185,7 @@ static int add_csv_options(json_t *o, const struct data_add *d)
     bad |= drop.failed || add_names(o, "drop", drop.len ? str_cstr(&drop) : NULL) != 0;
     bad |= add_names(o, "text", d->text);
     bad |= add_names(o, "numeric", d->numeric);
+    bad |= add_codes(o, d);
     if (d->buckets)
         bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
     if (d->drop_unlabelled)
@@ -464,6 +475,8 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
     if (!d->file)
         return as_fail(err, AS_E_USAGE, "expected a FILE, or --features FILE --targets FILE");
     as_status st = table_options_parse(d->separator, d->decimal, d->comment, &d->written, err);
+    if (st == AS_OK)
+        st = table_codes_parse(d->missing, DATASET_MAX_CODES, d->codes, &d->n_codes, err);
     if (st < 0)
         return st;
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))

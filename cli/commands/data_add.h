@@ -26,7 +26,10 @@ struct data_add {
     const char *separator, *decimal, *comment;  /* csv */
     struct csv_dialect written;                 /* what they say: data_add_check() */
     const char *select, *drop, *text, *numeric; /* csv: names of columns, separated by commas */
-    bool drop_unlabelled;                       /* csv */
+    const char *missing;                        /* csv: numbers, separated by commas, … */
+    double codes[DATASET_MAX_CODES];            /* … which are these: data_add_check() */
+    size_t n_codes;
+    bool drop_unlabelled; /* csv */
     int64_t buckets;
     const char *size; /* of images in a folder */
     bool grey;
@@ -91,6 +94,13 @@ struct data_add {
          "COLUMNS",                                                                                \
          NULL,                                                                                     \
          "csv: columns of numbers; a cell that is no number is missing"},                          \
+        {"missing",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(d)->missing,                                                                            \
+         "NUMBERS",                                                                                \
+         NULL,                                                                                     \
+         "csv: numbers that mean that a value is missing, such as -999; with commas between"},     \
     {                                                                                              \
         "drop-unlabelled", 0, OPT_FLAG, &(d)->drop_unlabelled, NULL, NULL,                         \
             "csv: leave out the rows that lack the target"                                         \

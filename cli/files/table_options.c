@@ -20,3 +20,28 @@ as_status table_options_parse(const char *separator, const char *decimal, const 
         .separator = s ? *s : '\0', .decimal = d ? *d : '\0', .comment = c ? *c : '\0'};
     return AS_OK;
 }
+
+as_status table_codes_parse(const char *list, size_t most, double *ret, size_t *ret_n,
+                            struct as_err *err)
+{
+    size_t n = 0;
+    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
+        char item[64];
+        size_t len = strcspn(at, ",");
+        bool whole = len < sizeof item;
+        if (whole) {
+            memcpy(item, at, len);
+            item[len] = '\0';
+        }
+        if (n == most)
+            return as_fail(err, AS_E_USAGE, "--missing: found more than %zu numbers", most);
+        if (!whole || as_parse_double(item, &ret[n++], NULL) != AS_OK)
+            return as_fail(err, AS_E_USAGE,
+                           "--missing: found '%.40s', expected a number, or several with commas "
+                           "between them",
+                           at);
+        at += len;
+    }
+    *ret_n = n;
+    return AS_OK;
+}

@@ -44,6 +44,8 @@
 #define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
 #define NEIGHBOUR_SHARE 0.2 /* of the size */
 #define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
+#define PATIENCE 12         /* of networks, in epochs */
+#define PATIENCE_ROWS 2000  /* below which a fold is too small to choose the last epoch by */
 #define BAYES_ROWS 2000     /* below which a table without texts is small */
 #define WIDE 200            /* columns above which a tree of boosting sees a part of them … */
 #define WIDE_SEEN 0.3       /* … at most this share, and WIDE / 4 at least … */
@@ -289,6 +291,7 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     p->ranges[FIT_DROPOUT] = (struct fit_range){0, 0.5, 0, 0.8};
     p->ranges[FIT_LR] = (struct fit_range){0.0003, 0.03, 0.00001, 0.3};
     p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
+    p->patience = p->folds && rows < PATIENCE_ROWS ? 0 : PATIENCE;
     p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
     double trial = network_seconds(f, rows, width / 2, (double)f->inputs, p);
     p->bins = bins_of(f, rows, width / 2, p);

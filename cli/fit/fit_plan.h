@@ -53,6 +53,7 @@ struct fit_plan {
     double least_weight,
         least_extra_weight; /* of their leaves, so that they keep within the size and the time */
     size_t epochs, batch;   /* of networks */
+    size_t patience;        /* of networks, in epochs; 0: a training goes to its end */
     size_t most_neighbours;
     bool words;  /* naive Bayes has words of texts */
     size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */

@@ -300,10 +300,11 @@ void fit_sweep_write(const struct fit_plan *p, const struct fit_facts *f, const 
     str_printf(b,
                "    optimizer: {kind: adamw, lr: \"${lr}\", weight_decay: 0.01}\n"
                "    schedule: {kind: cosine}\n"
-               "    epochs: %zu\n"
-               "    patience: 12\n"
-               "    batch_size: %zu\n",
-               p->epochs, p->batch);
+               "    epochs: %zu\n",
+               p->epochs);
+    if (p->patience)
+        str_printf(b, "    patience: %zu\n", p->patience);
+    str_printf(b, "    batch_size: %zu\n", p->batch);
     write_validation(p, b);
     str_puts(b, "ensemble: {method: greedy, size: 16}\n");
 }

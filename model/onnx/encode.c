@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "data/column.h"
 #include "data/preprocess/piecewise.h"
 
@@ -168,11 +169,24 @@ static void add_spellings(struct slots *s, const char *word, int64_t slot)
     }
 }
 
+/* A code of missing values among categories, as it is written shortest. */
+static void add_codes(struct slots *s, const struct dataset_codes *codes, int64_t slot)
+{
+    enum { LONGEST = 32 };
+    for (size_t i = 0; i < codes->n; i++) {
+        char *key = onnx_graph_memory(s->g, LONGEST, 1);
+        if (key)
+            add_key(s, as_format_double(codes->value[i], key, LONGEST), slot);
+    }
+}
+
 /* A column's text [rows, 1] as slots: int64, counted from `first`. */
 static const char *encode_category(struct onnx_graph *g, const char *text,
-                                   const struct dataset_column *c, const char *seen, int64_t first)
+                                   const struct dataset_column *c,
+                                   const struct dataset_codes *codes, const char *seen,
+                                   int64_t first)
 {
-    enum { SPELLINGS = 256 }; /* more than those of all words for missing */
+    enum { SPELLINGS = 256 }; /* more than those of all words for missing, and codes */
     struct slots s = {.g = g, .cap = c->n_values + SPELLINGS};
     int64_t other = first + (int64_t)c->n_values;
     s.keys = onnx_graph_memory(g, s.cap, sizeof *s.keys);
@@ -184,6 +198,8 @@ static const char *encode_category(struct onnx_graph *g, const char *text,
         add_key(&s, "", other + 1);
     for (size_t w = 0; s.values && c->n_missing && column_missing_words[w]; w++)
         add_spellings(&s, column_missing_words[w], other + 1);
+    if (s.values && c->n_missing)
+        add_codes(&s, codes, other + 1);
     if (s.n == 0 && s.values) /* a table may not be empty; the empty text is other all the same */
         add_key(&s, "", other);
     return onnx_graph_add(
@@ -222,7 +238,8 @@ static void encode_categories(struct onnx_graph *g, const struct onnx_inputs *in
         const struct dataset_column *c = &info->columns[i];
         if (!c->categorical)
             continue;
-        parts[n] = encode_category(g, in->texts[i], c, seen, fit->n_codes ? first : 0);
+        parts[n] = encode_category(g, in->texts[i], c, &info->options.missing, seen,
+                                   fit->n_codes ? first : 0);
         if (!fit->n_codes)
             parts[n] = one_hot(g, parts[n], dataset_column_slots(c));
         first += (int64_t)dataset_column_slots(c);
@@ -263,8 +280,8 @@ const char *onnx_encode_indices(struct onnx_graph *g, const struct onnx_inputs *
         const struct dataset_column *c = &info->columns[i];
         if (!c->categorical)
             continue;
-        const char *slot =
-            onnx_graph_cast(g, encode_category(g, in->texts[i], c, seen, 0), ONNX_FLOAT);
+        const char *slot = onnx_graph_cast(
+            g, encode_category(g, in->texts[i], c, &info->options.missing, seen, 0), ONNX_FLOAT);
         const char *other = onnx_graph_scalar(g, "other", (float)c->n_values);
         const char *known = onnx_graph_binary(g, "LessOrEqual", slot, other);
         parts[n++] = onnx_graph_add(

@@ -5,6 +5,8 @@
  * them is NaN or infinite. The sum is added to the row's predictions at the end. */
 #include "model/onnx/inputs.h"
 
+#include <math.h>
+
 /* ---- checking numbers ---- */
 
 /* Columns that may be missing: 1. NULL: none. */
@@ -21,6 +23,22 @@ static const char *may_be_missing(struct onnx_graph *g, const struct dataset_inf
     return any ? onnx_graph_constant(g, "may_be_missing", ONNX_BOOL, (int64_t[]){(int64_t)n}, 1,
                                      may)
                : NULL;
+}
+
+/* The numbers with NaN for the codes of missing values; one code after another. Of a table that has
+ * an ONNX form each number is a column of its own. */
+static const char *without_codes(struct onnx_graph *g, const struct dataset_info *info,
+                                 const char *x)
+{
+    const struct dataset_codes *codes = &info->options.missing;
+    for (size_t i = 0; x && i < codes->n; i++) {
+        const char *code = onnx_graph_scalar(g, "code", (float)codes->value[i]);
+        const char *is_code = onnx_graph_binary(g, "Equal", x, code);
+        x = onnx_graph_add(
+            g, &(struct onnx_node){.op = "Where",
+                                   ONNX_IN(is_code, onnx_graph_scalar(g, "no_number", NAN), x)});
+    }
+    return x;
 }
 
 static const char *add_check(struct onnx_graph *g, const char *x, const int64_t *axes, size_t n)
@@ -84,7 +102,7 @@ static void add_columns(struct onnx_graph *g, const struct dataset_info *info,
         else
             numbers[n++] = value;
     }
-    ret->numbers = n > 0 ? onnx_graph_concat(g, numbers, n, 1) : NULL;
+    ret->numbers = n > 0 ? without_codes(g, info, onnx_graph_concat(g, numbers, n, 1)) : NULL;
     ret->texts = n < info->n_features ? texts : NULL;
     ret->check = n > 0 ? check_columns(g, ret) : NULL;
 }

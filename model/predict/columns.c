@@ -69,13 +69,15 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
     const struct dataset_column *c = column_of(p, column);
     double plain;
     bool numeric = !c || (!c->categorical && c->part == DATASET_CELL);
-    if (numeric && csv_plain_number(text, len, &plain)) {
+    const struct dataset_codes *codes = &p->info->options.missing;
+    if (numeric && csv_plain_number(text, len, &plain) && !dataset_codes_have(codes, plain)) {
         *ret = (float)plain; /* at most 15 digits: never too large for float32 */
         return AS_OK;
     }
     struct column_cell cell = column_cell_of_text(text, len);
     if (numeric && c && dataset_names_match(&p->info->options.numeric, c->name))
         column_cell_as_number(&cell, p->info->options.decimal);
+    column_cell_code(&cell, codes);
     as_status st = cell.missing && !may_miss(p, column) ? fail_missing(c, err)
                                                         : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

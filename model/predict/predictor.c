@@ -57,6 +57,7 @@ void predictor_free(struct predictor *p)
     free(p->wanted);
     free(p->first_value);
     free(p->categorical);
+    free(p->coded);
     free(p->known);
     free(p);
 }
@@ -191,6 +192,11 @@ as_status predictor_create(const struct model_file *f, size_t max_rows, struct p
     if (st != AS_OK)
         return st;
     p->max_rows = rows_of_pass(p, max_rows);
+    if (info->options.missing.n > 0) {
+        p->coded = as_calloc(p->max_rows, info->n_features * sizeof *p->coded);
+        if (!p->coded)
+            return as_fail_nomem(err);
+    }
     st = load_parts(p, err);
     if (st != AS_OK)
         return st;
@@ -279,10 +285,35 @@ as_status predictor_members_run(struct predictor *p, size_t input, const float *
     return st;
 }
 
+/* Is it a number that may be a code? Of dates and texts a feature is another number. */
+static bool may_be_code(const struct predictor *p, size_t column)
+{
+    const struct dataset_column *c = p->info->columns ? &p->info->columns[column] : NULL;
+    return !p->categorical[column] && (!c || c->part == DATASET_CELL);
+}
+
+/* The rows with NaN for codes of missing values. Cells of a table have none any more; tensors and
+ * arrays of numbers may have. */
+static const float *without_codes(struct predictor *p, const float *raw, size_t rows)
+{
+    const struct dataset_codes *codes = &p->info->options.missing;
+    size_t n = p->info->n_features;
+    if (!p->coded)
+        return raw;
+    memcpy(p->coded, raw, rows * n * sizeof *raw);
+    for (size_t c = 0; c < n; c++)
+        for (size_t k = 0; may_be_code(p, c) && k < codes->n; k++)
+            for (size_t r = 0; r < rows; r++)
+                if (raw[r * n + c] == (float)codes->value[k])
+                    p->coded[r * n + c] = NAN;
+    return p->coded;
+}
+
 static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
                           struct as_err *err)
 {
     bool is_by = model_file_combine(p->file)->kind == MODEL_BY;
+    raw = without_codes(p, raw, rows);
     as_status st = is_by ? predictor_by_column(p, raw, rows, ret, err)
                          : predictor_members_run(p, SIZE_MAX, raw, rows, err);
     if (st != AS_OK)
@@ -297,7 +328,7 @@ static as_status run_pass(struct predictor *p, const float *raw, size_t rows, fl
 static as_status check_rows(struct predictor *p, const float *raw, size_t rows, struct as_err *err)
 {
     size_t n = p->info->n_features;
-    p->has_gaps = false;
+    p->has_gaps = p->coded != NULL;
     for (size_t r = 0; r < rows; r++, raw += n)
         for (size_t c = 0; c < n; c++) {
             if (isfinite(raw[c]) && !p->categorical[c]) /* most values: nothing to look up */

@@ -56,7 +56,8 @@ AS_MUST_CHECK as_status predictor_run(struct predictor *p, const float *raw, siz
 const char *predictor_column(const struct predictor *p, size_t column, char *buf, size_t size);
 
 /* The numbers in a row for the text of a cell (without quotes), as data sets are read: empty, NA,
- * N/A, NaN, null and ? are missing. A category that training did not see becomes "another one".
+ * N/A, NaN, null, ? and the codes of the data set (`missing`) are missing. A category that training
+ * did not see becomes "another one".
  *   column  the first feature of a column of the file
  *   ret     [dataset_column_width()]: one number, of dates and texts several
  * AS_E_INVAL: no number or one that is not finite in a column of numbers, no date in one of dates;

@@ -40,7 +40,9 @@ struct predictor {
     float *seen;       /* with stacks: what one input predicts [max_rows, n_outputs]; else NULL */
     bool *wanted;      /* [inputs]: which a pass needs */
     bool *categorical; /* [columns] */
-    bool has_gaps;     /* the rows of this call have missing numbers */
+    float *coded; /* of a data set with codes of missing values: rows of a pass, in which NaN stands
+                   * for them [max_rows, n_features]; else NULL */
+    bool has_gaps;       /* the rows of this call have missing numbers */
     size_t *first_value; /* tables with columns: [columns], in `known` */
     bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };

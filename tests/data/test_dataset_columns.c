@@ -455,6 +455,32 @@ static char *cells_of(const struct dataset_info *info, const char *name)
     return str_take(&b);
 }
 
+/* A code is a number, however it is written, and of inputs alone. */
+START_TEST(codes_by_option)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    const char *text = "age,part,pay,y\n31,a,\"$99,999\",1.5\n-999,b,5,-999\n-999.0,99999,7,2.5\n"
+                       "45.5,a,8,3.5\n-99,b,9,4.5\n";
+    ck_ok(inspect(text, "y", "{\"missing\": [-999, 99999], \"numeric\": [\"pay\"]}", &info), err);
+    ck_assert_uint_eq(info.columns[0].n_missing, 2);
+    ck_assert_uint_eq(info.columns[1].n_missing, 1);
+    ck_assert_uint_eq(info.columns[1].n_values, 2);
+    ck_assert_uint_eq(info.columns[2].n_missing, 1);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert(isnan(d.x[3]) && isnan(d.x[6]) && isnan(d.x[2]));
+    ck_assert_float_eq(d.x[12], -99);
+    ck_assert_float_eq(d.targets[1], -999);
+    AS_AUTO(as_freep) char *age = cells_of(&info, "age");
+    AS_AUTO(as_freep) char *y = cells_of(&info, "y");
+    ck_assert_str_eq(age, "31   45.5 -99");
+    ck_assert_str_eq(y, "1.5 -999 2.5 3.5 4.5");
+    ck_assert_int_eq(refused(text, "y", "{\"missing\": []}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/missing: found 0 numbers, expected 1 to 16"));
+    ck_assert_int_eq(refused(text, "y", "{\"missing\": [\"-999\"]}"), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "/missing/0: found a string, expected a number"));
+}
+END_TEST
+
 /* Of the target, too; what is no number there stays what it is. */
 START_TEST(written_numbers_by_option)
 {
@@ -588,6 +614,7 @@ TEST_SUITE()
     tcase_add_test(t, positive_class);
     tcase_add_test(t, texts_of_values);
     tcase_add_test(t, numbers_by_option);
+    tcase_add_test(t, codes_by_option);
     tcase_add_test(t, written_numbers_by_option);
     tcase_add_test(t, thousands_of_decimal_commas);
     tcase_add_test(t, rows_without_a_target);

@@ -205,7 +205,7 @@ START_TEST(numbers_that_mean_missing)
     AS_AUTO(as_freep) char *found = remarks_on(&t);
     ck_assert_ptr_nonnull(strstr(
         found, "`a`: -999 stands in 100 of 900 values, far from all others (0 to 6.9): if it "
-               "means that the value is missing, leave these cells empty"));
+               "means that the value is missing, --missing -999 says so"));
     ck_assert_ptr_null(strstr(found, "`age`"));
     ck_assert_ptr_null(strstr(found, "`few`"));
 }

@@ -38,6 +38,10 @@ model.save("rows.safetensors")
 folder = model._folder
 del model
 assert os.path.getsize("rows.safetensors") > 0 and not os.path.exists(folder)
+coded = [{**row, "age": -999.0 if row["age"] is None else row["age"]} for row in rows]
+model = assay.fit(coded, "again", trials=1, name="coded", time="5m", missing=(-999, 9999), verbose=False)
+assert not any("-999" in r for r in model.remarks), model.remarks
+assert model.predict_proba(coded[:21]) == model.predict_proba(rows[:21])
 for bad, words in ((lambda: assay.fit(rows, "agin"), "there is no column 'agin'"), (lambda: assay.fit(7, "y"), "the table is int"),
                    (lambda: assay.fit({"a": [1, 2], "b": [1]}, "b"), "[1, 2] rows"), (lambda: assay.fit(rows, [1, 2]), "2 values for 200 rows"),
                    (lambda: assay.fit(rows, "again", metric="rmse"), "--metric: found 'rmse'")):
@@ -301,6 +305,7 @@ def check_refused(assay, work):
         (["numbers.csv", "--target", "y", "--folds", "99"], "--folds: found 99, expected 1"),
         (["numbers.csv", "--target", "y", "--time", "2s"], "--time: found 2000 ms, expected 10s or more"),
         (["numbers.csv", "--target", "y", "--size", "big"], "--size: found 'big'"),
+        (["numbers.csv", "--target", "y", "--missing", "-999,none"], "--missing: found 'none', expected a number"),
         (["My Table.csv", "--target", "churn", "--groups", "town"], "--groups: column 'town' lacks "),
         (["none.csv", "--target", "y"], "none.csv"),
         (["numbers.csv", "--target", "y", "--output", "none/model"], "--output: cannot create a file beside none/model"),

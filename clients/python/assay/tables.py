@@ -103,6 +103,10 @@ def _list(values: Union[str, Iterable[Any]]) -> str:
     return values if isinstance(values, str) else ",".join(str(v).replace(",", "\\,") or '""' for v in values)
 
 
+def _numbers(values: Union[float, str, Iterable[float]]) -> str:
+    return str(values) if isinstance(values, (int, float, str)) else ",".join(str(v) for v in values)
+
+
 def _amount(value: Union[str, float], factor: int, unit: str) -> str:
     """A time or size as the program reads it; a number is seconds or bytes."""
     return value if isinstance(value, str) else f"{int(value * factor)}{unit}"
@@ -315,7 +319,8 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: Union[s
         size: Union[str, float] = "50MB",
         metric: Optional[str] = None, groups: Optional[str] = None, folds: Optional[int] = None, trials: Optional[int] = None,
         layers: Optional[int] = None, name: Optional[str] = None, task: Optional[str] = None, drop: Union[str, Iterable[str]] = (),
-        numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), warm: bool = True,
+        numeric: Union[str, Iterable[str]] = (), text: Union[str, Iterable[str]] = (), missing: Union[float, Iterable[float]] = (),
+        warm: bool = True,
         server: Optional[str] = None, profile: Optional[str] = None, verbose: bool = True) -> Model:
     """A model of a table, in `time` (a text such as "10m", or seconds; `size` is bytes). target: the name or number of a
     column, or its values. test: rows for a figure that
@@ -338,7 +343,7 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: Union[s
             test = tested
         for option, value in (("--test", test), ("--metric", metric), ("--groups", groups), ("--folds", folds), ("--trials", trials), ("--layers", layers),
                               ("--name", name), ("--task", task), ("--drop", _list(drop)), ("--numeric", _list(numeric)),
-                              ("--text", _list(text))):
+                              ("--text", _list(text)), ("--missing", _numbers(missing))):
             args += [option, str(value)] if value not in (None, "") else []
         args += [] if warm else ["--no-warm"]
         report = _fit_program([*args, *where], verbose)

@@ -403,6 +403,28 @@ static struct fit_figures figures(double rows, double columns, double classes, d
 }
 
 /* What a document's tags say is what was written; other tags are none. */
+/* The rows of a fold do not choose the epoch of a training that they judge, where they are few. */
+START_TEST(patience_by_rows)
+{
+    static const size_t rows[] = {300, 1999, 2000, 5000};
+    struct fit_facts f = small;
+    for (size_t i = 0; i < 2 * AS_ARRAY_LEN(rows); i++) {
+        struct fit_wishes w = usual;
+        AS_AUTO(str_done) struct str b = {0};
+        JSON_AUTO tree = NULL;
+        f.rows = rows[i / 2];
+        w.folds = i % 2; /* 1: a part of the rows is held out, once */
+        struct fit_plan p = plan_of(&f, &w);
+        fit_sweep_write(&p, &f, "x-fit", "x", "assay fit x.csv", &b);
+        ck_ok(yaml_parse(str_cstr(&b), b.len, &tree, &err), err);
+        const json_t *train = json_object_get(json_object_get(tree, "trial"), "train");
+        bool few = f.rows < 2000 && i % 2 == 0;
+        ck_assert_int_eq(json_integer_value(json_object_get(train, "patience")), few ? 0 : 12);
+        ck_assert_int_eq(json_object_get(train, "patience") == NULL, few);
+    }
+}
+END_TEST
+
 START_TEST(figures_are_tags)
 {
     struct fit_facts f = small;
@@ -722,6 +744,7 @@ TEST_SUITE()
     tcase_add_test(t, skewed_targets);
     tcase_add_test(t, wide_tables);
     tcase_add_test(t, naive_bayes);
+    tcase_add_test(t, patience_by_rows);
     tcase_add_test(t, figures_are_tags);
     tcase_add_test(t, distances);
     tcase_add_test(t, similar_sweeps);

@@ -195,16 +195,21 @@ static void draw_cell(struct rows *r, size_t row, size_t column, struct rng *rng
     const struct dataset_column *c = r->info->columns ? &r->info->columns[column] : NULL;
     char *text = r->texts[at];
     const struct model_combine *k = r->combine;
+    const struct dataset_codes *codes = &r->info->options.missing;
     bool by_number = k->kind == MODEL_BY && k->column == column && c && !c->categorical;
     if (by_number && rng_below(rng, 2)) /* a value that has an input */
         (void)snprintf(text, 24, "%s", k->buckets[rng_below(rng, k->n_buckets)].value);
+    else if (codes->n > 0 && c->n_missing && rng_below(rng, 3) == 0)
+        (void)snprintf(text, 24, "%g", codes->value[rng_below(rng, codes->n)]);
     else if (c && c->categorical)
         category_text(c, rng, text);
     else if (c && c->n_missing && rng_below(rng, 3) == 0)
         (void)snprintf(text, 24, "%s", rng_below(rng, 2) ? "" : "nan");
     else
         (void)snprintf(text, 24, "%.5g", rng_normal(rng) * (rng_below(rng, 2) ? 0.5 : 30));
-    const struct column_cell value = column_cell_of_text(text, strlen(text));
+    struct column_cell value = column_cell_of_text(text, strlen(text));
+    if (c && c->categorical) /* a code among numbers stays the number, for both */
+        column_cell_code(&value, codes);
     ck_ok(column_value_of(c, &value, &r->raw[at], &err), err);
 }
 

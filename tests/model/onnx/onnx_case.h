@@ -35,7 +35,8 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
                      const char *seed, const char *name);
 
 /* Export DIR/name, give `rows` random rows to the graph and to a predictor, and compare. The rows
- * have categories that training did not see, and missing cells where the data set has some. */
+ * have categories that training did not see, and missing cells and codes where the data set has
+ * some. */
 void onnx_case_compare(const struct child *c, const char *name, size_t rows);
 
 /* As onnx_case_compare() for a transformer: the logits of random tokens, beside those of

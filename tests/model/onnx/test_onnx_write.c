@@ -90,6 +90,40 @@ START_TEST(numbers_in_bins)
 }
 END_TEST
 
+static void train_coded(const char *fields)
+{
+    double codes[] = {-999, 99.5};
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
+    AS_AUTO(str_done) struct str b = {0};
+    str_puts(&b, "size,kind,weight,y\n");
+    for (size_t i = 0; i < 120; i++)
+        str_printf(&b, "%s,%s,%zu.5,%s\n",
+                   i % 5 == 2   ? "-999"
+                   : i % 7 == 3 ? "99.5"
+                   : i % 2      ? "1.25"
+                                : "3",
+                   i % 4 == 1 ? "-999.0"
+                   : i % 3    ? "round"
+                              : "square",
+                   i % 11, i % 5 == 2 || i % 3 == 0 ? "high" : "low");
+    child_write(&child, "t.csv", b.s, b.len);
+    const struct onnx_data data = {.paths = {.table = path},
+                                   .format = DATASET_CSV,
+                                   .target = "y",
+                                   .task = DATASET_CLASSIFICATION,
+                                   .options = {.missing = {codes, AS_ARRAY_LEN(codes)}}};
+    onnx_case_train(&child, &data, fields, "11", "model");
+}
+
+START_TEST(codes_of_missing_values)
+{
+    train_coded("\"epochs\":4,\"batch_size\":16,\"model\":{\"layers\":[9]}");
+    onnx_case_compare(&child, "model", ROWS);
+    train_coded("\"model\":{\"kind\":\"extra_trees\",\"n_estimators\":5}");
+    onnx_case_compare(&child, "model", ROWS);
+}
+END_TEST
+
 START_TEST(deep_and_wide)
 {
     table_case(3, "\"epochs\":30,\"model\":{\"layers\":[256,256,256,128]},\"optimizer\":{\"lr\":"
@@ -560,6 +594,7 @@ TEST_SUITE()
     tcase_add_test(t, linear_not_standardised);
     tcase_add_test(t, logistic);
     tcase_add_test(t, numbers_in_bins);
+    tcase_add_test(t, codes_of_missing_values);
     tcase_add_test(t, deep_and_wide);
     tcase_add_test(t, refused_rows);
     tcase_add_test(t, array_without_names);

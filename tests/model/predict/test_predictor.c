@@ -379,6 +379,37 @@ START_TEST(cells)
 }
 END_TEST
 
+/* Codes that the data set names are missing in cells, and where numbers come as numbers. */
+START_TEST(codes)
+{
+    char report[400];
+    double code[] = {-999};
+    float v = 0, out[2], coded[2], other[2];
+    trained_write_table(&predicted_child[0], 211, 2);
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    const struct dataset_options o = {.missing = {code, 1}};
+    trained_model_with(&predicted_child[0], &paths, DATASET_CSV, &o, "y", DATASET_CLASSIFICATION,
+                       "\"epochs\":1", report, sizeof report);
+    AS_AUTO(model_file_freep) struct model_file *f = predicted_read(0);
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    ck_ok(predictor_create(f, 0, &p, &err), err);
+    ck_ok(cell(p, 0, "-999.0", &v), err);
+    ck_assert(isnan(v));
+    ck_ok(cell(p, 1, "-999", &v), err);
+    ck_assert(isnan(v) && predictor_is_imputed(p, 1, v));
+    ck_ok(cell(p, 2, "-999", &v), err);
+    ck_assert(predictor_is_unknown(p, 2, v));
+    ck_ok(cell(p, 0, "-99", &v), err);
+    ck_assert_float_eq(v, -99);
+    ck_ok(predictor_run(p, (float[]){NAN, 2, 1}, 1, out, &err), err);
+    ck_ok(predictor_run(p, (float[]){-999, 2, 1}, 1, coded, &err), err);
+    ck_ok(predictor_run(p, (float[]){-998, 2, 1}, 1, other, &err), err);
+    ck_assert_mem_eq(out, coded, sizeof out);
+    ck_assert_mem_ne(out, other, sizeof out);
+}
+END_TEST
+
 START_TEST(text_has_no_rows)
 {
     static char text[3000];
@@ -428,6 +459,7 @@ TEST_SUITE()
     add_test_if(t, forest_of_numbers, has_trees, lacks);
     add_test_if(t, trees_of_dates_and_texts, has_trees, lacks);
     tcase_add_test(t, cells);
+    tcase_add_test(t, codes);
     tcase_add_test(t, text_has_no_rows);
     suite_add_tcase(s, t);
     return s;

@@ -1812,6 +1812,8 @@ export type DatasetOptions = {
   text?: string[];
   /** csv: columns of numbers, which may have a sign between thousands, one of a currency or of percent (88,139; $5; 3 %), where a cell that is no number, an infinite one, or one too large for float32 is missing; * and ? as in select */
   numeric?: string[];
+  /** csv: numbers that mean that a value is missing, such as -999, in every column that is an input */
+  missing?: number[];
   /** csv: rows that lack the target (of several, one of them) are none of the rows */
   drop_unlabelled?: boolean;
   /** csv: the numbers that a text becomes, by default 256 */
