@@ -100,6 +100,7 @@ json_t *bends_write(const struct bends *b)
 
 struct test {
     struct trial_rows t;
+    const struct idle_numbers *idle;
     struct gp_fit_work *work;
     double *theta, *again;
 };
@@ -137,6 +138,15 @@ static void set_column(struct trial_rows *t, size_t c, double rate, double width
     }
 }
 
+/* An idle number acts in a part of the space alone. Its few trials there, beside many that it has
+ * no effect on, look like those of a number that acts near an end of its range. */
+static bool may_bend(const struct test *x, size_t c)
+{
+    size_t param = x->t.param[c];
+    return encoding_may_bend(x->t.s->enc, param) && !idle_holds(x->idle, param) &&
+           x->theta[c] <= log(LENGTH_MOST);
+}
+
 /* The best other scale of any number, by minus the log posterior under the present theta. *ret_at
  * is that of the present scales before. */
 static as_status try_scales(struct test *x, size_t *ret_column, double *ret_rate, double *ret_at,
@@ -145,7 +155,7 @@ static as_status try_scales(struct test *x, size_t *ret_column, double *ret_rate
     struct trial_rows *t = &x->t;
     for (size_t c = 0; c < t->columns.n_real; c++) {
         double now = t->s->enc->params[t->param[c]].bend;
-        if (!encoding_may_bend(t->s->enc, t->param[c]) || x->theta[c] > log(LENGTH_MOST))
+        if (!may_bend(x, c))
             continue;
         for (size_t k = 0; k < N_RATES; k++) {
             double rate = rates[k], at;
@@ -190,8 +200,9 @@ static as_status test_scales(struct test *x, struct bends *b, bool *ret_changed,
     return AS_OK;
 }
 
-as_status bends_learn(const struct training_set *s, struct gp_fit_work **work, struct bends *b,
-                      bool *ret_changed, struct as_err *err)
+as_status bends_learn(const struct training_set *s, const struct idle_numbers *idle,
+                      struct gp_fit_work **work, struct bends *b, bool *ret_changed,
+                      struct as_err *err)
 {
     *ret_changed = false;
     if (!b->may_learn || s->n_completed < TRIALS_FIRST ||
@@ -199,7 +210,7 @@ as_status bends_learn(const struct training_set *s, struct gp_fit_work **work, s
         return AS_OK;
     if (!*work && !(*work = gp_fit_work_create()))
         return out_of_memory(err);
-    AS_AUTO(test_done) struct test x = {.work = *work};
+    AS_AUTO(test_done) struct test x = {.idle = idle, .work = *work};
     as_status st = reserve(&x, s, err);
     if (st < 0)
         return st;

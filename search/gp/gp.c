@@ -612,9 +612,12 @@ static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
     as_status st = relevance_read(spec, json_object_get(a->state, "relevance"), r, err);
     if (st == AS_OK)
         st = bends_read(spec, json_object_get(a->state, "bends"), &a->bends, err);
-    if (st < 0 || (st = create_set(a, spec, history, r->n_dead, err)) < 0 || is_initial(a->set))
+    if (st < 0 || (st = create_set(a, spec, history, r->n_dead, err)) < 0)
         return st;
-    st = bends_learn(a->set, &a->cache->store.fit, &a->bends, &changed, err);
+    a->idle = idle_read(json_object_get(a->state, "idle"), a->set->enc);
+    if (is_initial(a->set))
+        return AS_OK;
+    st = bends_learn(a->set, &a->idle, &a->cache->store.fit, &a->bends, &changed, err);
     if (st < 0 || (changed && (st = create_set(a, spec, history, r->n_dead, err)) < 0))
         return st;
     st = relevance_learn(a->set, &a->cache->store.fit, r, &changed, err);
@@ -683,7 +686,6 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     read_reliability(&a);
-    a.idle = idle_read(json_object_get(state, "idle"), a.set->enc);
     if ((st = learn_influence(&a, err)) < 0)
         return st;
     st = choose_point(&a, why, err);

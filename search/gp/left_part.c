@@ -66,7 +66,7 @@ json_t *idle_write(const struct idle_numbers *idle)
     return json_pack("{s:I, s:O}", "tested", (json_int_t)idle->n_tested, "idle", list);
 }
 
-static bool is_idle(const struct idle_numbers *idle, size_t param)
+bool idle_holds(const struct idle_numbers *idle, size_t param)
 {
     for (size_t i = 0; i < idle->n; i++)
         if (idle->params[i] == param)
@@ -271,7 +271,7 @@ as_status part_choose(const struct training_set *s, struct idle_numbers *idle,
         if (st < 0)
             return st;
     }
-    *ret_found = idle->n > 0 && !is_idle(idle, p.param);
+    *ret_found = idle->n > 0 && !idle_holds(idle, p.param);
     *ret = p;
     return AS_OK;
 }

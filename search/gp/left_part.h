@@ -43,6 +43,9 @@ struct idle_numbers {
 struct idle_numbers idle_read(const json_t *state, const struct encoding *e);
 json_t *idle_write(const struct idle_numbers *idle);
 
+/* Is the number among the idle ones? */
+bool idle_holds(const struct idle_numbers *idle, size_t param);
+
 bool part_holds(const struct left_part *p, const double *point);
 
 /* The part that deserves a trial. *ret_found is false while the sweep goes on improving, without a

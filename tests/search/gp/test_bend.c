@@ -108,6 +108,43 @@ START_TEST(a_sweep_learns_scales)
 }
 END_TEST
 
+/* The first number that these trials bend, where none was bent before. */
+static size_t first_bent(const struct sweep *w, const struct idle_numbers *idle)
+{
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(w);
+    AS_AUTO(gp_fit_work_freep) struct gp_fit_work *work = NULL;
+    struct bends b = {.may_learn = true};
+    struct as_err err = {0};
+    bool changed = false;
+    ck_ok(bends_learn(set, idle, &work, &b, &changed, &err), err);
+    ck_assert(changed == (b.n_bent > 0));
+    return changed ? b.bent[0].param : SIZE_MAX;
+}
+
+START_TEST(idle_numbers_keep_their_scales)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(rates);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    struct idle_numbers idle = {.n_tested = 30};
+    sweep_init(&w, s, 1, true);
+    for (size_t t = 0; t < 80; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        if (count_scales(w.reason))
+            break;
+        sweep_tell(&w, t, training(&w, t));
+    }
+    size_t first = first_bent(&w, &idle);
+    ck_assert_uint_lt(first, 3);
+    idle.params[idle.n++] = first;
+    ck_assert_uint_ne(first_bent(&w, &idle), first);
+    idle.n = 0;
+    for (size_t i = 0; i < 4; i++)
+        idle.params[idle.n++] = i;
+    ck_assert_uint_eq(first_bent(&w, &idle), SIZE_MAX);
+}
+END_TEST
+
 /* What is even over the range stays on its scale. */
 START_TEST(an_even_function_bends_nothing)
 {
@@ -217,6 +254,7 @@ TEST_SUITE()
     tcase_add_test(t, places_of_bent_numbers);
     tcase_add_test(t, only_plain_numbers_bend);
     tcase_add_loop_test(t, a_sweep_learns_scales, 1, 5);
+    tcase_add_test(t, idle_numbers_keep_their_scales);
     tcase_add_loop_test(t, an_even_function_bends_nothing, 1, 4);
     tcase_add_test(t, a_cache_changes_nothing);
     tcase_add_test(t, a_repeat_is_exact);

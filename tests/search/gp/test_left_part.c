@@ -156,6 +156,31 @@ static size_t param_index(const struct space *s, const char *name)
     return i;
 }
 
+/* The rate of a number in a state of the method; 0: it is not bent. */
+static json_int_t rate_of(const json_t *state, json_int_t param)
+{
+    const json_t *pair, *bent = json_object_get(json_object_get(state, "bends"), "bent");
+    size_t i;
+    json_array_foreach((json_t *)bent, i, pair)
+    {
+        if (json_integer_value(json_array_get(pair, 0)) == param)
+            return json_integer_value(json_array_get(pair, 1));
+    }
+    return 0;
+}
+
+/* Numbers that were idle keep their scales in the next suggestion. */
+static void check_scales(const json_t *before, const json_t *after)
+{
+    const json_t *param, *idle = json_object_get(json_object_get(before, "idle"), "idle");
+    size_t i;
+    json_array_foreach((json_t *)idle, i, param)
+    {
+        json_int_t p = json_integer_value(param);
+        ck_assert_int_eq(rate_of(before, p), rate_of(after, p));
+    }
+}
+
 /* In 80 trials half of the sweeps find what lies behind the gate. With a cache and without,
  * suggestions and states are the same. */
 START_TEST(a_sweep_finds_what_lies_behind_a_gate)
@@ -170,8 +195,10 @@ START_TEST(a_sweep_finds_what_lies_behind_a_gate)
         sweep_init(&w, s, seed, true);
         sweep_init(&cold, s, seed, false);
         for (size_t t = 0; t < 80; t++) {
+            JSON_AUTO before = json_incref(w.state);
             ck_ok(sweep_ask(&w, &err), err);
             ck_ok(sweep_ask(&cold, &err), err);
+            check_scales(before, w.state);
             ck_assert(config_equal(s, w.trials[t].config, cold.trials[t].config));
             ck_assert(json_equal(w.state, cold.state) && json_equal(w.reason, cold.reason));
             sweep_check(&w, t);
