@@ -205,7 +205,7 @@ static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t com
 /* May a sweep leave out the bounds that it is late with? */
 static bool may_be_late(const struct regret_next *next)
 {
-    return !next->may_end && next->due > REGRET_BOUND_EACH;
+    return !next->may_end && next->completed > REGRET_BOUND_EACH;
 }
 
 /* After a bound that may be late. */

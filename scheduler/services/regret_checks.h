@@ -6,8 +6,9 @@
  * keeps it ends the sweep if the bound is within limits.stop_when. No request and no sweep's row
  * waits for the computation.
  *
- * A sweep that has no such limit is never ended by a bound. Above REGRET_BOUND_EACH trials it gets
- * the latest one that is due, and those that came too fast before it are left out. */
+ * A sweep that has no such limit is never ended by a bound. When more than REGRET_BOUND_EACH trials
+ * have completed it gets the latest one that is due, and those that came too fast before it are
+ * left out. */
 #ifndef ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 #define ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 
