@@ -26,9 +26,9 @@
 #define HISTORIES_MAX 8
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
-/* Bounds that may be late take a fifth of a processor at most, so that the first thousands of
+/* Bounds that may be late take a twentieth of a processor at most, so that the first thousands of
  * trials of a fast sweep do not pay for them. */
-#define REST 4                 /* times as long as the bound took */
+#define REST 19                /* times as long as the bound took */
 #define DEBT_NS (1 * NS_PER_S) /* of rest, up to which further ones are computed */
 
 struct kept_history {
