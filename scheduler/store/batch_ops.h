@@ -188,8 +188,8 @@ struct batch_claims {
     size_t n_searched;
     const int64_t *started; /* sweeps whose first trial begins */
     size_t n_started;
-    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The
-     * triggers count the turns of a statement as if no other sweep had any. */
+    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep: then its
+     * turns go on from what its row says. */
     const struct batch_turned {
         int64_t key, turns;
     } * turned;
