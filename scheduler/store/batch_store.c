@@ -22,7 +22,7 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/trial_store_priv.h"
 
-enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
+enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS };
 
 /* Each table is looked up by its key for each member: a lateral query with a limit cannot be turned
  * into another join. */
@@ -57,19 +57,16 @@ static const struct stmt stmts[] = {
          "key update skip locked) h) update client c set expires_at = clock_timestamp() + "
          "c.lease_ms * interval '1 ms' from l where " SQL_JOINED(
              "c.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("c.name", "l.name")},
+    /* $4: is the latest step wanted? Not of an attempt whose end was reported before. */
     [BATCH_FACTS] =
         {"batch_facts",
-         "select u.place - 1, h.reported, h.metrics from unnest($1::bigint[], $2::bigint[], "
-         "$3::bigint[]) with ordinality as u(key, number, attempt, place) cross join lateral "
-         "(select x.reported, t.metrics from trial t left join attempt x on x.sweep_key = "
-         "t.sweep_key and x.number = t.number and x.attempt = u.attempt where t.sweep_key = u.key "
-         "and t.number = u.number limit 1) h"},
-    [BATCH_STEPS] =
-        {"batch_steps",
-         "select u.place - 1, h.step from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with "
-         "ordinality as u(key, number, attempt, place) cross join lateral (select "
-         "coalesce(max(steps[cardinality(steps)]), -1) as step from measurement_chunk where "
-         "sweep_key = u.key and number = u.number and attempt = u.attempt) h"},
+         "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[], $3::bigint[], "
+         "$4::int[]) with ordinality as u(key, number, attempt, wants, place) cross join lateral "
+         "(select x.reported, t.metrics, case when u.wants = 1 and x.reported is null then (select "
+         "max(c.steps[cardinality(c.steps)]) from measurement_chunk c where c.sweep_key = u.key "
+         "and c.number = u.number and c.attempt = u.attempt) end from trial t left join attempt x "
+         "on x.sweep_key = t.sweep_key and x.number = t.number and x.attempt = u.attempt where "
+         "t.sweep_key = u.key and t.number = u.number limit 1) h"},
 };
 const struct stmt_set batch_stmts = {"batch", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -284,7 +281,7 @@ static as_status lock_sweeps(struct reading *b, struct as_err *err)
     return st;
 }
 
-/* Members as the keys of BATCH_FACTS and BATCH_STEPS. */
+/* Members as the keys of BATCH_FACTS. */
 struct picked {
     struct arrays x;
     size_t *of; /* places of the members */
@@ -304,6 +301,7 @@ static as_status pick(struct reading *b, bool (*wants)(const struct reading *b, 
         array_i64(&ret->x.c[0], b->facts[i].holder.sweep_key);
         array_i64(&ret->x.c[1], b->asks[i].ref.number);
         array_i64(&ret->x.c[2], b->facts[i].attempt);
+        array_i64(&ret->x.c[3], b->asks[i].wants_step);
         ret->of[ret->n++] = i;
     }
     return arrays_close(&ret->x, err);
@@ -321,8 +319,9 @@ static as_status send_facts(struct reading *b, bool (*wants)(const struct readin
     if (st != AS_OK || of->n == 0)
         return st;
     return tx_send(b->t, &stmts[BATCH_FACTS],
-                   ARGS(arg_array(&of->x, 0), arg_array(&of->x, 1), arg_array(&of->x, 2)), ret,
-                   err);
+                   ARGS(arg_array(&of->x, 0), arg_array(&of->x, 1), arg_array(&of->x, 2),
+                        arg_array(&of->x, 3)),
+                   ret, err);
 }
 
 static as_status take_facts(struct reading *b, const struct picked *of, const struct result *r,
@@ -335,6 +334,7 @@ static as_status take_facts(struct reading *b, const struct picked *of, const st
         struct batch_fact *f = &b->facts[of->of[read_i64(&rd)]];
         f->reported = read_str(&rd);
         f->metrics = read_str(&rd);
+        f->latest_step = read_null(&rd) ? -1 : read_i64(&rd);
         st = reader_check(&rd, err);
     }
     return st;
@@ -484,25 +484,6 @@ static as_status read_queued(struct reading *b, struct as_err *err)
     return st == AS_OK ? take_facts(b, &of, &r, err) : st;
 }
 
-static bool wants_step(const struct reading *b, size_t i)
-{
-    return b->asks[i].wants_step && !b->facts[i].reported;
-}
-
-static as_status read_steps(struct reading *b, struct as_err *err)
-{
-    AS_AUTO(picked_done) struct picked p = {0};
-    RESULT_AUTO r = {0};
-    as_status st = pick(b, wants_step, &p, err);
-    if (st != AS_OK || p.n == 0)
-        return st;
-    st = tx_query(b->t, &stmts[BATCH_STEPS],
-                  ARGS(arg_array(&p.x, 0), arg_array(&p.x, 1), arg_array(&p.x, 2)), &r, err);
-    for (int k = 0; k < r.rows && st == AS_OK; k++)
-        b->facts[p.of[result_i64(&r, k, 0)]].latest_step = result_i64(&r, k, 1);
-    return st;
-}
-
 /* The values of ends that were reported before, against what is recorded. */
 static as_status compare_repeats(struct reading *b, struct as_err *err)
 {
@@ -537,8 +518,8 @@ static as_status read_batch(struct tx *t, struct arena *a, const struct batch_as
     struct reading b = {
         .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
     static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
-        share_names, find_members, order_members, extend_clients,  lock_sweeps, lock_trials,
-        share_gangs, read_queued,  read_steps,    compare_repeats, open_boards, read_stored,
+        share_names, find_members, order_members,   extend_clients, lock_sweeps, lock_trials,
+        share_gangs, read_queued,  compare_repeats, open_boards,    read_stored,
     };
     as_status st = AS_OK;
     for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)
