@@ -84,6 +84,7 @@ struct batch_end {
     struct trial_moved trial;
     struct attempt_end attempt;
     struct event_new event;
+    bool is_plain; /* no fork, and not added with its result: trial.spent is set */
 };
 
 /* A trial as it is afterwards. */

@@ -576,6 +576,16 @@ static as_status write_records(struct tx *t, struct arena *a, struct batch_chang
     return st;
 }
 
+/* May the batch count its ends itself? Nothing else of it changes what sweeps count. */
+static bool counts_its_ends(const struct batch_changes *c)
+{
+    const struct rung_changes *r = &c->rungs;
+    bool is_plain = r->n_results == 0 && r->n_forks == 0 && r->n_promotions == 0;
+    for (size_t i = 0; i < c->n_ends && is_plain; i++)
+        is_plain = c->ends[i].is_plain;
+    return is_plain;
+}
+
 static as_status write_ends(struct tx *t, struct arena *a, const struct batch_changes *c,
                             struct events *events, struct as_err *err)
 {
@@ -590,7 +600,8 @@ static as_status write_ends(struct tx *t, struct arena *a, const struct batch_ch
             (struct attempt_ended){m->sweep_key, m->number, m->move.attempt, c->ends[i].attempt};
         events->list[events->n++] = c->ends[i].event;
     }
-    as_status st = store_trial_move_many(t, trials, c->n_ends, err);
+    as_status st = counts_its_ends(c) ? store_trial_move_counted(t, a, trials, c->n_ends, err)
+                                      : store_trial_move_many(t, trials, c->n_ends, err);
     return st == AS_OK ? store_attempt_end_many(t, attempts, c->n_ends, err) : st;
 }
 
