@@ -22,32 +22,41 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/trial_store_priv.h"
 
-enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS };
+enum { BATCH_FIND, BATCH_FIND_PLAIN, BATCH_EXTEND, BATCH_FACTS };
 
 /* Each table is looked up by its key for each member: a lateral query with a limit cannot be turned
  * into another join. */
-#define MEMBERS_FROM                                                                               \
+#define NAMES_FROM                                                                                 \
     "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
     "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "          \
     "(select key, rungs, rungs_late from sweep_base where id = u.id limit 1) s on true left join " \
     "lateral (select number, rung, decision, step from trial where sweep_key = s.key and "         \
-    "number = u.number limit 1) t on true left join lateral (select coalesce(max(attempt) "        \
-    "filter (where is_mine), 0) as latest, count(*) filter (where not is_mine) as others from "    \
-    "(select attempt, token is null or u.token is null or token = u.token as is_mine from "        \
-    "attempt where sweep_key = s.key and number = u.number and client = u.client and u.client "    \
-    "is not null) y) c on true left join lateral (select attempt, client, secret, gang from "      \
-    "attempt where sweep_key = s.key and number = u.number and attempt = case when u.attempt = "   \
-    "0 then c.latest else u.attempt end limit 1) x on true left join lateral (select seat, "       \
-    "secret from gang_seat where x.gang and sweep_key = s.key and number = u.number and "          \
-    "attempt = x.attempt and seat = u.seat limit 1) q on true"
+    "number = u.number limit 1) t on true"
+#define ATTEMPT_FROM(attempt)                                                                      \
+    " left join lateral (select attempt, client, secret, gang from attempt where sweep_key = "     \
+    "s.key and number = u.number and attempt = " attempt " limit 1) x on true"
+#define CLIENT_FROM                                                                                \
+    " left join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as latest, "      \
+    "count(*) filter (where not is_mine) as others from (select attempt, token is null or "        \
+    "u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key and "      \
+    "number = u.number and client = u.client and u.client is not null) y) c on true"
+#define SEAT_FROM                                                                                  \
+    " left join lateral (select seat, secret from gang_seat where x.gang and sweep_key = s.key "   \
+    "and number = u.number and attempt = x.attempt and seat = u.seat limit 1) q on true"
+#define FIND(latest, others, seat, secret)                                                         \
+    "select s.key, t.number is not null, " latest ", " others ", x.attempt is not null, "          \
+    "x.client, x.secret, x.gang, " seat ", " secret                                                \
+    ", " SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER("s", "t") " from " NAMES_FROM
 
 static const struct stmt stmts[] = {
-    [BATCH_FIND] =
-        {"batch_find",
-         "select s.key, t.number is not null, coalesce(c.latest, 0), coalesce(c.others, 0), "
-         "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, q.secret, "
-         "" SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER("s", "t") " from " MEMBERS_FROM
-                                                                  " order by u.place"},
+    [BATCH_FIND] = {"batch_find",
+                    FIND("coalesce(c.latest, 0)", "coalesce(c.others, 0)", "q.seat is not null",
+                         "q.secret")
+                        CLIENT_FROM ATTEMPT_FROM("case when u.attempt = 0 then c.latest else "
+                                                 "u.attempt end") SEAT_FROM " order by u.place"},
+    /* The same where no member is a client's or names a seat. */
+    [BATCH_FIND_PLAIN] = {"batch_find_plain", FIND("0", "0", "false", "null::text")
+                                                  ATTEMPT_FROM("u.attempt") " order by u.place"},
     /* Whoever holds the row of a client extends its lease, or finds that it has ended. */
     [BATCH_EXTEND] =
         {"batch_extend",
@@ -167,6 +176,7 @@ static as_status find_members(struct reading *b, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
+    bool is_plain = true;
     int row = 0;
     arrays_open(&x);
     for (size_t i = 0; i < b->n; i++) {
@@ -179,10 +189,11 @@ static as_status find_members(struct reading *b, struct as_err *err)
         array_str(&x.c[3], m->client);
         array_str(&x.c[4], m->token);
         array_i64(&x.c[5], seat_of(m));
+        is_plain = is_plain && !m->client && !m->has_seat;
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
-        st = tx_query(b->t, &stmts[BATCH_FIND],
+        st = tx_query(b->t, &stmts[is_plain ? BATCH_FIND_PLAIN : BATCH_FIND],
                       ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                            arg_array(&x, 4), arg_array(&x, 5)),
                       &r, err);

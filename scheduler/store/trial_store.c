@@ -183,7 +183,7 @@ static const struct stmt stmts[] = {
     [TRIAL_LOCK_MANY] = {"trial_lock_many",
                          "select " HEAD_COLUMNS " from trial t where t.sweep_key = $1 and t.number "
                          "= any ($2::int[]) order by t.number for no key update"},
-    /* $15: the triggers shall not count (migration 0040). */
+    /* $15: the triggers shall not count (migration 0041). */
     [TRIAL_MOVE] =
         {"trial_move",
          "with l as materialized (select *, case when $15::boolean then "
