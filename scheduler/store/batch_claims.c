@@ -31,6 +31,9 @@ enum {
     CLAIMS_SWEEPS
 };
 
+/* Leases are extended ten times a second at most: each change leaves a version of the row behind. */
+#define IS_DUE "r.seen_at < clock_timestamp() - interval '100 ms'"
+
 #define TURN_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "s.key")                                                                       \
     NEXT(i64, priority, "s.priority")                                                              \
@@ -65,8 +68,8 @@ static const struct stmt stmts[] = {
          "true "
          "from gang_seat q where q.runner = r.name and q.epoch = r.epoch and q.state = 'seated' "
          "and q.claim_id is null limit 1) is not null, (select true from attempt x where x.runner "
-         "= r.name and x.claim_id = u.claim_id limit 1) is not null from unnest($1::text[], "
-         "$2::text[], $3::text[]) with "
+         "= r.name and x.claim_id = u.claim_id limit 1) is not null, " IS_DUE
+         " from unnest($1::text[], $2::text[], $3::text[]) with "
          "ordinality as u(name, claim_id, ending, place) cross join lateral (select * from runner "
          "where name = u.name limit 1) r cross join lateral (select count(n.number) as running, "
          "count(*) filter (where n.group_id is null and not n.ends) + count(distinct n.group_id) "
@@ -128,14 +131,13 @@ static const struct stmt stmts[] = {
          "select l.*, (select walls from runner where name = l.runner) from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], $7::text[]) as l(key, "
          "number, attempt, runner, epoch, claim_id, secret)"},
-    /* Ten times a second at most: each change leaves a version of the row behind. */
     [CLAIMS_EXTEND] =
         {"claims_extend",
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
          "interval '1 ms', begun_from = coalesce((select t.begun from trial t where t.runner = "
          "r.name and t.state = 'running' and t.begun >= r.begun_from order by t.begun limit 1), "
          "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED(
-             "r.name", "l.name") " and r.seen_at < clock_timestamp() - interval '100 ms'"},
+             "r.name", "l.name") " and " IS_DUE},
     /* Of each sweep: how many trials began, of these how many were made. Turns without a number count
      * on from those of the sweep, as in trial_counted_inserts(); several sweeps have had theirs in
      * the order of the list. */
@@ -268,6 +270,7 @@ static as_status read_runner(struct reader *rd, struct arena *a, struct batch_ru
     ret->takes_seats = read_bool(rd);
     ret->has_seats = read_bool(rd);
     ret->is_repeated = read_bool(rd);
+    ret->is_due = read_bool(rd);
     return st == AS_OK ? reader_check(rd, err) : st;
 }
 
@@ -658,7 +661,7 @@ as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *
         st = begin_queued(t, c, err);
     if (st == AS_OK)
         st = add_attempts(t, a, c, err);
-    if (st == AS_OK)
+    if (st == AS_OK && c->n_runners > 0)
         st = extend_runners(t, c, err); /* reads which of their trials began first */
     return st == AS_OK ? write_sweeps(t, a, c, err) : st;
 }

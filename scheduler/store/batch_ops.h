@@ -125,6 +125,7 @@ struct batch_runner {
     bool takes_seats; /* as its latest claim said */
     bool has_seats;   /* seats of gangs wait for it */
     bool is_repeated; /* the claim has attempts already */
+    bool is_due;      /* its lease was not extended for a while */
 };
 
 /* A sweep that has something to hand out, as it was read without a lock. */
