@@ -26,8 +26,8 @@
  * time. */
 struct regret_checks;
 
-/* `db` is borrowed for its life. rests: bounds that may be left out take a twentieth of a processor at
- * most. NULL when memory is out. */
+/* `db` is borrowed for its life. rests: bounds that may be left out take a twentieth of a processor
+ * at most. NULL when memory is out. */
 struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)

@@ -31,7 +31,7 @@ enum {
     CLAIMS_SWEEPS
 };
 
-/* Leases are extended ten times a second at most: each change leaves a version of the row behind. */
+/* Leases are extended ten times a second at most: each change leaves a version of the row. */
 #define IS_DUE "r.seen_at < clock_timestamp() - interval '100 ms'"
 
 #define TURN_FIELDS(FIRST, NEXT)                                                                   \
@@ -138,9 +138,9 @@ static const struct stmt stmts[] = {
          "r.name and t.state = 'running' and t.begun >= r.begun_from order by t.begun limit 1), "
          "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED(
              "r.name", "l.name") " and " IS_DUE},
-    /* Of each sweep: how many trials began, of these how many were made. Turns without a number count
-     * on from those of the sweep, as in trial_counted_inserts(); several sweeps have had theirs in
-     * the order of the list. */
+    /* Of each sweep: how many trials began, of these how many were made. Turns without a number
+     * count on from those of the sweep, as in trial_counted_inserts(); several sweeps have had
+     * theirs in the order of the list. */
     [CLAIMS_SWEEPS] =
         {"claims_sweeps",
          "with f as materialized (select * from unnest($1::bigint[], $2::bigint[], $3::text[], "

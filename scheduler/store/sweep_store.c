@@ -260,8 +260,8 @@ COLUMNS_READER(target, struct sweep_target, TARGET_FIELDS)
     NEXT(f64, target, "s.target")
 COLUMNS_READER(locked, struct sweep_locked, LOCKED_FIELDS)
 
-/* What the head of a sweep has beyond its row costs each statement that names it, and few sweeps have
- * such limits: it is read for these alone, after their rows are locked. */
+/* What the head of a sweep has beyond its row costs each statement that names it, and few sweeps
+ * have such limits: it is read for these alone, after their rows are locked. */
 #define LOCKED_HEAD_FIELDS(FIRST, NEXT)                                                            \
     HEAD_FIELDS_WITH(FIRST, NEXT, "false", "false", "false", "false", "false")
 #define HAS_JUDGED                                                                                 \

@@ -79,9 +79,9 @@ struct trial_moved {
 AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
                                               size_t n, struct as_err *err);
 
-/* The same, and the counts of the sweeps by a statement, which costs less than the triggers do. From
- * then on no trigger counts trials in this transaction, so it must not change others. No trial is a
- * fork, or was added with its result. `a`: for the call. */
+/* The same, and the counts of the sweeps by a statement, which costs less than the triggers do.
+ * From then on no trigger counts trials in this transaction, so it must not change others. No trial
+ * is a fork, or was added with its result. `a`: for the call. */
 AS_MUST_CHECK as_status store_trial_move_counted(struct tx *t, struct arena *a,
                                                  const struct trial_moved *moves, size_t n,
                                                  struct as_err *err);

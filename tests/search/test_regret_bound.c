@@ -184,8 +184,8 @@ START_TEST(the_schedule_is_fixed)
 }
 END_TEST
 
-/* Which count is the latest one, and which may follow another: some may be left out before one above
- * 32. */
+/* Which count is the latest one, and which may follow another: some may be left out before one
+ * above 32. */
 START_TEST(counts_follow_each_other)
 {
     static const size_t of[] = {0, 3, 4, 31, 32, 33, 34, 50, 51};

@@ -1,4 +1,4 @@
-/* What batches know without the triggers and without the whole head of a sweep is what those say. */
+/* What batches know without triggers, and without the whole head of a sweep, is what those say. */
 #include <stdio.h>
 
 #include "base/number.h"
@@ -67,7 +67,7 @@ static int64_t number_of(struct tx *t, const char *sql)
     return n;
 }
 
-/* In one statement for the counts, as the triggers would have it; steps up to the largest number. */
+/* One statement for the counts, as the triggers would have it; steps up to the largest number. */
 START_TEST(ends_that_count_are_like_those_that_triggers_count)
 {
     make_sweep(&s, "counted", "'max_trials': 5", "");
