@@ -37,9 +37,8 @@ size_t regret_bound_latest(size_t n)
 
 bool regret_bound_follows(size_t before, size_t count)
 {
-    size_t next = regret_bound_next(before);
-    if (next <= REGRET_BOUND_EACH || count <= next)
-        return count == next;
+    if (count <= REGRET_BOUND_EACH || count <= before)
+        return count == regret_bound_next(before);
     return regret_bound_latest(count) == count;
 }
 

@@ -466,9 +466,16 @@ static as_status order_end(struct deciding *x, struct sweep_head *s, struct tria
     if (st == AS_OK && plan->move.to == TRIAL_COMPLETED && rung_is_past(&x->f->holder.near))
         st = reach_rungs(x, points, n, true, true);
     s->finish_seq += is_final;
-    if (s->stops && is_final)
+    if (is_final)
         plan->move.seq = s->finish_seq;
     return st;
+}
+
+/* The steps that the end of a trial that is no fork adds to those of its sweep. */
+static int64_t spent_of(const struct trial_head *t, const struct trial_latest *latest)
+{
+    int64_t step = latest->metrics ? latest->step : t->step;
+    return t->state == TRIAL_RUNNING && step > t->spent ? step - t->spent : 0;
 }
 
 static as_status write_end(struct deciding *x, const struct trial_head *t,
@@ -483,9 +490,11 @@ static as_status write_end(struct deciding *x, const struct trial_head *t,
     c->ends[c->n_ends++] = (struct batch_end){.trial = {.sweep_key = t->sweep_key,
                                                         .number = t->number,
                                                         .move = plan->move,
-                                                        .latest = latest},
+                                                        .latest = latest,
+                                                        .spent = spent_of(t, &latest)},
                                               .attempt = plan->end,
-                                              .event = plan->event};
+                                              .event = plan->event,
+                                              .is_plain = !t->is_fork && !t->is_known};
     if (x->m->in.end.n_metrics > 0)
         c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
                                                                       .number = t->number,

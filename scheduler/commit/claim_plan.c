@@ -324,6 +324,7 @@ static as_status decide_claim(struct claims_plan *p, const struct commit_member 
     if (claim_check(x.req, NULL) != AS_OK || !is_simple(&x) || !list_sweeps(&x))
         return AS_OK;
     ret->fate = COMMIT_DONE;
+    ret->extends = r->is_due;
     ret->owner = (struct owner){.runner = x.req->runner,
                                 .epoch = x.req->epoch,
                                 .claim_id = x.req->claim_id,
@@ -464,7 +465,7 @@ as_status claims_plan_changes(const struct claims_plan *p, size_t n, struct batc
                                  .searched = searched,
                                  .started = started};
     for (size_t i = 0; i < n; i++)
-        if (p->decisions[i].n > 0)
+        if (p->decisions[i].n > 0 && p->decisions[i].extends)
             runners[ret->n_runners++] = p->decisions[i].owner.runner;
     for (size_t i = 0; i < p->turns->n; i++) {
         const struct claim_side *s = &p->sides[i];

@@ -13,6 +13,7 @@ struct claim_decision {
     struct owner owner;
     size_t first, n;  /* its trials: places in claims_plan.begun, one after another */
     bool awaits_ends; /* claim_list.awaits_ends */
+    bool extends;     /* the lease of its runner, if it gets trials */
     int64_t busy_key; /* COMMIT_LATER: a sweep whose row is held or gone; 0: the runner's is */
 };
 

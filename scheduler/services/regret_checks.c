@@ -26,9 +26,9 @@
 #define HISTORIES_MAX 8
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
-/* Bounds that may be late take a fifth of a processor at most, so that the first thousands of
+/* Bounds that may be late take a twentieth of a processor at most, so that the first thousands of
  * trials of a fast sweep do not pay for them. */
-#define REST 4                 /* times as long as the bound took */
+#define REST 19                /* times as long as the bound took */
 #define DEBT_NS (1 * NS_PER_S) /* of rest, up to which further ones are computed */
 
 struct kept_history {
@@ -205,7 +205,7 @@ static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t com
 /* May a sweep leave out the bounds that it is late with? */
 static bool may_be_late(const struct regret_next *next)
 {
-    return !next->may_end && next->due > REGRET_BOUND_EACH;
+    return !next->may_end && next->completed > REGRET_BOUND_EACH;
 }
 
 /* After a bound that may be late. */

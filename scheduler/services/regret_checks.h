@@ -6,8 +6,9 @@
  * keeps it ends the sweep if the bound is within limits.stop_when. No request and no sweep's row
  * waits for the computation.
  *
- * A sweep that has no such limit is never ended by a bound. Above REGRET_BOUND_EACH trials it gets
- * the latest one that is due, and those that came too fast before it are left out. */
+ * A sweep that has no such limit is never ended by a bound. When more than REGRET_BOUND_EACH trials
+ * have completed it gets the latest one that is due, and those that came too fast before it are
+ * left out. */
 #ifndef ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 #define ASSAY_SCHEDULER_SERVICES_REGRET_CHECKS_H
 
@@ -25,8 +26,8 @@
  * time. */
 struct regret_checks;
 
-/* `db` is borrowed for its life. rests: bounds that may be left out take a fifth of a processor at
- * most. NULL when memory is out. */
+/* `db` is borrowed for its life. rests: bounds that may be left out take a twentieth of a processor
+ * at most. NULL when memory is out. */
 struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)

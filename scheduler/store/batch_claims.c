@@ -2,7 +2,10 @@
  * begin, in statements on sets.
  *
  * The rows of the runners are locked first, in the order of names, then the sweeps by key. What a
- * runner holds is read after its row is locked, so no other claim of it can come between. */
+ * runner holds is read after its row is locked, so no other claim of it can come between.
+ *
+ * The triggers of `trial` do not count what begins here: CLAIMS_SWEEPS writes counts and turns at
+ * once, of sweeps that this transaction has locked. */
 #include "scheduler/store/batch_claims_priv.h"
 
 #include <stdlib.h>
@@ -27,6 +30,9 @@ enum {
     CLAIMS_EXTEND,
     CLAIMS_SWEEPS
 };
+
+/* Leases are extended ten times a second at most: each change leaves a version of the row. */
+#define IS_DUE "r.seen_at < clock_timestamp() - interval '100 ms'"
 
 #define TURN_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "s.key")                                                                       \
@@ -62,8 +68,8 @@ static const struct stmt stmts[] = {
          "true "
          "from gang_seat q where q.runner = r.name and q.epoch = r.epoch and q.state = 'seated' "
          "and q.claim_id is null limit 1) is not null, (select true from attempt x where x.runner "
-         "= r.name and x.claim_id = u.claim_id limit 1) is not null from unnest($1::text[], "
-         "$2::text[], $3::text[]) with "
+         "= r.name and x.claim_id = u.claim_id limit 1) is not null, " IS_DUE
+         " from unnest($1::text[], $2::text[], $3::text[]) with "
          "ordinality as u(name, claim_id, ending, place) cross join lateral (select * from runner "
          "where name = u.name limit 1) r cross join lateral (select count(n.number) as running, "
          "count(*) filter (where n.group_id is null and not n.ends) + count(distinct n.group_id) "
@@ -82,11 +88,12 @@ static const struct stmt stmts[] = {
                           " as turns) m where s.for_runners and " HAS_WORK_OF(
                               "s.") " order by s.priority desc, s.n_running, greatest(s.turns, "
                                     "m.turns - 8), s.served, s.key limit $1"},
+    /* It also tells the triggers that this transaction counts its trials itself. */
     [CLAIMS_NEWS] = {"claims_news",
                      "select exists (select from runner_wait) or exists (select from sweep where "
                      "exclusive and n_running > 0), exists (select from gathering where sweep_key "
                      "is not null) or exists (select from gang where state <> 'over' and elastic "
-                     "and not is_ending)"},
+                     "and not is_ending), set_config('assay.counted', 'true', true)"},
     [CLAIMS_QUEUE] =
         {"claims_queue",
          "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as "
@@ -124,27 +131,33 @@ static const struct stmt stmts[] = {
          "select l.*, (select walls from runner where name = l.runner) from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], $7::text[]) as l(key, "
          "number, attempt, runner, epoch, claim_id, secret)"},
-    /* Ten times a second at most: each change leaves a version of the row behind. */
     [CLAIMS_EXTEND] =
         {"claims_extend",
          "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
          "interval '1 ms', begun_from = coalesce((select t.begun from trial t where t.runner = "
          "r.name and t.state = 'running' and t.begun >= r.begun_from order by t.begun limit 1), "
          "r.begun_from) from unnest($1::text[]) as l(name) where " SQL_JOINED(
-             "r.name", "l.name") " and r.seen_at < clock_timestamp() - interval '100 ms'"},
-    /* The turns of several sweeps are served in the order of the list. */
+             "r.name", "l.name") " and " IS_DUE},
+    /* Of each sweep: how many trials began, of these how many were made. Turns without a number
+     * count on from those of the sweep, as in trial_counted_inserts(); several sweeps have had
+     * theirs in the order of the list. */
     [CLAIMS_SWEEPS] =
         {"claims_sweeps",
          "with f as materialized (select * from unnest($1::bigint[], $2::bigint[], $3::text[], "
-         "$4::int[], $5::bigint[]) as f(sweep_key, mark, state, starts, turns)), started as "
+         "$4::int[], $5::bigint[], $6::int[], $7::int[]) as f(sweep_key, mark, state, starts, "
+         "turns, begun, made)), started as "
          "(update sweep_base s set started_at = now() from f where f.starts = 1 and "
          "" SQL_JOINED("s.key", "f.sweep_key") " and s.started_at is null) " SQL_COUNTS_CHANGE
+                                               "n_total = c.n_total + f.made, n_suggested = "
+                                               "c.n_suggested + f.made, n_running = c.n_running + "
+                                               "f.begun, n_queued = c.n_queued - (f.begun - "
+                                               "f.made), "
                                                "search_state = case when f.mark is null then "
                                                "c.search_state else f.state::json end, "
                                                "search_mark = coalesce(f.mark, c.search_mark), "
-                                               "turns = coalesce(f.turns, c.turns), "
-                                               "served = case when f.turns is null then c.served "
-                                               "else nextval('sweep_served') end from "
+                                               "turns = coalesce(f.turns, greatest(c.turns, "
+                                               "" SQL_MOST_TURNS " - 8) + f.begun), "
+                                               "served = nextval('sweep_served') from "
                                                "f" SQL_COUNTS_OF_EACH},
 };
 const struct stmt_set claims_stmts = {"claims", stmts, AS_ARRAY_LEN(stmts)};
@@ -257,6 +270,7 @@ static as_status read_runner(struct reader *rd, struct arena *a, struct batch_ru
     ret->takes_seats = read_bool(rd);
     ret->has_seats = read_bool(rd);
     ret->is_repeated = read_bool(rd);
+    ret->is_due = read_bool(rd);
     return st == AS_OK ? reader_check(rd, err) : st;
 }
 
@@ -567,12 +581,13 @@ static as_status extend_runners(struct tx *t, const struct batch_claims *c, stru
                          err);
 }
 
-/* What changes of a sweep's row. */
+/* What changes of a sweep. */
 struct sweep_change {
     int64_t key;
     const struct batch_searched *searched; /* NULL: it stays */
-    const struct batch_turned *turned;     /* NULL: the triggers have counted its turns */
+    const struct batch_turned *turned;     /* NULL: its turns go on by the trials that begin */
     bool starts;
+    int64_t n_begun, n_made; /* trials; those of them that are made */
 };
 
 /* The change of this sweep; a new one at the end if it has none. */
@@ -588,13 +603,17 @@ static struct sweep_change *change_of(struct sweep_change *list, size_t *n, int6
 static as_status list_changes(struct arena *a, const struct batch_claims *c,
                               struct sweep_change **ret, size_t *ret_n, struct as_err *err)
 {
-    struct sweep_change *list =
-        arena_alloc(a, c->n_turned + c->n_searched + c->n_started + 1, sizeof *list);
+    struct sweep_change *list = arena_alloc(a, c->n_turned + c->n_begun + 1, sizeof *list);
     if (!list)
         return as_fail_nomem(err);
     *ret_n = 0;
     for (size_t i = 0; i < c->n_turned; i++) /* first: in the order of their turns */
         change_of(list, ret_n, c->turned[i].key)->turned = &c->turned[i];
+    for (size_t i = 0; i < c->n_begun; i++) {
+        struct sweep_change *s = change_of(list, ret_n, c->begun[i].sweep_key);
+        s->n_begun++;
+        s->n_made += c->begun[i].is_made;
+    }
     for (size_t i = 0; i < c->n_searched; i++)
         change_of(list, ret_n, c->searched[i].key)->searched = &c->searched[i];
     for (size_t i = 0; i < c->n_started; i++)
@@ -610,7 +629,7 @@ static as_status write_sweeps(struct tx *t, struct arena *a, const struct batch_
     size_t n = 0;
     ARRAYS_AUTO x = {0};
     as_status st = list_changes(a, c, &list, &n, err);
-    if (st != AS_OK || n == 0)
+    if (st != AS_OK)
         return st;
     arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
@@ -620,12 +639,15 @@ static as_status write_sweeps(struct tx *t, struct arena *a, const struct batch_
         array_str(&x.c[2], s->searched ? s->searched->state : NULL);
         array_i64(&x.c[3], s->starts);
         array_i64_or_null(&x.c[4], s->turned, s->turned ? s->turned->turns : 0);
+        array_i64(&x.c[5], s->n_begun);
+        array_i64(&x.c[6], s->n_made);
     }
     st = arrays_close(&x, err);
     return st != AS_OK ? st
                        : tx_exec(t, &stmts[CLAIMS_SWEEPS],
                                  ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2),
-                                      arg_array(&x, 3), arg_array(&x, 4)),
+                                      arg_array(&x, 3), arg_array(&x, 4), arg_array(&x, 5),
+                                      arg_array(&x, 6)),
                                  NULL, err);
 }
 
@@ -639,7 +661,7 @@ as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *
         st = begin_queued(t, c, err);
     if (st == AS_OK)
         st = add_attempts(t, a, c, err);
-    if (st == AS_OK)
+    if (st == AS_OK && c->n_runners > 0)
         st = extend_runners(t, c, err); /* reads which of their trials began first */
     return st == AS_OK ? write_sweeps(t, a, c, err) : st;
 }

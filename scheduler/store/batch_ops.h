@@ -84,6 +84,7 @@ struct batch_end {
     struct trial_moved trial;
     struct attempt_end attempt;
     struct event_new event;
+    bool is_plain; /* no fork, and not added with its result: trial.spent is set */
 };
 
 /* A trial as it is afterwards. */
@@ -124,6 +125,7 @@ struct batch_runner {
     bool takes_seats; /* as its latest claim said */
     bool has_seats;   /* seats of gangs wait for it */
     bool is_repeated; /* the claim has attempts already */
+    bool is_due;      /* its lease was not extended for a while */
 };
 
 /* A sweep that has something to hand out, as it was read without a lock. */
@@ -188,8 +190,8 @@ struct batch_claims {
     size_t n_searched;
     const int64_t *started; /* sweeps whose first trial begins */
     size_t n_started;
-    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The
-     * triggers count the turns of a statement as if no other sweep had any. */
+    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep: then its
+     * turns go on from what its row says. */
     const struct batch_turned {
         int64_t key, turns;
     } * turned;

@@ -22,32 +22,41 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/trial_store_priv.h"
 
-enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
+enum { BATCH_FIND, BATCH_FIND_PLAIN, BATCH_EXTEND, BATCH_FACTS };
 
 /* Each table is looked up by its key for each member: a lateral query with a limit cannot be turned
  * into another join. */
-#define MEMBERS_FROM                                                                               \
+#define NAMES_FROM                                                                                 \
     "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) with "   \
     "ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "          \
     "(select key, rungs, rungs_late from sweep_base where id = u.id limit 1) s on true left join " \
     "lateral (select number, rung, decision, step from trial where sweep_key = s.key and "         \
-    "number = u.number limit 1) t on true left join lateral (select coalesce(max(attempt) "        \
-    "filter (where is_mine), 0) as latest, count(*) filter (where not is_mine) as others from "    \
-    "(select attempt, token is null or u.token is null or token = u.token as is_mine from "        \
-    "attempt where sweep_key = s.key and number = u.number and client = u.client and u.client "    \
-    "is not null) y) c on true left join lateral (select attempt, client, secret, gang from "      \
-    "attempt where sweep_key = s.key and number = u.number and attempt = case when u.attempt = "   \
-    "0 then c.latest else u.attempt end limit 1) x on true left join lateral (select seat, "       \
-    "secret from gang_seat where x.gang and sweep_key = s.key and number = u.number and "          \
-    "attempt = x.attempt and seat = u.seat limit 1) q on true"
+    "number = u.number limit 1) t on true"
+#define ATTEMPT_FROM(attempt)                                                                      \
+    " left join lateral (select attempt, client, secret, gang from attempt where sweep_key = "     \
+    "s.key and number = u.number and attempt = " attempt " limit 1) x on true"
+#define CLIENT_FROM                                                                                \
+    " left join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as latest, "      \
+    "count(*) filter (where not is_mine) as others from (select attempt, token is null or "        \
+    "u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key and "      \
+    "number = u.number and client = u.client and u.client is not null) y) c on true"
+#define SEAT_FROM                                                                                  \
+    " left join lateral (select seat, secret from gang_seat where x.gang and sweep_key = s.key "   \
+    "and number = u.number and attempt = x.attempt and seat = u.seat limit 1) q on true"
+#define FIND(latest, others, seat, secret)                                                         \
+    "select s.key, t.number is not null, " latest ", " others ", x.attempt is not null, "          \
+    "x.client, x.secret, x.gang, " seat ", " secret                                                \
+    ", " SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER("s", "t") " from " NAMES_FROM
 
 static const struct stmt stmts[] = {
-    [BATCH_FIND] =
-        {"batch_find",
-         "select s.key, t.number is not null, coalesce(c.latest, 0), coalesce(c.others, 0), "
-         "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, q.secret, "
-         "" SQL_RUNG_NEXT("s", "t") ", " SQL_RUNG_AFTER("s", "t") " from " MEMBERS_FROM
-                                                                  " order by u.place"},
+    [BATCH_FIND] = {"batch_find",
+                    FIND("coalesce(c.latest, 0)", "coalesce(c.others, 0)", "q.seat is not null",
+                         "q.secret")
+                        CLIENT_FROM ATTEMPT_FROM("case when u.attempt = 0 then c.latest else "
+                                                 "u.attempt end") SEAT_FROM " order by u.place"},
+    /* The same where no member is a client's or names a seat. */
+    [BATCH_FIND_PLAIN] = {"batch_find_plain", FIND("0", "0", "false", "null::text")
+                                                  ATTEMPT_FROM("u.attempt") " order by u.place"},
     /* Whoever holds the row of a client extends its lease, or finds that it has ended. */
     [BATCH_EXTEND] =
         {"batch_extend",
@@ -57,19 +66,16 @@ static const struct stmt stmts[] = {
          "key update skip locked) h) update client c set expires_at = clock_timestamp() + "
          "c.lease_ms * interval '1 ms' from l where " SQL_JOINED(
              "c.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("c.name", "l.name")},
+    /* $4: is the latest step wanted? Not of an attempt whose end was reported before. */
     [BATCH_FACTS] =
         {"batch_facts",
-         "select u.place - 1, h.reported, h.metrics from unnest($1::bigint[], $2::bigint[], "
-         "$3::bigint[]) with ordinality as u(key, number, attempt, place) cross join lateral "
-         "(select x.reported, t.metrics from trial t left join attempt x on x.sweep_key = "
-         "t.sweep_key and x.number = t.number and x.attempt = u.attempt where t.sweep_key = u.key "
-         "and t.number = u.number limit 1) h"},
-    [BATCH_STEPS] =
-        {"batch_steps",
-         "select u.place - 1, h.step from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with "
-         "ordinality as u(key, number, attempt, place) cross join lateral (select "
-         "coalesce(max(steps[cardinality(steps)]), -1) as step from measurement_chunk where "
-         "sweep_key = u.key and number = u.number and attempt = u.attempt) h"},
+         "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[], $3::bigint[], "
+         "$4::int[]) with ordinality as u(key, number, attempt, wants, place) cross join lateral "
+         "(select x.reported, t.metrics, case when u.wants = 1 and x.reported is null then (select "
+         "max(c.steps[cardinality(c.steps)]) from measurement_chunk c where c.sweep_key = u.key "
+         "and c.number = u.number and c.attempt = u.attempt) end from trial t left join attempt x "
+         "on x.sweep_key = t.sweep_key and x.number = t.number and x.attempt = u.attempt where "
+         "t.sweep_key = u.key and t.number = u.number limit 1) h"},
 };
 const struct stmt_set batch_stmts = {"batch", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -170,6 +176,7 @@ static as_status find_members(struct reading *b, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
+    bool is_plain = true;
     int row = 0;
     arrays_open(&x);
     for (size_t i = 0; i < b->n; i++) {
@@ -182,10 +189,11 @@ static as_status find_members(struct reading *b, struct as_err *err)
         array_str(&x.c[3], m->client);
         array_str(&x.c[4], m->token);
         array_i64(&x.c[5], seat_of(m));
+        is_plain = is_plain && !m->client && !m->has_seat;
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
-        st = tx_query(b->t, &stmts[BATCH_FIND],
+        st = tx_query(b->t, &stmts[is_plain ? BATCH_FIND_PLAIN : BATCH_FIND],
                       ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                            arg_array(&x, 4), arg_array(&x, 5)),
                       &r, err);
@@ -284,7 +292,7 @@ static as_status lock_sweeps(struct reading *b, struct as_err *err)
     return st;
 }
 
-/* Members as the keys of BATCH_FACTS and BATCH_STEPS. */
+/* Members as the keys of BATCH_FACTS. */
 struct picked {
     struct arrays x;
     size_t *of; /* places of the members */
@@ -304,6 +312,7 @@ static as_status pick(struct reading *b, bool (*wants)(const struct reading *b, 
         array_i64(&ret->x.c[0], b->facts[i].holder.sweep_key);
         array_i64(&ret->x.c[1], b->asks[i].ref.number);
         array_i64(&ret->x.c[2], b->facts[i].attempt);
+        array_i64(&ret->x.c[3], b->asks[i].wants_step);
         ret->of[ret->n++] = i;
     }
     return arrays_close(&ret->x, err);
@@ -321,8 +330,9 @@ static as_status send_facts(struct reading *b, bool (*wants)(const struct readin
     if (st != AS_OK || of->n == 0)
         return st;
     return tx_send(b->t, &stmts[BATCH_FACTS],
-                   ARGS(arg_array(&of->x, 0), arg_array(&of->x, 1), arg_array(&of->x, 2)), ret,
-                   err);
+                   ARGS(arg_array(&of->x, 0), arg_array(&of->x, 1), arg_array(&of->x, 2),
+                        arg_array(&of->x, 3)),
+                   ret, err);
 }
 
 static as_status take_facts(struct reading *b, const struct picked *of, const struct result *r,
@@ -335,6 +345,7 @@ static as_status take_facts(struct reading *b, const struct picked *of, const st
         struct batch_fact *f = &b->facts[of->of[read_i64(&rd)]];
         f->reported = read_str(&rd);
         f->metrics = read_str(&rd);
+        f->latest_step = read_null(&rd) ? -1 : read_i64(&rd);
         st = reader_check(&rd, err);
     }
     return st;
@@ -484,25 +495,6 @@ static as_status read_queued(struct reading *b, struct as_err *err)
     return st == AS_OK ? take_facts(b, &of, &r, err) : st;
 }
 
-static bool wants_step(const struct reading *b, size_t i)
-{
-    return b->asks[i].wants_step && !b->facts[i].reported;
-}
-
-static as_status read_steps(struct reading *b, struct as_err *err)
-{
-    AS_AUTO(picked_done) struct picked p = {0};
-    RESULT_AUTO r = {0};
-    as_status st = pick(b, wants_step, &p, err);
-    if (st != AS_OK || p.n == 0)
-        return st;
-    st = tx_query(b->t, &stmts[BATCH_STEPS],
-                  ARGS(arg_array(&p.x, 0), arg_array(&p.x, 1), arg_array(&p.x, 2)), &r, err);
-    for (int k = 0; k < r.rows && st == AS_OK; k++)
-        b->facts[p.of[result_i64(&r, k, 0)]].latest_step = result_i64(&r, k, 1);
-    return st;
-}
-
 /* The values of ends that were reported before, against what is recorded. */
 static as_status compare_repeats(struct reading *b, struct as_err *err)
 {
@@ -537,8 +529,8 @@ static as_status read_batch(struct tx *t, struct arena *a, const struct batch_as
     struct reading b = {
         .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
     static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
-        share_names, find_members, order_members, extend_clients,  lock_sweeps, lock_trials,
-        share_gangs, read_queued,  read_steps,    compare_repeats, open_boards, read_stored,
+        share_names, find_members, order_members,   extend_clients, lock_sweeps, lock_trials,
+        share_gangs, read_queued,  compare_repeats, open_boards,    read_stored,
     };
     as_status st = AS_OK;
     for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)
@@ -595,6 +587,16 @@ static as_status write_records(struct tx *t, struct arena *a, struct batch_chang
     return st;
 }
 
+/* May the batch count its ends itself? Nothing else of it changes what sweeps count. */
+static bool counts_its_ends(const struct batch_changes *c)
+{
+    const struct rung_changes *r = &c->rungs;
+    bool is_plain = r->n_results == 0 && r->n_forks == 0 && r->n_promotions == 0;
+    for (size_t i = 0; i < c->n_ends && is_plain; i++)
+        is_plain = c->ends[i].is_plain;
+    return is_plain;
+}
+
 static as_status write_ends(struct tx *t, struct arena *a, const struct batch_changes *c,
                             struct events *events, struct as_err *err)
 {
@@ -609,7 +611,8 @@ static as_status write_ends(struct tx *t, struct arena *a, const struct batch_ch
             (struct attempt_ended){m->sweep_key, m->number, m->move.attempt, c->ends[i].attempt};
         events->list[events->n++] = c->ends[i].event;
     }
-    as_status st = store_trial_move_many(t, trials, c->n_ends, err);
+    as_status st = counts_its_ends(c) ? store_trial_move_counted(t, a, trials, c->n_ends, err)
+                                      : store_trial_move_many(t, trials, c->n_ends, err);
     return st == AS_OK ? store_attempt_end_many(t, attempts, c->n_ends, err) : st;
 }
 

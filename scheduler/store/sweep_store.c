@@ -30,6 +30,7 @@ enum {
     SWEEP_LOCK_MANY,
     SWEEP_LOCK_FREE,
     SWEEP_STEPS_ROOM,
+    SWEEP_JUDGED,
     SWEEP_GET,
     SWEEP_DOCUMENT,
     SWEEP_STANDING,
@@ -124,6 +125,8 @@ enum {
     COULD_HOLD ") end end"
 /* clang-format on */
 
+#define IS_STRICT "case when s.rungs_strict then " NONE_BELOW_LAST " else false end"
+
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
     NEXT(i64, counts.by_state[TRIAL_RUNNING], "s.n_running")                                       \
@@ -134,7 +137,8 @@ enum {
     NEXT(i64, counts.by_state[TRIAL_CANCELLED], "s.n_cancelled")                                   \
     NEXT(i64, counts.total, "s.n_total")
 
-#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+/* WALL_TIME, TARGET, LITTLE, SPENT and STRICT need more than the row; or false (JUDGED_FIELDS). */
+#define HEAD_FIELDS_WITH(FIRST, NEXT, WALL_TIME, TARGET, LITTLE, SPENT, STRICT)                    \
     FIRST(i64, key, "s.key")                                                                       \
     NEXT(text, id, "s.id")                                                                         \
     NEXT(sweep_state, state, "s.state")                                                            \
@@ -152,9 +156,9 @@ enum {
     NEXT(bool, ensemble_non_negative, "s.ensemble_non_negative")                                   \
     NEXT(bool, ensemble_calibrate, "s.ensemble_calibrate")                                         \
     COUNT_FIELDS(NEXT)                                                                             \
-    NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
-    NEXT(bool, target_reached, TARGET_REACHED)                                                     \
-    NEXT(bool, little_left, SQL_LITTLE_LEFT)                                                       \
+    NEXT(bool, wall_time_over, WALL_TIME)                                                          \
+    NEXT(bool, target_reached, TARGET)                                                             \
+    NEXT(bool, little_left, LITTLE)                                                                \
     NEXT(bool, keeps_timed_out, "s.keeps_timed_out")                                               \
     NEXT(bool, has_started, "s.started_at is not null")                                            \
     NEXT(text, objectives, "s.objectives")                                                         \
@@ -175,9 +179,12 @@ enum {
     NEXT(bool, exclusive, "s.exclusive")                                                           \
     NEXT(bool, stops, "s.rungs is not null")                                                       \
     NEXT(bool, limits_steps, "s.max_steps is not null")                                            \
-    NEXT(bool, is_spent, STEPS_OVER)                                                               \
-    NEXT(bool, is_strict, "case when s.rungs_strict then " NONE_BELOW_LAST " else false end")      \
+    NEXT(bool, is_spent, SPENT)                                                                    \
+    NEXT(bool, is_strict, STRICT)                                                                  \
     NEXT(i64, forks_left, "coalesce(s.most + s.n_known - s.planned, 0)")
+#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+    HEAD_FIELDS_WITH(FIRST, NEXT, WALL_TIME_OVER, TARGET_REACHED, SQL_LITTLE_LEFT, STEPS_OVER,     \
+                     IS_STRICT)
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -253,12 +260,28 @@ COLUMNS_READER(target, struct sweep_target, TARGET_FIELDS)
     NEXT(f64, target, "s.target")
 COLUMNS_READER(locked, struct sweep_locked, LOCKED_FIELDS)
 
+/* What the head of a sweep has beyond its row costs each statement that names it, and few sweeps
+ * have such limits: it is read for these alone, after their rows are locked. */
+#define LOCKED_HEAD_FIELDS(FIRST, NEXT)                                                            \
+    HEAD_FIELDS_WITH(FIRST, NEXT, "false", "false", "false", "false", "false")
+#define HAS_JUDGED                                                                                 \
+    "s.wall_time_ms is not null or s.target is not null or s.stop_regret is not null or "          \
+    "s.stop_relative is not null or s.max_steps is not null or s.rungs_strict"
+#define JUDGED_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(bool, wall_time_over, WALL_TIME_OVER)                                                    \
+    NEXT(bool, target_reached, TARGET_REACHED)                                                     \
+    NEXT(bool, little_left, SQL_LITTLE_LEFT)                                                       \
+    NEXT(bool, is_spent, STEPS_OVER)                                                               \
+    NEXT(bool, is_strict, IS_STRICT)
+COLUMNS_READER(judged, struct sweep_head, JUDGED_FIELDS)
+
 /* The lateral query cannot be merged into the outer one, so its rows are locked in the order of the
  * array, whatever the tables' statistics say. */
 #define LOCK_MANY(wait)                                                                            \
     "select u.place - 1, h.* from unnest($1::bigint[]) with ordinality as u(key, place) cross "    \
-    "join lateral (select " HEAD_COLUMNS ", " COLUMNS_SQL(                                         \
-        LOCKED_FIELDS) " from sweep s where s.key = u.key for no key update of s " wait ") h"
+    "join lateral (select " COLUMNS_SQL(LOCKED_HEAD_FIELDS) ", " COLUMNS_SQL(                      \
+        LOCKED_FIELDS) ", " HAS_JUDGED                                                             \
+                       " from sweep s where s.key = u.key for no key update of s " wait ") h"
 
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
@@ -296,6 +319,11 @@ static const struct stmt stmts[] = {
     [SWEEP_STEPS_ROOM] = {"sweep_steps_room",
                           "select u.place - 1, steps_room(u.key) from unnest($1::bigint[]) with "
                           "ordinality as u(key, place)"},
+    [SWEEP_JUDGED] =
+        {"sweep_judged",
+         "select u.place - 1, h.* from unnest($1::bigint[]) with ordinality as u(key, place) cross "
+         "join lateral (select " COLUMNS_SQL(
+             JUDGED_FIELDS) " from sweep s where s.key = u.key limit 1) h"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENTS] =
         {"sweep_documents",
@@ -733,11 +761,34 @@ as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_DELETE, key, err);
 }
 
+/* Read what the heads of these sweeps, which are locked, have beyond their rows. */
+static as_status judge_many(struct tx *t, struct sweep_locked *const *rows, size_t n,
+                            struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&x.c[0], rows[i]->head.key);
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[SWEEP_JUDGED], ARGS(arg_array(&x, 0)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, NULL);
+        int64_t place = read_i64(&rd);
+        read_judged(&rd, &rows[place]->head);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
 as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
                                 bool is_patient, struct sweep_locked **ret, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
+    size_t n_judged = 0;
     arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         array_i64(&x.c[0], keys[i]);
@@ -746,7 +797,9 @@ as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *ke
         st = tx_query(t, &stmts[is_patient ? SWEEP_LOCK_MANY : SWEEP_LOCK_FREE],
                       ARGS(arg_array(&x, 0)), &r, err);
     struct sweep_locked *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (st == AS_OK && !rows)
+    struct sweep_locked **judged =
+        arena_alloc(a, (size_t)r.rows + 1, sizeof(struct sweep_locked *));
+    if (st == AS_OK && (!rows || !judged))
         st = as_fail_nomem(err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         ret[i] = NULL;
@@ -756,10 +809,12 @@ as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *ke
         int64_t place = read_i64(&rd);
         read_head(&rd, &rows[i].head);
         read_locked(&rd, &rows[i]);
+        if (read_bool(&rd))
+            judged[n_judged++] = &rows[i];
         ret[place] = &rows[i];
         st = reader_check(&rd, err);
     }
-    return st;
+    return st == AS_OK && n_judged > 0 ? judge_many(t, judged, n_judged, err) : st;
 }
 
 /* Copy the keys of a result to the arena. */

@@ -9,6 +9,7 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_counts_priv.h"
 #include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
@@ -25,6 +26,7 @@ enum {
     TRIAL_LOCK_EACH,
     TRIAL_LOCK_FREE,
     TRIAL_MOVE,
+    TRIAL_COUNT,
     TRIAL_DROP,
     TRIAL_RETRY,
     TRIAL_GET,
@@ -65,6 +67,9 @@ static void column_decision(struct reader *rd, trial_decision *ret)
     NEXT(i64, epoch, "t.epoch")                                                                    \
     NEXT(bool, gang, "t.gang")                                                                     \
     NEXT(bool, is_known, "t.origin = 'known'")                                                     \
+    NEXT(bool, is_fork, "t.fork_step is not null")                                                 \
+    NEXT(i64, step, "t.step")                                                                      \
+    NEXT(i64, spent, "t.spent")                                                                    \
     NEXT(i64, at.rung, "t.rung")                                                                   \
     NEXT(decision, at.decision, "t.decision")                                                      \
     NEXT(text, at.reason, "case when t.decision is not null then t.reason end")
@@ -178,9 +183,12 @@ static const struct stmt stmts[] = {
     [TRIAL_LOCK_MANY] = {"trial_lock_many",
                          "select " HEAD_COLUMNS " from trial t where t.sweep_key = $1 and t.number "
                          "= any ($2::int[]) order by t.number for no key update"},
+    /* $15: the triggers shall not count (migration 0041). */
     [TRIAL_MOVE] =
         {"trial_move",
-         "with l as materialized (select *, sum(is_final::int) over (partition by sweep_key order "
+         "with l as materialized (select *, case when $15::boolean then "
+         "set_config('assay.counted', "
+         "'true', true) end, sum(is_final::int) over (partition by sweep_key order "
          "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
          "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[], $11::text[], "
          "$12::bigint[], $13::float8[], $14::bigint[]) with ordinality as l(sweep_key, number, "
@@ -197,6 +205,16 @@ static const struct stmt stmts[] = {
          "t.value) from l where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT(
              "t.number", "l.number") " and t.state = l.old and "
                                      "t.attempt = l.attempt"},
+    [TRIAL_COUNT] =
+        {"trial_count", SQL_COUNTS_CHANGE
+         "n_queued = c.n_queued + f.queued, n_running = c.n_running + f.running, n_paused = "
+         "c.n_paused + f.paused, n_completed = c.n_completed + f.completed, n_pruned = c.n_pruned "
+         "+ f.pruned, n_failed = c.n_failed + f.failed, n_cancelled = c.n_cancelled + "
+         "f.cancelled, finish_seq = c.finish_seq + f.ended, steps_spent = least(c.steps_spent + "
+         "f.spent, 9223372036854775807) from unnest($1::bigint[], $2::int[], $3::int[], "
+         "$4::int[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::numeric[]) as "
+         "f(sweep_key, queued, running, paused, completed, pruned, failed, cancelled, ended, "
+         "spent)" SQL_COUNTS_OF_EACH},
     [TRIAL_DROP] = {"trial_drop",
                     "delete from trial_file f using unnest($1::bigint[], $2::int[]) as "
                     "l(sweep_key, number) where f.kind = 'checkpoint' and " SQL_JOINED(
@@ -366,8 +384,8 @@ static as_status drop_checkpoints(struct tx *t, const struct trial_moved *moves,
     return tx_exec(t, &stmts[TRIAL_DROP], ARGS(arg_array(&x, 0), arg_array(&x, 1)), NULL, err);
 }
 
-as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, size_t n,
-                                struct as_err *err)
+static as_status move_many(struct tx *t, const struct trial_moved *moves, size_t n, bool is_counted,
+                           struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     int moved = 0;
@@ -382,7 +400,7 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                           arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
-                          arg_array(&x, 12), arg_array(&x, 13)),
+                          arg_array(&x, 12), arg_array(&x, 13), arg_bool(is_counted)),
                      &moved, err);
     if (st == AS_OK && moved == 0 && n == 1)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
@@ -396,6 +414,70 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
             tx_finished(t, moves[i].sweep_key);
     }
     return st == AS_OK ? drop_checkpoints(t, moves, n, err) : st;
+}
+
+as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, size_t n,
+                                struct as_err *err)
+{
+    return move_many(t, moves, n, false, err);
+}
+
+/* How the counts of a sweep change. */
+struct count_change {
+    int64_t sweep_key, by_state[TRIAL_STATES], ended, spent;
+};
+
+static struct count_change *count_change_of(struct count_change *list, size_t *n, int64_t sweep_key)
+{
+    for (size_t i = *n; i > 0; i--)
+        if (list[i - 1].sweep_key == sweep_key)
+            return &list[i - 1];
+    list[*n] = (struct count_change){.sweep_key = sweep_key};
+    return &list[(*n)++];
+}
+
+static size_t list_count_changes(const struct trial_moved *moves, size_t n,
+                                 struct count_change *ret)
+{
+    size_t n_sweeps = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct count_change *s = count_change_of(ret, &n_sweeps, moves[i].sweep_key);
+        s->by_state[moves[i].move.from]--;
+        s->by_state[moves[i].move.to]++;
+        s->ended += trial_state_is_final(moves[i].move.to);
+        if (__builtin_add_overflow(s->spent, moves[i].spent, &s->spent))
+            s->spent = INT64_MAX; /* the row has no more either */
+    }
+    return n_sweeps;
+}
+
+as_status store_trial_move_counted(struct tx *t, struct arena *a, const struct trial_moved *moves,
+                                   size_t n, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    struct count_change *list = arena_alloc(a, n + 1, sizeof *list);
+    if (!list)
+        return as_fail_nomem(err);
+    as_status st = move_many(t, moves, n, true, err);
+    if (st != AS_OK)
+        return st;
+    size_t n_sweeps = list_count_changes(moves, n, list);
+    arrays_open(&x);
+    for (size_t i = 0; i < n_sweeps; i++) {
+        array_i64(&x.c[0], list[i].sweep_key);
+        for (int state = 0; state < TRIAL_STATES; state++)
+            array_i64(&x.c[1 + state], list[i].by_state[state]);
+        array_i64(&x.c[1 + TRIAL_STATES], list[i].ended);
+        array_i64(&x.c[2 + TRIAL_STATES], list[i].spent);
+    }
+    st = arrays_close(&x, err);
+    return st != AS_OK ? st
+                       : tx_exec(t, &stmts[TRIAL_COUNT],
+                                 ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2),
+                                      arg_array(&x, 3), arg_array(&x, 4), arg_array(&x, 5),
+                                      arg_array(&x, 6), arg_array(&x, 7), arg_array(&x, 8),
+                                      arg_array(&x, 9)),
+                                 NULL, err);
 }
 
 as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char *reason,

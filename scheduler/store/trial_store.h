@@ -21,6 +21,9 @@ struct trial_head {
     int64_t epoch; /* 0: no runner's */
     bool gang;     /* the latest attempt is a gang's */
     bool is_known; /* it was added with its result */
+    bool is_fork;
+    int64_t step;  /* of the latest value of its row; 0: none */
+    int64_t spent; /* steps, up to its latest rung or end */
     struct rung_place at;
 };
 
@@ -67,6 +70,7 @@ struct trial_moved {
     struct trial_move move;
     struct trial_latest latest; /* measured in the same transaction, if its points keep their row
                                    (struct trial_points); else empty */
+    int64_t spent; /* steps that it adds to its sweep; for store_trial_move_counted() */
 };
 /* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
  * end get the next finish_seq of their sweep in the order of the list, or the one that they name,
@@ -74,6 +78,13 @@ struct trial_moved {
  * AS_E_CONFLICT: a trial is not in `from` at that attempt. */
 AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
                                               size_t n, struct as_err *err);
+
+/* The same, and the counts of the sweeps by a statement, which costs less than the triggers do.
+ * From then on no trigger counts trials in this transaction, so it must not change others. No trial
+ * is a fork, or was added with its result. `a`: for the call. */
+AS_MUST_CHECK as_status store_trial_move_counted(struct tx *t, struct arena *a,
+                                                 const struct trial_moved *moves, size_t n,
+                                                 struct as_err *err);
 
 /* Put a trial that has ended back into the queue. Guarded as store_trial_move_many() is. Its end
  * goes to its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew,

@@ -276,6 +276,7 @@ static as_status read_claimer(struct tx *t, struct arena *a, const struct batch_
     ret->ending = keys;
     ret->n_ending = (size_t)n;
     ret->is_repeated = is_repeated(t, c);
+    ret->is_due = true;
     return AS_OK;
 }
 

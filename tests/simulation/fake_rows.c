@@ -179,7 +179,8 @@ as_status sim_move_trial(struct tx *t, const struct trial_moved *m, bool is_guar
     x->restarts += v->burns_restart;
     COPY(x->reason, v->reason);
     x->missing = 0;
-    x->finish_seq = is_final ? ++s->finish_seq : 0;
+    s->finish_seq += is_final;
+    x->finish_seq = is_final ? (v->seq ? v->seq : s->finish_seq) : 0;
     x->has_feasible = v->to == TRIAL_COMPLETED;
     x->feasible = x->has_feasible && v->feasible;
     x->timed_out = v->timed_out;

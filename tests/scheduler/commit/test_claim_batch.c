@@ -349,6 +349,31 @@ START_TEST(claims_wait_together_for_a_sweep_that_is_held)
 }
 END_TEST
 
+/* Counts and turns: a new version of each sweep's row for a batch of claims, and one for ends. */
+START_TEST(a_batch_writes_the_counts_of_a_sweep_once)
+{
+    struct member *ends[4];
+    make_both("a", "'max_trials': 20", ", 'ensemble': false");
+    make_both("b", "'max_trials': 20", ", 'ensemble': false");
+    const int64_t before = pg_fixture_i64(s.url, "select sum(version) from sweep_count");
+    struct member *l = claim_of(0, 4);
+    members_commit(committer, &l, 1);
+    ck_assert_uint_eq(l->m.out.claim.n, 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select min(n_running) from sweep"), 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select sum(version) from sweep_count"), before + 2);
+    for (int i = 0; i < 4; i++) {
+        ends[i] = member_end(ref_of(&l->m.out.claim.rows[i]), OUTCOME_COMPLETED);
+        member_final(ends[i], i);
+    }
+    members_commit(committer, ends, 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select min(n_completed) from sweep"), 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select sum(version) from sweep_count"), before + 4);
+    for (int i = 0; i < 4; i++)
+        member_free(ends[i]);
+    member_free(l);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *suite = suite_create("commit_claim_batch");
@@ -361,5 +386,6 @@ TEST_SUITE()
     tcase_add_test(t, ending_attempts_free_their_slots);
     tcase_add_test(t, what_a_runner_held_is_not_read_again);
     tcase_add_test(t, claims_wait_together_for_a_sweep_that_is_held);
+    tcase_add_test(t, a_batch_writes_the_counts_of_a_sweep_once);
     return suite;
 }

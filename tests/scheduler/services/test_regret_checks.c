@@ -129,28 +129,36 @@ START_TEST(bounds_do_not_depend_on_when_they_are_computed)
 }
 END_TEST
 
-/* Above REGRET_BOUND_EACH trials a sweep without the limit has the latest bound that is due, with
- * the bits that a sweep with the limit, which has them all, has there. */
+/* Of more than REGRET_BOUND_EACH trials a sweep without the limit has the latest bound that is due,
+ * with the bits that a sweep with the limit, which has them all, has there. */
 START_TEST(late_bounds_are_left_out_where_no_limit_needs_them)
 {
     make_learner(&s, "a", "'max_trials': 50", "");
     make_learner(&s, "b", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    make_learner(&s, "c", "'max_trials': 50", "");
     run_trials("a", 45);
     run_trials("b", 45);
+    run_trials("c", REGRET_BOUND_EACH);
     check_all(s.db, false);
-    struct regret_check_list a = list_of("a"), b = list_of("b");
-    ck_assert_uint_eq(a.n, 30);
-    ck_assert_int_eq(a.rows[28].completed, REGRET_BOUND_EACH);
-    ck_assert_int_eq(a.rows[29].completed, 44);
+    run_trials("c", 13);
+    check_all(s.db, false);
+    struct regret_check_list a = list_of("a"), b = list_of("b"), c = list_of("c");
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_int_eq(a.rows[0].completed, 44);
     ck_assert_uint_eq(b.n, 35);
     ck_assert_int_eq(b.rows[29].completed, 34);
+    ck_assert_uint_eq(c.n, 30); /* up to that count they were not late */
+    ck_assert_int_eq(c.rows[28].completed, REGRET_BOUND_EACH);
     b.rows[29] = b.rows[34];
     b.n = 30;
+    check_same(&c, &b);
+    b.rows[0] = b.rows[34];
+    b.n = 1;
     check_same(&a, &b);
     run_trials("a", 1); /* and they go on from there */
     check_all(s.db, false);
-    ck_assert_uint_eq(list_of("a").n, 31);
-    ck_assert_int_eq(list_of("a").rows[30].completed, 46);
+    ck_assert_uint_eq(list_of("a").n, 2);
+    ck_assert_int_eq(list_of("a").rows[1].completed, 46);
 }
 END_TEST
 

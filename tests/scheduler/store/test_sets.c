@@ -555,9 +555,11 @@ static bool reads_whole(const char *line)
 START_TEST(plans_of_batches_hold_when_tables_grow)
 {
     static const char *const others[] = {
-        "trial_move", "attempt_end", "trial_lock_each",    "trial_lock_free",  "trial_get_many",
-        "event_add",  "note_put",    "sweep_documents",    "chunk_add",        "chunk_stored",
-        "chunk_drop", "chunk_put",   "measurement_latest", "measurement_other"};
+        "trial_move",       "attempt_end", "trial_lock_each", "trial_lock_free",
+        "trial_get_many",   "trial_count", "sweep_judged",    "sweep_lock_free",
+        "event_add",        "note_put",    "sweep_documents", "chunk_add",
+        "chunk_stored",     "chunk_drop",  "chunk_put",       "measurement_latest",
+        "measurement_other"};
     struct tx_run run = tx_run_start(s.db, TX_BATCH, &err);
     while (tx_run_again(&run)) {
         PGconn *c = run.tx->conn->pg;
