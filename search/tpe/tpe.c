@@ -316,8 +316,11 @@ static void tpe_explain(const json_t *reason, const json_t *metrics, struct str 
 {
     (void)metrics;
     if (as_streq(explain_text(reason, "phase"), "search")) {
-        str_printf(b, "like the %" PRId64 " best trials and unlike the others",
-                   explain_count(reason, "good"));
+        const int64_t good = explain_count(reason, "good");
+        if (good == 1)
+            str_puts(b, "like the best trial and unlike the others");
+        else
+            str_printf(b, "like the %" PRId64 " best trials and unlike the others", good);
         explain_prior(reason, b);
     } else {
         explain_design(reason, b);

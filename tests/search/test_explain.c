@@ -105,6 +105,9 @@ START_TEST(of_the_others)
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":4,\"observed\":38,\"pending\":1,"
           "\"failed\":0}",
           "like the 4 best trials and unlike the others; 38 results seen, 1 pending");
+    check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":1,\"observed\":9,\"pending\":0,"
+          "\"failed\":0}",
+          "like the best trial and unlike the others; 9 results seen");
     check("{\"method\":\"evolution\",\"phase\":\"search\",\"parent\":12,\"changed\":[\"lr\","
           "\"depth\"],"
           "\"observed\":38,\"pending\":0,\"failed\":0}",

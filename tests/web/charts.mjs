@@ -515,7 +515,7 @@ const steps = {
     browser.expect(/status of 400/);
     await dialog.getByLabel("dropout", { exact: true }).fill("7");
     await dialog.getByRole("button", { name: "Enqueue" }).click();
-    await dialog.getByRole("alert").getByText("/0/params/dropout is out of range").waitFor();
+    await dialog.getByRole("alert").getByText("Trial #0: dropout is out of range").waitFor();
     await dialog.getByLabel("dropout", { exact: true }).fill("0.25");
     await dialog.getByLabel("lr", { exact: true }).fill("/2");
     await dialog.getByRole("button", { name: "Enqueue" }).click();

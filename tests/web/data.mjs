@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "assay-web-"));
 const bundle = join(folder, "data.mjs");
 const names = ["columnar", "columns", "density", "explore", "filter", "order", "packed", "plane", "jobs", "points", "selection", "summary", "timeline", "turns"];
 await esbuild.build({
-  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/labels.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyOf, leftOf } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
+  stdin: { contents: [...names.map((n) => `export * from ${JSON.stringify(join(source, "web/src/data", `${n}.ts`))};`), ...["route.ts", "format.ts", "parts/scale_of.ts", "parts/labels.ts", "parts/document.ts", "parts/complete.ts", "parts/markdown.tsx", "parts/long_text.tsx", "parts/read_file.ts", "parts/surface.ts", "live/compared.ts", "live/compared_sweeps.ts"].map((f) => `export * from ${JSON.stringify(join(source, "web/src", f))};`), `export { foretoldOf, historyCsv, historyOf, leftOf, openLabel } from ${JSON.stringify(join(source, "web/src/parts/history.ts"))};`].join("\n"), resolveDir: work },
   nodePaths: [join(work, "node_modules")], bundle: true, format: "esm", jsx: "automatic", jsxImportSource: "preact", outfile: bundle, logLevel: "error",
 });
 const d = await import(pathToFileURL(bundle));
@@ -155,17 +155,20 @@ const tests = {
     is("loss in [1, 2, -3]", [2]);
     is("value-value == 0", [0, 2, 3]);
     const fails = (text, message) => assert.throws(() => d.filterRows(text, t), (e) => e instanceof d.FilterError && message.test(e.message), text);
-    fails("lrr < 1", /^column 1: unknown name 'lrr'; did you mean 'lr'\?$/);
-    fails("lr <", /^column 5: expected a value, found the end/);
-    fails("lr = 3", /^column 4: '=' is no comparison, write '=='/);
+    fails("lrr < 1", /^character 1: unknown name 'lrr'; did you mean 'lr'\?$/);
+    fails("lr <", /^character 5: expected a value, found the end/);
+    fails("lr = 3", /^character 4: '=' is no comparison, write '=='/);
     fails("lr", /expected a comparison, found a number/);
-    fails("kind < 'a'", /column 6: '<' does not compare texts/);
-    fails("kind == 'a", /column 9: the text has no end/);
-    fails("lr < 1 1", /column 8: unexpected '1'/);
+    fails("kind < 'a'", /character 6: '<' does not compare texts/);
+    fails("kind == 'a", /character 9: the text has no end/);
+    fails("lr < 1 1", /character 8: unexpected '1'/);
     fails("log(1, 2) > 0", /log takes one number, found 2/);
-    fails("lr in ['a']", /column 8: a number is compared with a text/);
+    fails("lr in ['a']", /character 8: a number is compared with a text/);
     fails("(".repeat(100) + "lr", /nested more than 40 deep/);
-    fails("lr < 1 and @", /column 12: unexpected '@'/);
+    fails("lr < 1 and @", /character 12: unexpected '@'/);
+    fails("lr < 1 && lr > 0", /character 8: unexpected '&', write 'and'/);
+    fails("kind == sgd", /unknown name 'sgd'; a text stands between quotes: 'sgd'/);
+    fails("Trial == 3", /unknown name 'Trial'; did you mean 'number'/);
   },
   "names of the language, of parameters and of hostile people"() {
     const t = storeOf(table([trial(0, { params: { in: 3, "a-b": 1, a: 7, b: 2, __proto__: null, number: 5 }, metrics: { "val/loss": 2 } })])).table("1");
@@ -174,7 +177,7 @@ const tests = {
     for (const name of d.namesOf(t)) assert.ok(d.columnNamed(t, name), name);
     const spelled = storeOf(table([trial(0, { params: { opt: 8, lr: 2, "opt/lr": 5, "learning rate": 3, "f(x)": 1, "größe": 4, gr: 9 }, metrics: {} })])).table("1");
     for (const text of ["opt/lr == 5", "opt / lr == 4", "`learning rate` + `f(x)` == 4", "größe == 4", "param:opt/lr == 5"]) assert.deepEqual(list(d.filterRows(text, spelled)), [1], text);
-    assert.throws(() => d.filterRows("2 < learning rate", spelled), /column 5: unknown name 'learning'; the name 'learning rate' stands between backquotes: `learning rate`/);
+    assert.throws(() => d.filterRows("2 < learning rate", spelled), /character 5: unknown name 'learning'; the name 'learning rate' stands between backquotes: `learning rate`/);
     for (const name of ["opt/lr", "größe", "learning rate", "f(x)", "param:f(x)"]) assert.deepEqual(list(d.filterRows(`${d.quotedName(name)} > 0`, spelled)), [1], name);
     assert.equal(d.quotedName("in"), "`in`");
     assert.equal(d.quotedName("val/loss"), "val/loss");
@@ -238,6 +241,17 @@ const tests = {
     assert.deepEqual([marked.highlighted, marked.completed], [40, far.completed]);
     assert.ok(marked.marked.length > 8 && marked.marked.every((at) => marked.x[at] >= 100 && marked.x[at] < 140));
   },
+  "the history as a file has every trial with its state and value, and what the marks stand for is said"() {
+    const all = { goal: "minimize", metric: "loss", y: "auto", far: false, filter: "", brush: "", picked: "", from: null, to: null };
+    const states = ["completed", "pruned", "running", "paused", "failed", "completed"];
+    const t = storeOf(table(states.map((state, i) => trial(i, { state, value: state === "failed" ? null : i === 5 ? 1e30 : 5 - i })))).table("7");
+    assert.deepEqual(d.historyCsv(t, all).trim().split("\r\n"), ["number,state,loss,best so far,highlighted", "0,completed,5,5,0", "1,pruned,4,5,0", "2,running,3,5,0", "3,paused,2,5,0", "4,failed,,5,0", "5,completed,1e+30,5,0"]);
+    assert.deepEqual(d.historyCsv(t, { ...all, from: 1, to: 3, filter: "number != 2", picked: "3" }).trim().split("\r\n").slice(1), ["1,pruned,4,5,0", "3,paused,2,5,1"]);
+    const label = (filter) => d.openLabel(d.historyOf(t, { ...all, filter }));
+    assert.deepEqual([label(""), label("state == 'paused'"), label("state == 'running'"), label("state == 'completed'")], ["running or paused", "paused", "running", null]);
+    const many = storeOf(inventedTable(60_000)).table("1");
+    assert.equal(d.historyCsv(many, all).trim().split("\r\n").length, 60_001, "the chart draws fewer");
+  },
   "an outlier flattens no axis, also a logarithmic one; and it is counted"() {
     const values = Float64Array.from({ length: 60 }, (_, i) => (i === 7 ? 1e30 : 10 ** (-2 + (i % 20) / 8)));
     const t = storeOf(encodeTable({ version: 1, whole: true, columns: [{ name: "number", type: "u32", values: values.map((_, i) => i) }, { name: "state", type: "dict", words: ["completed"], values: values.map(() => 0) }, { name: "value", type: "f64", values }] })).table("1");
@@ -299,7 +313,7 @@ const tests = {
     assert.deepEqual([clipped.count, clipped.off, clipped.row.length], [11, 1, 10]);
     assert.equal(d.planeOf(storeOf(table(rows)).table("7"), { ...input, y: axis("metric:loss"), clip: true, front: "1" }).off, 0);
     const csv = d.planeCsv(t, { ...input, filter: "number < 5", picked: "3", heads: ["a", "b,c"] }).trim().split("\r\n");
-    assert.equal(csv[0], 'trial,a,"b,c",kind,highlighted');
+    assert.equal(csv[0], 'number,a,"b,c",kind,highlighted');
     assert.equal(csv.length, 6);
     assert.match(csv[4], /^3,[\d.]+,[\d.]+,front,1$/);
     const none = d.planeOf(storeOf(table([])).table("7"), input);
@@ -484,11 +498,13 @@ const tests = {
       Metric: { type: "object", properties: { name: { type: "string" }, goal: { enum: ["minimize", "maximize"] } } },
     };
     const root = { properties: { name: { type: "string" }, metrics: { type: "array", items: { $ref: "#/components/schemas/Metric" } }, parameters: { additionalProperties: { oneOf: [{ $ref: "#/components/schemas/Float" }, { $ref: "#/components/schemas/Choice" }] } }, search: { properties: { method: { $ref: "#/components/schemas/Method" }, warm: { type: "boolean" } } }, trial: { properties: { train: { properties: { dataset: { type: "string" } } } } } } };
-    const at = (text) => { const caret = text.indexOf("|"); const place = d.placeAt(text.replace("|", ""), caret); return place && d.choicesAt(place, root, all, { dataset: ["digits", "12 rows"] }).map((c) => c.insert); };
+    const at = (text) => { const caret = text.indexOf("|"); const place = d.placeAt(text.replace("|", ""), caret); return place && d.choicesAt(place, root, all, { dataset: ["digits", "12 rows"] }).choices.map((c) => c.insert); };
     assert.deepEqual(at("|"), ["name: ", "metrics: ", "parameters: ", "search: ", "trial: "]);
     assert.deepEqual(at("name: a\npar|"), ["parameters: "]);
     assert.deepEqual(at("search: {method: |}"), ["gp", "random"]);
     assert.deepEqual(at("search: {method: r|"), ["random"]);
+    const isWhole = (text) => d.choicesAt(d.placeAt(text, text.length), root, all, {}).isWhole;
+    assert.deepEqual(["name", "na", "search: {method: gp", "search: {method: g", ""].map(isWhole), [true, false, true, false, false], "Enter after a whole word is a new line");
     assert.deepEqual(at("search:\n  method: gp\n  |"), ["method: ", "warm: "]);
     assert.deepEqual(at("search:\n  warm: |"), ["true", "false"]);
     assert.deepEqual(at("parameters:\n  lr: {type: float, sc|"), ["scale: "]);

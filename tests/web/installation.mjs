@@ -15,7 +15,7 @@ function showLogs(data) {
   for (const log of logs.filter((l) => existsSync(l))) console.error(`--- ${log}\n${readFileSync(log, "utf8").split("\n").slice(-25).join("\n")}`);
 }
 
-async function startOwn() {
+async function startOwn(options) {
   const assay = join(BUILD, "cli", "assay");
   for (const program of [assay, join(BUILD, "api/server/assayd"), join(BUILD, "trial-runner/agent/assay-runner")])
     if (!existsSync(program)) skip(`${program} is not built`);
@@ -24,7 +24,7 @@ async function startOwn() {
   const ready = join(data, "ready.json");
   const log = openSync(join(data, "up.log"), "a");
   // It ends when this process ends, for any reason.
-  const up = spawn("setpriv", ["--pdeathsig", "TERM", assay, "up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready], { cwd: SOURCE, stdio: ["ignore", log, log] });
+  const up = spawn("setpriv", ["--pdeathsig", "TERM", assay, "up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready, ...options], { cwd: SOURCE, stdio: ["ignore", log, log] });
   closeSync(log);
   const ended = new Promise((resolve) => { up.once("exit", resolve); up.once("error", resolve); });
   let running = true;
@@ -43,14 +43,15 @@ async function startOwn() {
     assert.fail(running ? `assay up was not ready after ${PATIENCE_MS} ms` : "assay up ended before it was ready");
   }
   const info = JSON.parse(readFileSync(ready, "utf8"));
-  return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop };
+  return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop, data, pid: up.pid };
 }
 
 /** The URL and an admin's token; `api(method, path, body)` for requests that the page does not
- * send. */
-export async function startInstallation() {
+ * send. `options` of `assay up`: then it is always an installation of its own, with the folder `data` and `assay up` as
+ * process `pid`. */
+export async function startInstallation(options = null) {
   const { ASSAY_URL: url, ASSAY_TOKEN: token } = process.env;
-  const own = url && token ? { url, token, stop: async () => undefined } : await startOwn();
+  const own = options === null && url && token ? { url, token, stop: async () => undefined } : await startOwn(options ?? []);
   const api = async (method, path, body) => {
     const headers = { Authorization: `Bearer ${own.token}`, "Content-Type": "application/json" };
     const response = await fetch(own.url + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });

@@ -172,7 +172,7 @@ try {
     await panel.getByRole("button", { name: "Select these" }).click();
     await matches(page, "what is selected", text(panel.getByRole("group", { name: "Selected trials" })), new RegExp(`^${passing.length} selected`));
     await panel.getByLabel("Filter").fill("lrr < 0.01");
-    await matches(page, "the error", text(panel.locator("#filter-error")), /column 1: unknown name 'lrr'; did you mean 'lr'\?/);
+    await matches(page, "the error", text(panel.locator("#filter-error")), /character 1: unknown name 'lrr'; did you mean 'lr'\?/);
     await shows(page, "all rows", () => rowsOf(page, "Trials"), done.length);
     await leave(page, () => page.reload());
     await loaded("digits-mlp");
@@ -518,7 +518,7 @@ try {
     const saved = page.waitForEvent("download");
     await panel.getByRole("button", { name: "CSV" }).click();
     const rows = readFileSync(await (await saved).path(), "utf8").trim().split("\r\n").map((l) => l.split(","));
-    assert.equal(rows[0].join(), "trial,val_error,latency/p99.ms,kind,highlighted");
+    assert.equal(rows[0].join(), "number,val_error,latency/p99.ms,kind,highlighted");
     assert.deepEqual(rows.filter((r) => r[4] === "1").map((r) => Number(r[0])), [3, 4, 5]);
     await panel.getByRole("button", { name: "Clear" }).click();
     await shows(page, "nothing is highlighted", attribute(panel, "data-highlighted"), "0");

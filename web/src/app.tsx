@@ -67,6 +67,11 @@ function Top() {
   );
 }
 
+/** Says in sight, wherever the page is scrolled to, that nothing follows any more. */
+function Lost() {
+  return connection.value === "lost" && token.value !== null ? <p class="lost" aria-hidden="true">The connection is lost: what is shown may be old.</p> : null;
+}
+
 export function App() {
   const { path } = route.value;
   const address = path.join("/");
@@ -75,5 +80,5 @@ export function App() {
     notice.value = null;
     scrollTo(0, 0);
   }, [address, token.value === null]);
-  return <><Top />{token.value === null ? <LoginView /> : <View key={token.value} path={path} />}<Notice /></>;
+  return <><Top />{token.value === null ? <LoginView /> : <View key={token.value} path={path} />}<Lost /><Notice /></>;
 }

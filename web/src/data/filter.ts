@@ -18,7 +18,7 @@ export class FilterError extends Error {
   readonly column: number;
 
   constructor(column: number, message: string) {
-    super(`column ${column}: ${message}`);
+    super(`character ${column}: ${message}`);
     this.column = column;
   }
 }
@@ -38,6 +38,7 @@ const NAME_BEGIN = /^[A-Za-z_\u0080-\uffff][\w.\-/:\u0080-\uffff]*/;
 const NAME = new RegExp(`${NAME_BEGIN.source}$`); // without backquotes
 const LETTER = /[\w\u0080-\uffff]/;
 const SIGNS = ["**", "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ","];
+const IN_WORDS: Record<string, string> = { "&": "and", "|": "or", "!": "not" }; // of other languages
 const MAX_TEXT = 4000;
 const MAX_DEPTH = 40;
 
@@ -59,7 +60,12 @@ export function namesOf(table: Table): string[] {
 export const quotedName = (name: string): string => (NAME.test(name) && !WORDS.has(name) && !Object.hasOwn(FUNCTIONS, name) ? name : `\`${name}\``);
 export const quotedText = (text: string): string => (text.includes("'") ? `"${text.replaceAll('"', "")}"` : `'${text}'`);
 
+/** What headings of the table of trials are called in a filter, where that differs. */
+const HEADINGS: Record<string, string> = { trial: "number", rungs: "rung", started: "started_at", ended: "ended_at", feasible: "infeasible" };
+
 function nearest(table: Table, name: string): string | null {
+  const heading = HEADINGS[name.toLowerCase()];
+  if (heading !== undefined && table.column(heading)) return heading;
   let [found, least]: [string | null, number] = [null, 3];
   for (const known of namesOf(table)) {
     const far = distance(known, name, least);
@@ -98,7 +104,7 @@ function scan(text: string, table: Table): Token[] {
     const name = NAME_BEGIN.exec(rest)?.[0];
     if (name !== undefined) { const token = longest(table, name, rest, at); tokens.push(token.token); i += token.length; continue; }
     const sign = SIGNS.find((s) => rest.startsWith(s));
-    if (sign === undefined) throw new FilterError(at, rest[0] === "=" ? "'=' is no comparison, write '=='" : `unexpected '${rest[0]}'`);
+    if (sign === undefined) throw new FilterError(at, rest[0] === "=" ? "'=' is no comparison, write '=='" : `unexpected '${rest[0]}'${Object.hasOwn(IN_WORDS, rest[0]!) ? `, write '${IN_WORDS[rest[0]!]}'` : ""}`);
     tokens.push({ at, kind: "sign", text: sign });
     i += sign.length;
   }
@@ -112,6 +118,9 @@ function named(table: Table, name: string, at: number, rest = ""): Token {
   if (column !== undefined) return { at, kind: "name", text: name, column };
   const unquoted = namesOf(table).find((known) => !NAME.test(known) && rest.startsWith(known));
   if (unquoted !== undefined) throw new FilterError(at, `unknown name '${name}'; the name '${unquoted}' stands between backquotes: \`${unquoted}\``);
+  for (const known of table.columns.values()) {
+    if (known.kind === "words" && known.words.includes(name)) throw new FilterError(at, `unknown name '${name}'; a text stands between quotes: '${name}'`);
+  }
   const meant = nearest(table, name);
   throw new FilterError(at, `unknown name '${name}'${meant === null ? "" : `; did you mean '${meant}'?`}`);
 }

@@ -1,7 +1,7 @@
 /* What the worker computes from a table. A job is a pure function of the table, its input and the
  * further files that the worker holds, and answers with plain objects and typed arrays. A view adds
  * its own jobs here. */
-import { foretoldOf, historyOf } from "../parts/history";
+import { foretoldOf, historyCsv, historyOf } from "../parts/history";
 import { valueAt, type Column, type Table } from "./columns";
 import { explore } from "./explore";
 import { FilterError, filterRows, shownOf } from "./filter";
@@ -93,7 +93,7 @@ function csv(table: Table, input: CsvInput): string {
   const columns = chosen.map((c) => table.column(c.name));
   const extra = input.highlighted === "column" ? ["highlighted"] : [];
   function* lines() {
-    for (const row of order) yield [table.number[row]!, ...columns.map((c) => valueAt(c, row)), ...extra.map(() => (mark ? mark.rows[row]! : 1))];
+    for (const row of order) yield [table.number[row]!, ...columns.map((c) => valueAt(c, row)), ...extra.map(() => (mark ? mark.rows[row]! : 0))];
   }
   return csvOf(["number", ...chosen.map((c) => c.head), ...extra], lines());
 }
@@ -115,7 +115,7 @@ function curvesCsv(table: Table, input: CurvesInput, held?: Held): string {
       const row = table.rowOf(number);
       if (row < 0 || (shown && shown[row] === 0)) continue;
       const { step, time, value } = line;
-      for (let i = 0; i < step.length; i++) yield [number, step[i]!, Number.isNaN(time[i]!) ? null : time[i]!, value[i]!, mark ? mark.rows[row]! : 1];
+      for (let i = 0; i < step.length; i++) yield [number, step[i]!, Number.isNaN(time[i]!) ? null : time[i]!, value[i]!, mark ? mark.rows[row]! : 0];
     }
   }
   return csvOf(["number", "step", "time", input.metric, "highlighted"], lines());
@@ -131,10 +131,10 @@ function timelineCsv(_table: Table, _input: null, held?: Held): string {
   return csvOf(["number", "attempt", "seat", "runner", "group", "began_at", "ended_at", "outcome"], lines());
 }
 
-export const JOBS = { rows, history: historyOf, foretold: foretoldOf, plane: planeOf, planeCsv, explore, csv, curves, curvesCsv, timeline, timelineCsv };
+export const JOBS = { rows, history: historyOf, historyCsv, foretold: foretoldOf, plane: planeOf, planeCsv, explore, csv, curves, curvesCsv, timeline, timelineCsv };
 
 /** Jobs that need what only the worker holds. */
-export const IN_WORKER: ReadonlySet<JobName> = new Set(["curves", "curvesCsv", "timeline", "timelineCsv"]);
+export const IN_WORKER: ReadonlySet<JobName> = new Set(["historyCsv", "curves", "curvesCsv", "timeline", "timelineCsv"]);
 
 export type JobName = keyof typeof JOBS;
 export type JobInput<K extends JobName> = Parameters<(typeof JOBS)[K]>[1];

@@ -123,7 +123,7 @@ const WORDS = ["beaten", "infeasible", "front"];
 export function planeCsv(table: Table, { heads, ...input }: PlaneInput & { heads: readonly [string, string] }): string {
   const { rows, x, y, kind, mark } = pointsOf(table, input);
   function* lines() {
-    for (let i = 0; i < rows.length; i++) yield [table.number[rows[i]!]!, x[i]!, y[i]!, WORDS[kind[i]!]!, mark ? mark.rows[rows[i]!]! : 1];
+    for (let i = 0; i < rows.length; i++) yield [table.number[rows[i]!]!, x[i]!, y[i]!, WORDS[kind[i]!]!, mark ? mark.rows[rows[i]!]! : 0];
   }
-  return csvOf(["trial", ...heads, "kind", "highlighted"], lines());
+  return csvOf(["number", ...heads, "kind", "highlighted"], lines());
 }

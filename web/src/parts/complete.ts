@@ -129,13 +129,14 @@ function keysOf(schemas: readonly Schema[], all: Record<string, Schema>): Choice
   return schemas.flatMap((s) => Object.entries(s.properties ?? {}).map(([name, p]): Choice => ({ text: name, about: spread(p, all).find((q) => q.description)?.description ?? "", insert: `${name}: ` })));
 }
 
-/** What may stand there, those first that begin with the word. `named`: values of fields by their name,
- * such as the data sets of the server. */
-export function choicesAt(place: Place, root: Schema, all: Record<string, Schema>, named: Record<string, readonly string[]>): Choice[] {
+/** What may stand there and begins with the word; `isWhole`: the word is one of them already. `named`: values of fields by
+ * their name, such as the data sets of the server. */
+export function choicesAt(place: Place, root: Schema, all: Record<string, Schema>, named: Record<string, readonly string[]>): { choices: Choice[]; isWhole: boolean } {
   const schemas = place.path.reduce((list, name) => below(list, name, all), spread(root, all));
   const own = place.kind === "value" ? (named[place.path.at(-1) ?? ""] ?? []).map((n): Choice => ({ text: n, about: "", insert: textOf(n) })) : [];
   const found = [...own, ...(place.kind === "key" ? keysOf(schemas, all) : valuesOf(schemas))];
   const once = [...new Map(found.map((c) => [c.text, c])).values()];
   const word = place.word.trim().toLowerCase();
-  return once.filter((c) => c.text.toLowerCase().startsWith(word) && c.text !== place.word).slice(0, MOST_CHOICES);
+  const choices = once.filter((c) => c.text.toLowerCase().startsWith(word) && c.text !== place.word.trim()).slice(0, MOST_CHOICES);
+  return { choices, isWhole: once.some((c) => c.text === place.word.trim()) };
 }

@@ -4,9 +4,10 @@
  * quartile by more than REACH interquartile ranges are drawn at the edge. If many values are far
  * from the best, the axis is logarithmic unless the user chose otherwise. */
 import type * as Api from "../api/types";
-import type { Table } from "../data/columns";
+import { numberAt, wordAt, type Table } from "../data/columns";
 import { shownOf } from "../data/filter";
 import { markOf } from "../data/marks";
+import { csvOf } from "./csv";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
@@ -43,6 +44,8 @@ export interface History {
   last: number;
   isInfeasible: boolean;
   isRunning: boolean;
+  /** Trials wait at a rung; they are drawn as those that run. */
+  isPaused: boolean;
   /** The best completed, feasible trial. */
   bestNumber: number | null;
   bestValue: number | null;
@@ -268,7 +271,7 @@ export function historyOf(table: Table, input: HistoryInput): History {
     if (Number.isFinite(v) && isCompleted(row) && isShown(row) && height(v) * sign <= edge) [low, high] = [Math.min(low, height(v)), Math.max(high, height(v))];
   }
   const numberOf = (row: number) => (row < 0 ? 0 : table.number[row]!);
-  const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, marked: view.isMarked && [], highlighted: 0, first: numberOf(view.first), last: numberOf(view.last), isInfeasible: false, isRunning: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
+  const h: History = { rows: [], x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: values.length, far: 0, marked: view.isMarked && [], highlighted: 0, first: numberOf(view.first), last: numberOf(view.last), isInfeasible: false, isRunning: false, isPaused: false, bestNumber: null, bestValue: null, positive, wide, log, clip };
   const thin = new Thinning(view, low, high);
   for (let row = 0; row < n; row++) {
     if (!isShown(row)) continue;
@@ -280,6 +283,7 @@ export function historyOf(table: Table, input: HistoryInput): History {
     if (completed && height(value) * sign > outer) h.far++;
     h.isInfeasible ||= infeasible;
     h.isRunning ||= isRunning(row);
+    h.isPaused ||= isPaused(row);
     if (row < view.begin || row > view.end) continue;
     const seen = value !== null && height(value) * sign <= edge;
     const kind = completed ? (!seen ? BEYOND : infeasible ? BAD : DONE) : isFailed(row) ? FAILED : seen && (isRunning(row) || isPaused(row)) ? OPEN : QUEUED;
@@ -300,6 +304,28 @@ export function historyOf(table: Table, input: HistoryInput): History {
   }
   return h;
 }
+
+/** All trials of the part that pass the filter, as the text of a CSV file: none is left out, and no value is cut. */
+export function historyCsv(table: Table, input: HistoryInput & { metric: string }): string {
+  const sign = input.goal === "minimize" ? 1 : -1;
+  const shown = shownOf(input.filter, table);
+  const mark = markOf(table, input.brush, input.picked, shown);
+  const [value, bad] = [table.column("value"), table.column("infeasible")];
+  function* lines() {
+    let best: number | null = null;
+    for (let row = 0; row < table.n; row++) {
+      if (shown?.[row] === 0) continue;
+      const [number, v, state] = [table.number[row]!, numberAt(value, row), wordAt(table.state, row)];
+      const isBad = numberAt(bad, row) === 1;
+      if (v !== null && Number.isFinite(v) && state === "completed" && !isBad && (best === null || v * sign < best * sign)) best = v;
+      if (number >= (input.from ?? 0) && number <= (input.to ?? Infinity)) yield [number, isBad && state === "completed" ? "infeasible" : state, v, best, mark ? mark.rows[row]! : 0];
+    }
+  }
+  return csvOf(["number", "state", input.metric, "best so far", "highlighted"], lines());
+}
+
+/** What the marks of trials that have not ended stand for; null: there are none. */
+export const openLabel = (h: History): string | null => (h.isPaused ? (h.isRunning ? "running or paused" : "paused") : h.isRunning ? "running" : null);
 
 /** The same without the values that a logarithmic axis cannot show. */
 export function positiveOnly(values: (number | null)[]): (number | null)[] {

@@ -6,8 +6,7 @@ import type * as Api from "../api/types";
 import { numberAt, type Table } from "../data/columns";
 import { sig } from "../format";
 import { colour } from "../theme";
-import { positiveOnly, type Foretold, type History, type Left } from "./history";
-import { csvOf } from "./csv";
+import { openLabel, positiveOnly, type Foretold, type History, type Left } from "./history";
 import { Downloads } from "./downloads";
 import { axis, onDrag, Plot, tickText, wholeAxis, type Options } from "./plot";
 import { drawCrosses, drawInside, drawMarked, pictureOf, type Extra, type Geometry, type SeriesLook } from "./plot_picture";
@@ -26,6 +25,7 @@ interface Props {
   part: readonly [number, number] | null;
   choosePart: (part: readonly [number, number] | null) => void;
   open: (number: number) => void;
+  csv: () => Promise<string>;
 }
 
 const HEIGHT = 300;
@@ -38,7 +38,7 @@ function describe(h: History, metric: string, part: Props["part"]): string {
   return `${metric} of ${h.completed} completed trials against their number${where} and the best so far${end}${marked}. The table below has every value.`;
 }
 
-export function HistoryChart({ sweep, table, history, predictions, left, part, choosePart, open }: Props) {
+export function HistoryChart({ sweep, table, history, predictions, left, part, choosePart, open, csv }: Props) {
   const { name, goal } = sweep.metric;
   const plot = useRef<uPlot | null>(null);
   const state = useRef<Current>({ sweep, history, predictions, left, table, choosePart, open });
@@ -95,12 +95,12 @@ export function HistoryChart({ sweep, table, history, predictions, left, part, c
     dim ? { dots: size / 2, stroke: colour(point) } : { dots: 4, stroke: colour("--accent") },
     { dots: 3.5, stroke: colour("--panel"), ring: colour("--running") },
   ];
-  const legend = (): [string, string][] => [["completed", colour(point)], ["best so far", colour("--accent")], ...(dim ? [["highlighted", colour("--text")] as [string, string]] : []), ...(history.isRunning ? [["running", colour("--running")] as [string, string]] : [])];
+  const legend = (): [string, string][] => [["completed", colour(point)], ["best so far", colour("--accent")], ...(dim ? [["highlighted", colour("--text")] as [string, string]] : []), ...(openLabel(history) !== null ? [[openLabel(history)!, colour("--running")] as [string, string]] : [])];
   return (
     <>
       <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, many, dim, part?.[0], part?.[1]]} options={options}
         label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
-      <Downloads label={label} file={`${sweep.id}-history`} csv={() => csvOfHistory(history, name)} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
+      <Downloads label={label} file={`${sweep.id}-history`} csv={csv} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
     </>
   );
 }
@@ -115,14 +115,6 @@ function takePart([first, last]: [number, number], { choosePart }: Current): voi
 }
 
 /** The drawn trials: their values, and the best so far. */
-function csvOfHistory(h: History, metric: string): string {
-  const beyond = new Set(h.beyond);
-  const failed = new Set(h.failed);
-  const marked = h.marked && new Set(h.marked);
-  const kind = (i: number) => (failed.has(i) ? "failed" : beyond.has(i) ? "off the scale" : h.infeasible[i] !== null ? "infeasible" : h.open[i] !== null ? "running" : h.done[i] !== null || h.steps[i] !== null ? "completed" : "");
-  return csvOf(["trial", "state", metric, "best so far", "highlighted"], h.x.map((n, i) => [n, kind(i), valueIn(h, i), h.best[i] ?? null, marked ? Number(marked.has(i)) : 1]));
-}
-
 /** A ring around the point under the pointer: completed trials (series 2, 5) and those that run
  * (series 4). */
 function ring(): uPlot.Cursor.Points {

@@ -53,7 +53,7 @@ export function ByHand({ sweep }: { sweep: Api.Sweep }) {
   };
   return (
     <div class="by-hand">
-      <p><button type="button" disabled={busy || held.length >= MOST} onClick={() => ask(1)}>{held.length === 0 ? "Ask for a trial" : "Ask for another"}</button> <span role="status">{said}</span></p>
+      <p><button type="button" disabled={busy || sweep.state === "paused" || held.length >= MOST} onClick={() => ask(1)}>{held.length === 0 ? "Ask for a trial" : "Ask for another"}</button> <span role="status">{sweep.state === "paused" ? "The sweep is paused: no trial is handed out until it is resumed." : said}</span></p>
       {held.map((s) => <Held key={s.number} sweep={sweep} suggestion={s} told={told} />)}
     </div>
   );
@@ -74,7 +74,10 @@ function Held({ sweep, suggestion, told }: { sweep: Api.Sweep; suggestion: Api.S
     <form class="held" aria-label={`Trial #${number}`} onSubmit={(e) => { e.preventDefault(); void tell("completed"); }}>
       <h3>#{number}</h3>
       <dl class="pairs">{inOrder(suggestion.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
-      {names.map((n) => <p key={n}><label>{n} <input type="text" inputMode="decimal" autocomplete="off" value={values[n] ?? ""} onInput={(e) => setValues({ ...values, [n]: e.currentTarget.value })} /></label></p>)}
+      {names.map((n) => {
+        const isWrong = (values[n] ?? "").trim() !== "" && entered(values[n]!) === null;
+        return <p key={n}><label>{n} <input type="text" inputMode="decimal" autocomplete="off" aria-invalid={isWrong} value={values[n] ?? ""} onInput={(e) => setValues({ ...values, [n]: e.currentTarget.value })} /></label>{isWrong && <span class="bad" role="status">This is no number such as 0.5 or 1e-3.</span>}</p>;
+      })}
       <p class="actions">
         <button type="button" class="quiet" onClick={() => tell("released")}>Give it back</button>
         <button type="button" class="quiet" onClick={() => tell("failed")}>It failed</button>

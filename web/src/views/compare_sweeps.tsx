@@ -82,8 +82,8 @@ function Comparison({ ids, metric }: { ids: readonly string[]; metric: string | 
   const missing = model.missing.value;
   const objectives = [...new Map((all ?? []).flatMap((s) => s.sweep.metrics).map((m) => [m.name, m])).values()];
   const names = [...new Set((all ?? []).map((s) => s.sweep.metric.name))];
-  const shown = metric ?? names[0] ?? "";
-  const goal = objectives.find((m) => m.name === shown)?.goal ?? "minimize";
+  const shown = metric ?? (names.length > 1 ? "first objective of each" : names[0] ?? "");
+  const goal = objectives.find((m) => m.name === (metric ?? names[0]))?.goal ?? "minimize";
   return (
     <Loading of={model.refresher} ready={all !== null}>
       {missing.length > 0 && <p class="stale" role="status">Not there: {missing.join(", ")}.</p>}
@@ -112,7 +112,8 @@ function BestSoFar({ groups, metric, goal }: { groups: readonly Group[]; metric:
     const ends = groups.flatMap((g) => g.runs.map((r) => r.summary[across].at(-1) ?? 0));
     const first = Math.min(...groups.flatMap((g) => g.runs.map((r) => r.summary[across].find((v) => v > 0) ?? Infinity)));
     const ax = axisBetween(NAMES[across], logX ? Math.min(first, 1) || 1 : 0, Math.max(...ends), logX && Number.isFinite(first));
-    const places = Array.from({ length: PLACES + 1 }, (_, i) => (ax.log ? ax.min * (ax.max / ax.min) ** (i / PLACES) : ax.min + (i / PLACES) * (ax.max - ax.min)));
+    const along = Array.from({ length: PLACES + 1 }, (_, i) => (ax.log ? ax.min * (ax.max / ax.min) ** (i / PLACES) : ax.min + (i / PLACES) * (ax.max - ax.min)));
+    const places = across === "seconds" ? along : [...new Set(along.map(Math.round))]; // there are no parts of trials and steps
     const made = groups.map((g) => bandOf(g.runs.map((r) => r.summary), across, places));
     const values = made.flatMap((b) => [...b.low, ...b.high]).sort((a, b) => a - b);
     // The first results may be far from all later ones: the axis begins at their better nine tenths.

@@ -7,7 +7,7 @@ import { brushText, filterText, pickedText } from "../data/selection";
 import { useJob } from "../data/use_job";
 import { count, sig, some } from "../format";
 import { useSight } from "../live/lazy_resource";
-import type { SweepModel } from "../live/sweep";
+import { hasEnded, type SweepModel } from "../live/sweep";
 import { Figure } from "../parts/figure";
 import { drawDensity, drawFrame, frameOf, type Frame } from "../parts/frame";
 import { Chips, Toggle } from "../parts/small";
@@ -59,7 +59,7 @@ export function CurvesPanel({ model, sweep }: { model: SweepModel; sweep: Api.Sw
       </div>
       {failed !== null && <p class="stale" role="status">{version === null ? "Not known" : "Not up to date"}: {failed}</p>}
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {curves === null ? <p class="hint tall">{failed === null && resource.inSight.value && "Loading…"}</p> : curves.count === 0 ? <p class="hint">{table.n === 0 ? "No trials yet." : `No trial has a curve of ${metric}${filterText.value === "" ? "" : " and passes the filter"}.`}</p>
+      {curves === null ? <p class="hint tall">{failed === null && resource.inSight.value && "Loading…"}</p> : curves.count === 0 ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{table.n === 0 ? (sweep.counts.total > 0 ? "Loading…" : "No trials yet.") : filterText.value !== "" ? `No trial that passes the filter has a curve of ${metric}.` : hasEnded(sweep.state) ? `No trial has a curve of ${metric}.` : `No point of ${metric} has come yet.`}</p>
         : <Drawn model={model} sweep={sweep} curves={curves} metric={metric} input={() => ({ metric, version: version ?? "", ...choices(), goal: null, filter: filterText.value, brush: brushText.value, picked: pickedText.value })} />}
     </section>
   );

@@ -1,9 +1,10 @@
 /* Enqueue the parameters of selected trials again, with changes that hold for all of them. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { call, messageOf } from "../api/http";
+import { call, Failure, messageOf } from "../api/http";
 import type * as Api from "../api/types";
 import { valueAt, type Table } from "../data/columns";
 import { count } from "../format";
+import { hasEnded } from "../live/sweep";
 
 const AT_ONCE = 1000; // the server takes up to 5,000 in a request
 
@@ -43,6 +44,13 @@ export function paramsOf(parameters: Record<string, Api.Parameter>, table: Table
   }));
 }
 
+/** What was refused, with the number of the trial instead of its place in the request. */
+function ofTrial(error: unknown, asked: readonly number[]): string {
+  const text = messageOf(error);
+  const found = error instanceof Failure ? /^\/(\d+)(?:\/params)?(?:\/([^: ]+))?:? (.*)$/s.exec(text) : null;
+  return found === null ? text : `Trial #${asked[Number(found[1])]}: ${found[2] === undefined ? "" : `${found[2]} `}${found[3]}`;
+}
+
 export function EnqueueDialog({ sweep, table, numbers, close }: { sweep: Api.Sweep; table: Table; numbers: readonly number[]; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [changes, setChanges] = useState<ReadonlyMap<string, string>>(new Map());
@@ -51,11 +59,13 @@ export function EnqueueDialog({ sweep, table, numbers, close }: { sweep: Api.Swe
   useLayoutEffect(() => { dialog.current?.showModal(); }, []);
   const parameters = sweep.document.parameters as Record<string, Api.Parameter>;
   const names = Object.keys(parameters).filter((n) => parameters[n]!.type !== "constant");
+  const over = hasEnded(sweep.state);
   const enqueue = async () => {
     setError(null);
     setDone(0);
+    let i = 0;
     try {
-      for (let i = 0; i < numbers.length; i += AT_ONCE) {
+      for (; i < numbers.length; i += AT_ONCE) {
         const body = numbers.slice(i, i + AT_ONCE).map((n) => ({ params: paramsOf(parameters, table, table.rowOf(n), changes) }));
         await call("POST /v1/sweeps/{sweep}/trials", { path: { sweep: sweep.id }, body });
         setDone(Math.min(numbers.length, i + AT_ONCE));
@@ -63,19 +73,20 @@ export function EnqueueDialog({ sweep, table, numbers, close }: { sweep: Api.Swe
       dialog.current?.close();
     } catch (e) {
       setDone(null);
-      setError(messageOf(e));
+      setError(ofTrial(e, numbers.slice(i)));
     }
   };
   return (
     <dialog ref={dialog} class="limits enqueue" aria-labelledby="enqueue-title" onClose={close}>
       <h2 id="enqueue-title">Enqueue {count(numbers.length)} {numbers.length === 1 ? "configuration" : "configurations"} again</h2>
-      <p>They run next, as new trials. An empty field keeps the value of each; <code>*2</code> and <code>/2</code> scale it.</p>
+      {over ? <p>The sweep has ended and takes no more trials. Raise its number of trials first (<b>Limits…</b> at the top): what is free then, its own search takes too.</p>
+        : <p>They run next, as new trials. An empty field keeps the value of each; <code>*2</code> and <code>/2</code> scale it.</p>}
       <form onSubmit={(e) => { e.preventDefault(); void enqueue(); }}>
         <dl class="scroll tall">{names.map((name) => <div key={name}><dt><label for={`change ${name}`}>{name}</label></dt><dd><input id={`change ${name}`} type="text" autocomplete="off" spellcheck={false} placeholder="as it was" value={changes.get(name) ?? ""} onInput={(e) => setChanges(new Map([...changes, [name, e.currentTarget.value]]))} /></dd></div>)}</dl>
         {error !== null && <p class="bad" role="alert">{error}</p>}
         <div class="actions">
           <button type="button" onClick={() => dialog.current?.close()}>Leave it</button>
-          <button type="submit" class="primary" disabled={done !== null}>{done === null ? "Enqueue" : `${count(done)} of ${count(numbers.length)}…`}</button>
+          <button type="submit" class="primary" disabled={over || done !== null}>{done === null ? "Enqueue" : `${count(done)} of ${count(numbers.length)}…`}</button>
         </div>
       </form>
     </dialog>

@@ -11,7 +11,7 @@ import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
 import { count, sig } from "../format";
 import { useVisible } from "../live/lazy_resource";
-import type { SweepModel } from "../live/sweep";
+import { hasEnded, type SweepModel } from "../live/sweep";
 import { judgedBy, valueColumn } from "../parts/objectives";
 import type { Goal } from "../parts/scale_of";
 import { Chips } from "../parts/small";
@@ -59,40 +59,51 @@ export function ExplorePanel({ model, sweep }: { model: SweepModel; sweep: Api.S
   const { done, error, isOld } = useJob(trials, "explore", inputOf(sweep, view, names, metric), visible);
   const computed = useRef(view); // the view that `done` is of: another one has other axes
   if (!isOld) computed.current = view;
-  return <div class="in-sight" ref={element}>{names.length > 0 && done !== null && done.output.count > 0 && <Panel model={model} sweep={sweep} done={done} error={error} view={view} isReady={computed.current === view} names={names} metric={metric} />}</div>;
+  const comes = sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state)); // its place is kept until then
+  return <div class="in-sight" ref={element}>{names.length > 0 && (comes || (done !== null && done.output.count > 0)) && <Panel model={model} sweep={sweep} done={done} error={error} view={view} isReady={computed.current === view} inSight={visible} names={names} metric={metric} />}</div>;
+}
+
+/** About as high as what will be drawn, so that what is below does not move. */
+const roomOf = (view: View, parameters: number): string => `room-${view === "slices" ? `slices-${Math.min(3, Math.ceil(parameters / 4))}` : view}`;
+
+/** Why nothing is drawn of the completed trials. */
+function whyNone(sweep: Api.Sweep, done: PanelProps["done"]): string {
+  if (done === null || (done.output.count === 0 && sweep.counts.completed > 0 && filterText.value === "")) return "Loading…"; // the table follows
+  return filterText.value === "" ? "No trial has completed yet." : "No completed trial passes the filter.";
 }
 
 interface PanelProps {
   model: SweepModel;
   sweep: Api.Sweep;
-  done: { output: Explored; table: Table };
+  done: { output: Explored; table: Table } | null;
   error: string | null;
   view: View;
   /** `done` is of this view. */
   isReady: boolean;
+  inSight: boolean;
   names: readonly string[];
   metric: Exploring["metric"];
 }
 
-function Panel({ model, sweep, done, error, view, isReady, names, metric }: PanelProps) {
+function Panel({ model, sweep, done, error, view, isReady, inSight, names, metric }: PanelProps) {
   const { trials } = model;
-  const explored = done.output;
-  const data: Exploring = { model, sweep, trials, table: done.table, explored, metric, names };
+  const explored = done === null || done.output.count === 0 ? null : done.output;
+  const data: Exploring | null = explored && { model, sweep, trials, table: done!.table, explored, metric, names };
   const metrics = judgedBy(sweep);
   return (
-    <section class="panel explore" aria-label="Parameters of all trials" data-drawn={explored.count} data-marked={explored.marked ?? 0}>
+    <section class="panel explore" aria-label="Parameters of all trials" data-drawn={explored?.count ?? 0} data-marked={explored?.marked ?? 0}>
       <div class="bar">
         <h2>Parameters of all trials</h2>
         <Chips label="View" chosen={view} options={[...VIEWS]} choose={(id) => choose({ explore: id === "parallel" ? null : id })} />
         {metrics.length > 1 && <label class="toggle">Metric <select value={metric.name} onChange={(e) => setColour(e.currentTarget.value === sweep.metric.name ? null : `metric:${e.currentTarget.value}`)}>{metrics.map((m) => <option key={m} value={m}>{m}</option>)}</select></label>}
-        <ul class="legend shade-legend"><li aria-hidden="true">{Array.from({ length: SHADES }, (_, i) => <i key={i} style={{ background: `var(--shade-${i + 1})` }} />)}</li><li>worst to best fifth by {metric.name}</li>{explored.infeasible > 0 && <li class="l-infeasible">infeasible</li>}</ul>
+        <ul class="legend shade-legend"><li aria-hidden="true">{Array.from({ length: SHADES }, (_, i) => <i key={i} style={{ background: `var(--shade-${i + 1})` }} />)}</li><li>worst to best fifth by {metric.name}</li>{explored !== null && explored.infeasible > 0 && <li class="l-infeasible">infeasible</li>}</ul>
         <span class="grow" />
-        <span role="status" class="faint">{explored.marked !== null ? <><b data-testid="marked">{count(explored.marked)}</b> of {count(explored.count)} highlighted</> : `${count(explored.count)} completed`}</span>
-        {explored.marked !== null && <button type="button" class="quiet" onClick={clearSelection}>Clear</button>}
+        <span role="status" class="faint">{explored === null ? "" : explored.marked !== null ? <><b data-testid="marked">{count(explored.marked)}</b> of {count(explored.count)} highlighted</> : `${count(explored.count)} completed`}</span>
+        {explored !== null && explored.marked !== null && <button type="button" class="quiet" onClick={clearSelection}>Clear</button>}
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {!isReady ? <p class="hint tall" role="status">Loading…</p> : view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
-      <Ranges data={data} />
+      {data === null || !isReady ? <p class={`hint tall ${roomOf(view, names.length)}`} role="status">{inSight && (data === null ? whyNone(sweep, done) : "Loading…")}</p> : view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
+      {data !== null && <Ranges data={data} />}
     </section>
   );
 }

@@ -1,14 +1,18 @@
 /* The importance of each parameter: Sobol indices of the server's model, with their intervals. */
+import { useRef } from "preact/hooks";
 import type * as Api from "../api/types";
 import { sig, some } from "../format";
 import { useSight } from "../live/lazy_resource";
-import type { SweepModel } from "../live/sweep";
+import { hasEnded, type SweepModel } from "../live/sweep";
 import { csvOf } from "../parts/csv";
 import { Downloads, type Picture } from "../parts/downloads";
 import { barsOf } from "../parts/plot_picture";
 import { Chips } from "../parts/small";
 import { choose, route } from "../route";
 import { colour } from "../theme";
+
+const ROW_PX = 25;   // of the table of shares
+const FRAME_PX = 43; // its head, and the downloads
 
 type Share = Api.Importance["parameters"][number];
 
@@ -26,6 +30,8 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
   const importance = model.importanceOf(metric);
   const element = useSight<HTMLElement>(importance);
   const now = importance.value.value;
+  const isHeld = useRef(!hasEnded(sweep.state)); // who saw it run sees it keep its place
+  const tall = `${ROW_PX * Math.min(12, Object.keys(sweep.document.parameters).length) + FRAME_PX}px`; // as the shares: nothing below moves
   const failed = importance.refresher.error.value;
   return (
     <section class="panel" aria-label="Importance" ref={element}>
@@ -36,8 +42,8 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
         {now && now.parameters.length > 0 && <><span class="grow" /><ul class="legend"><li class="l-alone">alone</li><li class="l-total">with others</li><li class="l-range">90 %</li></ul></>}
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
-      {now === null ? failed === null && <p class="hint">Loading…</p>
-        : now.parameters.length === 0 ? <p class="hint">Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} file={`${sweep.id}-importance-${metric}`} />}
+      {now === null ? failed === null && <p class="hint" style={{ minHeight: tall }}>Loading…</p>
+        : now.parameters.length === 0 ? <p class="hint" style={isHeld.current ? { minHeight: tall } : undefined}>Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} file={`${sweep.id}-importance-${metric}`} />}
     </section>
   );
 }

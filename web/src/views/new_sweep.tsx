@@ -1,6 +1,6 @@
 /* Begin a sweep: its document as text, checked by the server as one types, with what the search would
- * try first. Or one that is like another sweep. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+ * try first. Or one that is like another sweep, or for a data set. */
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, isAbort, messageOf, send } from "../api/http";
 import type * as Api from "../api/types";
 import { count, inOrder, param, valueText } from "../format";
@@ -25,17 +25,36 @@ trial:
   command: [python3, train.py, --lr, "\${lr}", --width, "\${width}"]
 `;
 
+/** A first sweep over a data set, for the built-in trainer. */
+const exampleFor = ({ name, task }: Api.Dataset) => `name: ${name}-mlp
+metric: {name: ${task === "classification" ? "val_error" : "val_loss"}, goal: minimize}
+parameters:
+  lr: {type: float, min: 0.0001, max: 0.3, scale: log}
+  width: {type: int, min: 16, max: 128, scale: log}
+search: {method: gp}
+limits: {max_trials: 30}
+trial:
+  train:
+    dataset: ${name}
+    model: {kind: mlp, layers: ["\${width}"]}
+    optimizer: {kind: adamw, lr: "\${lr}"}
+    epochs: 20
+`;
+
 export function NewSweepView() {
   const from = route.value.query.get("from");
-  const [first, setFirst] = useState<string | null>(from === null ? EXAMPLE : null);
+  const data = from === null ? route.value.query.get("data") : null;
+  const [first, setFirst] = useState<string | null>(from === null && data === null ? EXAMPLE : null);
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
-    if (from === null) return undefined;
+    if (from === null && data === null) return undefined;
     const stop = new AbortController();
-    call("GET /v1/sweeps/{sweep}", { path: { sweep: from }, signal: stop.signal })
-      .then((sweep) => setFirst(`${toYaml(sweep.document)}\n`), (e: unknown) => { if (!isAbort(e)) setError(messageOf(e)); });
+    const { signal } = stop;
+    const text = from !== null ? call("GET /v1/sweeps/{sweep}", { path: { sweep: from }, signal }).then((sweep) => `${toYaml(sweep.document)}\n`)
+      : call("GET /v1/datasets/{dataset}", { path: { dataset: data! }, signal }).then(exampleFor);
+    text.then(setFirst, (e: unknown) => { if (!isAbort(e)) setError(messageOf(e)); });
     return () => stop.abort();
-  }, [from]);
+  }, [from, data]);
   return (
     <main>
       <div class="head"><nav aria-label="Where this is"><a href={href(["sweeps"])}>Sweeps</a><span aria-hidden="true">/</span></nav><h1>{from === null ? "New sweep" : <>New sweep like <bdi>{from}</bdi></>}</h1></div>
@@ -79,6 +98,13 @@ function useCheck(text: string): Checked & { value: Record<string, unknown> | nu
   return { value: read.value, faults: isLate ? [] : faults, preview: said.preview, error: isLate ? null : said.error, pending: isLate };
 }
 
+/** The document with the seed of its preview, so that the sweep begins with the suggestions that were shown. */
+function seeded(document: Record<string, unknown>, preview: Api.SweepPreview | null): Record<string, unknown> {
+  const search = (document["search"] ?? {}) as Record<string, unknown>;
+  if (!preview?.seed || search["seed"] !== undefined) return document;
+  return { ...document, search: { ...search, seed: Number(preview.seed) } };
+}
+
 function Editor({ first, like }: { first: string; like: string | null }) {
   const [text, setText] = useState(first);
   const [paused, setPaused] = useState(false);
@@ -88,7 +114,7 @@ function Editor({ first, like }: { first: string; like: string | null }) {
   const begin = async () => {
     setBusy(true);
     await attempt(async () => {
-      const sweep = await call("POST /v1/sweeps", { query: { paused }, body: value as unknown as Api.SweepDocument });
+      const sweep = await call("POST /v1/sweeps", { query: { paused }, body: seeded(value!, preview) as unknown as Api.SweepDocument });
       go(["sweeps", sweep.id]);
     });
     setBusy(false);
@@ -136,33 +162,59 @@ function useKnown(): { root: Schema; all: Record<string, Schema>; named: Record<
   return known;
 }
 
-/** The choices at the caret, as a list below the text. The text keeps the focus: arrows choose, Enter or
- * Tab takes, Escape closes, Ctrl and Space opens. */
-function useCompletion(text: string, set: (text: string) => void, area: { current: HTMLTextAreaElement | null }) {
+/** Replace a part of the text as a key would, so that the browser's undo takes it back. */
+function type(area: HTMLTextAreaElement, from: number, to: number, text: string): void {
+  area.focus();
+  area.setSelectionRange(from, to);
+  document.execCommand(text === "" ? "delete" : "insertText", false, text);
+}
+
+const INDENT = 2;
+
+/** What Enter writes after this line: a line with its indentation, and more where a map begins. */
+const nextLine = (line: string) => `\n${" ".repeat(line.length - line.trimStart().length + (/:\s*$/.test(line) ? INDENT : 0))}`;
+
+/** The choices at the caret, as a list below it. The text keeps the focus: arrows choose, Enter or
+ * Tab takes, Escape closes, Ctrl and Space opens. Typing opens it where a value begins, and while a word begins as choices do, but is none: Enter
+ * after a whole word, or in an empty line, is a new line. */
+function useCompletion(text: string, area: { current: HTMLTextAreaElement | null }) {
   const known = useKnown();
   const [caret, setCaret] = useState<number | null>(null); // null: closed
+  const [asked, setAsked] = useState(false); // by Ctrl and Space
   const [at, setAt] = useState(0);
   const place = caret === null ? null : placeAt(text, caret);
-  const choices = known && place ? choicesAt(place, known.root, known.all, known.named) : [];
+  const begins = place !== null && (place.word.trim() !== "" || (place.kind === "value" && text[caret! - 1] === " "));
+  const found = known && place && (asked || begins) ? choicesAt(place, known.root, known.all, known.named) : { choices: [], isWhole: false };
+  const choices = found.isWhole && !asked ? [] : found.choices;
   const chosen = Math.min(at, choices.length - 1);
-  const open = (position: number | null) => {
+  const open = (position: number | null, byKey = false) => {
     setCaret(position);
+    setAsked(byKey);
     setAt(0);
   };
   const take = (choice: Choice) => {
-    if (caret === null || place === null) return;
-    const from = caret - place.word.length;
-    set(text.slice(0, from) + choice.insert + text.slice(caret));
+    if (caret === null || place === null || !area.current) return;
+    type(area.current, caret - place.word.length, caret, choice.insert);
     open(null);
-    requestAnimationFrame(() => { // when the new text is there
-      area.current?.focus();
-      area.current?.setSelectionRange(from + choice.insert.length, from + choice.insert.length);
-    });
+  };
+  const enter = (box: HTMLTextAreaElement) => {
+    const { selectionStart: from, selectionEnd: to } = box;
+    type(box, from, to, nextLine(text.slice(text.lastIndexOf("\n", from - 1) + 1, from)));
   };
   const press = (e: KeyboardEvent) => {
+    const box = e.currentTarget as HTMLTextAreaElement;
     if (e.key === " " && e.ctrlKey) {
       e.preventDefault();
-      return open((e.currentTarget as HTMLTextAreaElement).selectionStart);
+      return open(box.selectionStart, true);
+    }
+    const before = text.slice(text.lastIndexOf("\n", box.selectionStart - 1) + 1, box.selectionStart);
+    if (e.key === "Backspace" && /^ {2,}$/.test(before) && box.selectionStart === box.selectionEnd && !e.ctrlKey && !e.altKey && !e.metaKey) { // a level of the indentation
+      e.preventDefault();
+      return type(box, box.selectionStart - ((before.length - 1) % INDENT) - 1, box.selectionStart, "");
+    }
+    if (e.key === "Enter" && choices.length === 0 && !e.isComposing && !e.ctrlKey && !e.metaKey && !e.altKey) {
+      e.preventDefault();
+      return enter(box);
     }
     const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     if (choices.length === 0) return undefined;
@@ -172,14 +224,35 @@ function useCompletion(text: string, set: (text: string) => void, area: { curren
     else return undefined;
     return e.preventDefault();
   };
-  return { choices, chosen, open, take, press };
+  return { choices, chosen, caret, open, take, press };
+}
+
+const LINE_PX = 18;   // of the style of .editor
+const PAD_PX = 8;
+const LIST_PX = 190;  // the height of the longest list
+
+/** Where the list stands, in px of the text's box: below the line of the caret, or above it where there is no room. */
+function placeBelow(area: HTMLTextAreaElement, text: string, caret: number, choices: number): { left: string; top: string } {
+  const lines = text.slice(0, caret).split("\n");
+  const probe = document.createElement("canvas").getContext("2d");
+  if (probe) probe.font = getComputedStyle(area).font;
+  const x = area.offsetLeft + PAD_PX + (probe?.measureText(lines.at(-1)!).width ?? 0) - area.scrollLeft;
+  const y = PAD_PX + LINE_PX * lines.length - area.scrollTop;
+  const high = Math.min(LIST_PX, 24 * choices + 10);
+  const top = y + high > area.clientHeight && y - LINE_PX > high ? y - LINE_PX - high : y;
+  return { left: `${Math.max(0, Math.min(x, area.offsetLeft + area.clientWidth - 280))}px`, top: `${top}px` };
 }
 
 /** A text with the numbers of its lines. */
 function Text({ text, set, area, marked, invalid }: { text: string; set: (text: string) => void; area: { current: HTMLTextAreaElement | null }; marked: ReadonlySet<number>; invalid: boolean }) {
   const gutter = useRef<HTMLOListElement>(null);
   const lines = text.split("\n").length;
-  const { choices, chosen, open, take, press } = useCompletion(text, set, area);
+  const { choices, chosen, caret, open, take, press } = useCompletion(text, area);
+  const list = useRef<HTMLUListElement>(null);
+  useLayoutEffect(() => {
+    if (list.current && area.current && caret !== null) Object.assign(list.current.style, placeBelow(area.current, text, caret, choices.length));
+  }, [text, caret, choices.length]);
+  useLayoutEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
   const follow = (e: Event) => { if (gutter.current) gutter.current.scrollTop = (e.currentTarget as Element).scrollTop; };
   return (
     <>
@@ -188,13 +261,13 @@ function Text({ text, set, area, marked, invalid }: { text: string; set: (text: 
       <textarea ref={area} aria-label="Sweep document" aria-invalid={invalid} aria-describedby="faults" spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" value={text}
         aria-autocomplete="list" aria-controls={choices.length > 0 ? "choices" : undefined} aria-activedescendant={choices.length > 0 ? `choice-${chosen}` : undefined}
         onInput={(e) => { set(e.currentTarget.value); open(e.currentTarget.selectionStart); }} onKeyDown={press} onClick={() => open(null)} onBlur={() => open(null)} onScroll={follow} />
+      {choices.length > 0 && (
+        <ul ref={list} id="choices" class="choices" role="listbox" tabIndex={0} aria-label="What may stand here">
+          {choices.map((c, i) => <li key={c.text} id={`choice-${i}`} role="option" aria-selected={i === chosen} onMouseDown={(e) => { e.preventDefault(); take(c); }}><code>{c.text}</code> <span>{c.about}</span></li>)}
+        </ul>
+      )}
     </div>
-    <p class="note">Ctrl and Space shows what may stand here; arrows choose, Enter takes.</p>
-    {choices.length > 0 && (
-      <ul id="choices" class="choices" role="listbox" tabIndex={0} aria-label="What may stand here">
-        {choices.map((c, i) => <li key={c.text} id={`choice-${i}`} role="option" aria-selected={i === chosen} onMouseDown={(e) => { e.preventDefault(); take(c); }}><code>{c.text}</code> <span>{c.about}</span></li>)}
-      </ul>
-    )}
+    <p class="note">Ctrl and Space shows what may stand at the caret; arrows choose, Enter takes.</p>
     </>
   );
 }
@@ -214,6 +287,7 @@ function Preview({ preview, document, stale }: { preview: Api.SweepPreview; docu
   const names = Object.keys((document?.parameters ?? {}) as object);
   const facts: [string, string][] = [
     ["Name", preview.name ?? ""], ["Method", preview.method ?? ""], ["Trials", preview.planned_trials === null ? "no limit" : count(preview.planned_trials)],
+    ["Run by", document?.["trial"] === undefined ? "whoever asks: there is no trial" : "runners"],
     ...(preview.cells === null ? [] : [["Cells of the grid", count(preview.cells)] as [string, string]]), ["Seed", preview.seed ?? ""],
   ];
   return (

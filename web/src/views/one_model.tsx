@@ -6,7 +6,7 @@ import type * as Api from "../api/types";
 import { bytes, clock, count, NONE, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { OneModel } from "../live/models";
-import { attempt, Confirm, Empty, Loading, Since } from "../parts/small";
+import { attempt, Confirm, copy, Empty, Loading, Since } from "../parts/small";
 import { choose, go, href, route } from "../route";
 
 const VALUES_SHOWN = 24;
@@ -167,13 +167,29 @@ function Version({ model, of, version }: { model: OneModel; of: Api.Model; versi
         {version.aliases.length === 0 && <button type="button" class="danger" onClick={() => setAsking(true)}>Delete version…</button>}
       </div>
       <div class="columns version">
-        <div class="stack"><InputsPanel version={version} /></div>
+        <div class="stack"><UsePanel of={of} version={version} /><InputsPanel version={version} /></div>
         <div class="stack"><FiguresPanel version={version} /><LineagePanel version={version} /></div>
       </div>
       <Confirm open={asking} title={`Delete version ${version.version}?`} action="Delete the version" close={() => setAsking(false)} yes={remove}>
         Its file is removed. Its number is not given again.
       </Confirm>
     </>
+  );
+}
+
+/** What a terminal needs to predict with it. */
+function UsePanel({ of, version }: { of: Api.Model; version: Api.ModelVersion }) {
+  const name = version.version === of.default_version ? of.name : `${of.name}@${version.version}`;
+  const uses: [string, string][] = [
+    ["Predict the rows of a file", `assay predict ${name} --data FILE`],
+    ["Answer predictions over HTTP", `assay serve ${name}`],
+    ["Fetch it as ONNX", `assay models get ${name} --format onnx`],
+  ];
+  return (
+    <section class="panel" aria-label="Use it">
+      <div class="bar"><h2>Use it</h2><span class="faint">from a terminal</span></div>
+      <dl class="uses">{uses.map(([what, line]) => <div key={what}><dt>{what}</dt><dd><code>{line}</code> <button type="button" class="link" aria-label={`Copy: ${line}`} onClick={() => attempt(() => copy(line))}>Copy</button></dd></div>)}</dl>
+    </section>
   );
 }
 
@@ -242,7 +258,7 @@ function LineagePanel({ version }: { version: Api.ModelVersion }) {
         <div><dt>Sweep</dt><dd><a href={href(["sweeps", version.sweep_id])}>{version.sweep}</a></dd></div>
         {ensemble && <div><dt>Method</dt><dd>{ensemble.method ?? NONE}{ensemble.number !== undefined && `, ensemble ${ensemble.number}`}</dd></div>}
         {ensemble?.combine && <div><dt>Combination</dt><dd>{combinationOf(ensemble.combine)}</dd></div>}
-        <div><dt>Data set</dt><dd>{data?.name ?? NONE}</dd></div>
+        <div><dt>Data set</dt><dd>{data?.name ? <a href={href(["data", data.name])}>{data.name}</a> : NONE}</dd></div>
         <div><dt>Its digest</dt><dd title={data?.sha256 ?? ""}>{data?.sha256?.slice(0, 16) ?? NONE}</dd></div>
         <div><dt>Digest of the file</dt><dd title={version.sha256}>{version.sha256.slice(0, 16)}</dd></div>
         <div><dt>Created</dt><dd>{clock(version.created_at)}</dd></div>

@@ -19,6 +19,8 @@ const BOTTOM = 40;
 const NONE_BELOW = 24; // where lines of trials without a value pass below an axis
 const HEIGHT = 380;
 const SIDE = 70;
+const END = 0.01;       // of an axis: who drags so near to its end means all that is there
+const LETTER_PX = 7; // of the names of axes
 const LINES_AT_ONCE = 50; // between two looks at the clock
 
 /** The columns in the order of the address; those that it does not name follow. */
@@ -75,7 +77,7 @@ export function Parallel({ data }: { data: Exploring }) {
         ))}
         {drag && <i class="dragged" style={{ left: left(drag.axis, -8), top: `${TOP + (1 - Math.max(drag.from, drag.to)) * (HEIGHT - TOP - BOTTOM)}px`, height: `${Math.abs(drag.from - drag.to) * (HEIGHT - TOP - BOTTOM)}px` }} />}
       </Figure>
-      <p class="note">Drag along an axis to choose a range.{noteOf(data)}</p>
+      <p class="note">Drag along an axis to choose a range; a click on the axis ends it.{noteOf(data)}</p>
     </>
   );
 }
@@ -92,7 +94,7 @@ const xOf = (axis: number, axes: number, width: number) => (axes > 1 ? SIDE + ((
 /** The part of an axis between two places; null: it is too small, a click. */
 function rangeBetween(axis: Axis, low: number, high: number): Range | null {
   if (high - low < 0.01) return null;
-  if (axis.words === null) return { min: low <= 0 ? null : valueOf(axis, low), max: high >= 1 ? null : valueOf(axis, high) };
+  if (axis.words === null) return { min: low <= END ? null : valueOf(axis, low), max: high >= 1 - END ? null : valueOf(axis, high) };
   const inside = axis.words.filter((w) => { const p = placeOfWord(axis, w); return p >= low && p <= high; });
   return inside.length === 0 ? null : { words: inside };
 }
@@ -126,6 +128,8 @@ function* drawParallel(s: Surface, { explored }: Exploring, axes: readonly Explo
 
 function drawAxes(s: Surface, all: number, axes: readonly ExploredAxis[], xs: readonly number[], ranges: Brushes, bottom: number, tall: number): void {
   const [text, strong, accent, panel] = [colour("--text-2"), colour("--text"), colour("--accent"), colour("--panel")];
+  const apart = xs.length > 1 ? xs[1]! - xs[0]! : s.width;
+  const isTight = Math.max(...axes.map((a) => Math.min(18, a.label.length))) * LETTER_PX > apart;
   axes.forEach((axis, i) => {
     const x = xs[i]!;
     s.line([x, x], [TOP, bottom], text, 1, 1);
@@ -145,6 +149,7 @@ function drawAxes(s: Surface, all: number, axes: readonly ExploredAxis[], xs: re
     });
     if (axis.active < all) s.text(x - 7, bottom + NONE_BELOW, "none", text, "end");
     if (axis.beyond) s.text(x, bottom + 10, "far ones at the edge", text, "middle");
-    s.text(x, 12, cut(axis.label, 18), strong, "middle");
+    const isLow = isTight && i % 2 === 1; // where names would meet, every second one stands lower
+    s.text(x, isLow ? 25 : 11, cut(axis.label, Math.max(4, Math.min(18, Math.floor((isTight ? 2 * apart : apart) / LETTER_PX)))), strong, "middle");
   });
 }

@@ -27,7 +27,7 @@ function Gpus({ runner }: { runner: Api.Runner }) {
 
 const stateOf = (r: Api.Runner) => (r.state === "live" && r.draining ? "draining" : r.state);
 
-const columnsOf = (drain: (r: Api.Runner) => void): Column<Api.Runner>[] => [
+const columnsOf = (ask: (of: Asked) => void): Column<Api.Runner>[] => [
   { id: "name", label: "Runner", width: 24, least: 12, key: (r) => r.name, cell: (r) => r.name },
   { id: "state", label: "State", width: 10, least: 8, key: (r) => STATES.indexOf(r.state), cell: (r) => <State state={stateOf(r)} /> },
   { id: "running", label: "Running", title: "Attempts that it holds", width: 9, numeric: true, key: (r) => r.running, cell: (r) => r.running },
@@ -40,8 +40,15 @@ const columnsOf = (drain: (r: Api.Runner) => void): Column<Api.Runner>[] => [
   { id: "epoch", label: "Epoch", title: "How often it registered", width: 7, numeric: true, key: (r) => r.epoch, cell: (r) => r.epoch },
   { id: "registered", label: "Registered", width: 13, key: (r) => Date.parse(r.registered_at), cell: (r) => <Since time={r.registered_at} /> },
   { id: "seen", label: "Seen", width: 13, key: (r) => (r.seen_at ? Date.parse(r.seen_at) : null), cell: (r) => <Since time={r.seen_at} /> },
-  { id: "drain", label: "Actions", width: 9, least: 8, cell: (r) => r.state !== "left" && !r.draining && <button type="button" class="link" aria-label={`Drain ${r.name}`} onClick={() => drain(r)}>Drain…</button> },
+  { id: "drain", label: "Actions", width: 9, least: 8, cell: (r) => (r.state === "live" ? !r.draining && <button type="button" class="link" aria-label={`Drain ${r.name}`} onClick={() => ask({ runner: r, what: "drain" })}>Drain…</button>
+    : <button type="button" class="link" aria-label={`Forget ${r.name}`} onClick={() => ask({ runner: r, what: "forget" })}>Forget…</button>) },
 ];
+
+/** What is to be done with a runner, before it is confirmed. */
+interface Asked {
+  runner: Api.Runner;
+  what: "drain" | "forget";
+}
 
 export function RunnersView() {
   const model = useModel(() => new RunnersModel(), "runners");
@@ -50,12 +57,14 @@ export function RunnersView() {
   const live = (all ?? []).filter((r) => r.state === "live");
   const slots = live.reduce((sum, r) => sum + r.slots, 0);
   const busy = live.reduce((sum, r) => sum + (r.used_slots ?? r.running), 0);
-  const [draining, setDraining] = useState<Api.Runner | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
   const state = query.get("state") ?? "all";
   const chips = [{ id: "all", label: "All", count: (all ?? []).length }, ...STATES.map((s) => ({ id: s, label: s, count: (all ?? []).filter((r) => r.state === s).length })).filter((c) => c.count > 0 || c.id === state)];
   const shown = (all ?? []).filter((r) => state === "all" || r.state === state);
-  const drain = (runner: Api.Runner) => attempt(async () => {
-    await call("POST /v1/runners/{runner}/drain", { path: { runner: runner.name }, body: {} });
+  const act = ({ runner, what }: Asked) => attempt(async () => {
+    const path = { runner: runner.name };
+    if (what === "drain") await call("POST /v1/runners/{runner}/drain", { path, body: {} });
+    else await call("DELETE /v1/runners/{runner}", { path });
     model.refresher.ask();
   });
   const order = { column: query.get("sort") ?? "state", descending: query.get("order") === "desc" };
@@ -66,12 +75,12 @@ export function RunnersView() {
         {all?.length === 0 ? <Empty title="No runners"><p>Nothing can run until one registers. <code>assay up</code> starts some; on another machine:</p><pre>assay-runner --server {location.origin} --token-file FILE</pre></Empty> : (
           <section class="panel flush" aria-label="Runners by state">
             <div class="bar"><Chips label="Runners by state" chosen={state} options={chips} choose={(s) => choose({ state: s === "all" ? null : s })} /></div>
-            <Table label="Runners" columns={columnsOf(setDraining)} rows={shown} rowKey={(r) => r.name} order={order} setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="" />
+            <Table label="Runners" columns={columnsOf(setAsked)} rows={shown} rowKey={(r) => r.name} order={order} setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="" />
           </section>
         )}
       </Loading>
-      <Confirm open={draining !== null} title={`Drain ${draining?.name ?? ""}?`} action="Drain the runner" close={() => setDraining(null)} yes={() => { if (draining) void drain(draining); }}>
-        It takes no more trials, hands those that run back to the queue, and leaves. They go on elsewhere from their checkpoints.
+      <Confirm open={asked !== null} title={`${asked?.what === "forget" ? "Forget" : "Drain"} ${asked?.runner.name ?? ""}?`} action={asked?.what === "forget" ? "Forget the runner" : "Drain the runner"} close={() => setAsked(null)} yes={() => { if (asked) void act(asked); }}>
+        {asked?.what === "forget" ? "It is no longer listed. What ran there stays, and if it comes back it is listed again." : "It takes no more trials, hands those that run back to the queue, and leaves. They go on elsewhere from their checkpoints."}
       </Confirm>
     </main>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { emptyTable, numberAt } from "../data/columns";
+import { emptyTable, numberAt, type Table } from "../data/columns";
 import { brushText, currentTable, filterText, pickedText } from "../data/selection";
 import type { SweepTable } from "../data/sweep_table";
 import { useStage } from "../data/turns";
@@ -11,7 +11,7 @@ import { count, duration, inOrder, param, sig, toNumber, valueText } from "../fo
 import { useSight } from "../live/lazy_resource";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
-import { leftOf } from "../parts/history";
+import { leftOf, openLabel, type HistoryInput } from "../parts/history";
 import { HistoryChart } from "../parts/history_chart";
 import { lazy } from "../parts/lazy";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
@@ -26,12 +26,15 @@ import { TrialsPanel } from "./trials";
 
 const EnsemblePanel = lazy(async () => (await import("./ensemble")).EnsemblePanel);
 const LimitsDialog = lazy(async () => (await import("./limits")).LimitsDialog);
+/** What keeps the place of a panel whose code is on its way: the least height of the panel. */
+const room = (px: number) => <div style={{ minHeight: `${px}px` }} />;
+
 const RungsPanel = lazy(async () => (await import("./rungs")).RungsPanel);
 const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel);
-const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel);
-const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel);
+const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel, room(459));
+const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel, room(180));
 const RemarksPanel = lazy(async () => (await import("./remarks")).RemarksPanel);
-const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel);
+const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel, room(505));
 
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
@@ -58,12 +61,12 @@ function Panels({ model }: { model: SweepModel }) {
       {stage > 0 && <>
         <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
         {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
-        <Now of={model} show={(now) => (now.early_stopping ? <RungsPanel sweep={now} /> : null)} />
-        {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
+        <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 25 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
+        {(sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state))) && <ImportancePanel sweep={sweep} model={model} />}
         <CurvesPanel model={model} sweep={sweep} />
         <ExplorePanel model={model} sweep={sweep} />
         {sweep.counts.total > 0 && <TimelinePanel model={model} sweep={sweep} />}
-        {model.ensemble.value && <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />}
+        <EnsemblePlace sweep={sweep} ensemble={model.ensemble.value} />
       </>}
       {stage > 1 && <>
         <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
@@ -71,6 +74,23 @@ function Panels({ model }: { model: SweepModel }) {
         <DocumentPanel document={sweep.document} />
       </>}
     </>
+  );
+}
+
+const ENSEMBLE_PX = 229; // of its panel
+
+/** The ensemble. Where the built-in trainer makes one, its place is kept from the first trial on: it comes after the end,
+ * above the table that people work in. */
+function EnsemblePlace({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
+  const trial = sweep.document.trial;
+  const comes = sweep.counts.total > 0 && Boolean(sweep.document.ensemble) && trial !== undefined && "train" in trial && ensemble?.state !== "none";
+  const isThere = ensemble !== null && (ensemble.state === "ready" || hasEnded(sweep.state));
+  if (!comes) return ensemble && <EnsemblePanel sweep={sweep} ensemble={ensemble} />;
+  return (
+    <div class="keeps" style={{ minHeight: `${ENSEMBLE_PX}px` }}>
+      {isThere ? <EnsemblePanel sweep={sweep} ensemble={ensemble} />
+        : <div class="panel"><div class="bar"><h2>Ensemble</h2></div><p class="hint">{hasEnded(sweep.state) ? "" : "It is made of the best trials when the sweep has ended."}</p></div>}
+    </div>
   );
 }
 
@@ -206,7 +226,8 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
   const part = partOf(query.get("part"));
   const [from, to] = part ?? [null, null];
   const filter = filterText.value;
-  const { done, error } = useJob(model.trials, "history", { goal: sweep.metric.goal, y: y === "log" || y === "linear" ? y : "auto", far: query.get("far") === "show", filter, brush: brushText.value, picked: pickedText.value, from, to });
+  const input: HistoryInput = { goal: sweep.metric.goal, y: y === "log" || y === "linear" ? y : "auto", far: query.get("far") === "show", filter, brush: brushText.value, picked: pickedText.value, from, to };
+  const { done, error } = useJob(model.trials, "history", input);
   const h = done?.output;
   const table = done?.table ?? model.trials.table.value;
   const canPredict = table.column(`predicted:${sweep.metric.name}`) !== undefined;
@@ -218,14 +239,14 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   const choosePart = (chosen: readonly [number, number] | null) => choose({ part: chosen && chosen.join("-") });
   const some = h !== undefined && h.last > h.first;
-  const isEmpty = loaded && table.n === 0; // until then an empty chart would say that there is nothing
+  const isEmpty = loaded && table.n === 0 && sweep.counts.total === 0; // else the table follows
   return (
     <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length} data-highlighted={h?.highlighted ?? 0}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
         {!isEmpty && <ul class="legend">
           <li class="l-done">completed</li><li class="l-best">best so far</li>
-          {h?.isRunning && <li class="l-open">running</li>}
+          {h && openLabel(h) !== null && <li class="l-open">{openLabel(h)}</li>}
           {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
           {h?.marked && <li class="l-marked">{count(h.highlighted)} highlighted</li>}
@@ -242,11 +263,19 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {predicted.error !== null && <p class="stale" role="status">Predictions are not up to date: {predicted.error}</p>}
       {isEmpty ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{whyEmpty(sweep)}</p>
-        : !h || (!loaded && table.n === 0) ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
-          : h.completed === 0 && h.open.every((v) => v === null) ? <p class="hint tall">No trial has a value{hasEnded(sweep.state) ? "" : " yet"}.</p>
-          : <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? predicted.done?.output ?? null : null} left={left} part={part} choosePart={choosePart} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
+        : !h || table.n === 0 ? <p class="hint tall">Loading…</p> : h.rows.length === 0 && table.n > 0 ? <p class="hint tall">{filter !== "" && part === null ? "No trial passes the filter." : "No trial lies in this part."}</p>
+          : h.completed === 0 && h.open.every((v) => v === null) ? <p class="hint tall">{noValue(sweep, table, filter !== "" || part !== null)}</p>
+          : <HistoryChart sweep={sweep} table={table} history={h} predictions={predictions ? predicted.done?.output ?? null : null} left={left} part={part} choosePart={choosePart} open={(n) => go(["sweeps", sweep.id, "trials", n])} csv={() => model.trials.run("historyCsv", { ...input, metric: sweep.metric.name })} />}
     </section>
   );
+}
+
+/** Why the history is empty although there are trials. `some`: not all of them are asked for. */
+function noValue(sweep: Api.Sweep, table: Table, some: boolean): string {
+  if (some) return "None of these trials has completed.";
+  const completed = table.state.words.indexOf("completed");
+  if (sweep.counts.completed > 0 && !table.state.values.subarray(0, table.n).includes(completed)) return "Loading…"; // the table follows
+  return `No trial has a value${hasEnded(sweep.state) ? "" : " yet"}.`;
 }
 
 /** What a sweep without trials waits for. */

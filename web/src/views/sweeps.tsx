@@ -79,7 +79,7 @@ export function SweepsView() {
 function NoSweeps() {
   return (
     <Empty title="No sweeps yet">
-      <p>A sweep is a document: parameters, a metric, and what to run. Start one from a terminal:</p>
+      <p>A sweep is a document: parameters, a metric, and what to run. Write it <a href={href(["new"])}>here</a>, or start one from a terminal:</p>
       <pre>assay run examples/digits.yaml --watch</pre>
       <p class="faint">It appears here as soon as it is created.</p>
     </Empty>

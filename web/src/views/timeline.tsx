@@ -44,7 +44,7 @@ export function TimelinePanel({ model, sweep }: { model: SweepModel; sweep: Api.
       </div>
       {failed !== null && <p class="stale" role="status">{version === null ? "Not known" : "Not up to date"}: {failed}</p>}
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {timeline === null ? <p class="hint tall">{failed === null && model.attempts.inSight.value && "Loading…"}</p> : timeline.runs === 0 ? <p class="hint">{filterText.value === "" ? "Nothing has run yet." : "No trial that ran passes the filter."}</p>
+      {timeline === null ? <p class="hint tall room-timeline">{failed === null && model.attempts.inSight.value && "Loading…"}</p> : timeline.runs === 0 ? <p class="hint">{filterText.value === "" ? "Nothing has run yet." : "No trial that ran passes the filter."}</p>
         : <Drawn model={model} sweep={sweep} timeline={timeline} from={from ?? timeline.first} to={to ?? timeline.last} />}
     </section>
   );
@@ -133,7 +133,7 @@ function* drawTimeline(s: Surface, { places, boxes, lanes, marked }: Timeline, f
   const room = Math.max(1, Math.floor((right - LEFT) / 76));
   times.forEach((t, i) => {
     s.line([px(t), px(t)], [TOP, bottom], grid, 1, 1);
-    if (i % Math.ceil(times.length / room) === 0) s.text(px(t), 12, timeText(t, to - from), text, "middle");
+    if (i % Math.ceil(times.length / room) === 0) s.text(px(t), 12, timeText(t, to - from), text, px(t) > right - 40 ? "end" : "middle");
   });
   let free = -Infinity;
   for (const p of places) {

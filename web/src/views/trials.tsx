@@ -6,9 +6,10 @@ import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
 import { numberAt, valueAt, wordAt, type Table as Trials } from "../data/columns";
 import { brushText, clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickedText, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
+import { quotedName } from "../data/filter";
 import type { SweepTable } from "../data/sweep_table";
 import { useJob } from "../data/use_job";
-import { count, duration, param, sig } from "../format";
+import { count, duration, param, sig, toNumber } from "../format";
 import { formatTrials, MOST_COMPARED } from "../live/compared";
 import { now } from "../live/page_clock";
 import { hasEnded } from "../live/sweep";
@@ -69,8 +70,9 @@ const metricLeast = (name: string) => Math.max(9, leastOf(name));
 function metricColumn(table: Trials, sweep: Api.Sweep, name: string, optional: boolean): Shown {
   const column = table.column(`metric:${name}`);
   const bounds = sweep.constraints.filter((c) => c.metric === name).map(boundsOf).join(", ");
+  const label = Object.hasOwn(sweep.document.parameters, name) ? `${name} (metric)` : name; // beside the parameter
   return {
-    id: `metric.${name}`, by: `metric:${name}`, label: name, title: bounds || name, width: metricWidth(name), least: metricLeast(name), numeric: true, sorts: true, optional,
+    id: `metric.${name}`, by: `metric:${name}`, label, title: bounds || label, width: metricWidth(label), least: metricLeast(label), numeric: true, sorts: true, optional,
     tip: (row) => { const v = numberAt(column, row); return `${v ?? ""}${breaks(sweep, name, v) ? `: ${bounds} must hold` : ""}`; },
     tone: (row) => breaks(sweep, name, numberAt(column, row)) && "bad",
     cell: (row) => sig(numberAt(column, row)),
@@ -166,21 +168,40 @@ function chosenOf(columns: readonly Shown[]): Set<string> {
 }
 
 function Chooser({ columns, chosen }: { columns: readonly Shown[]; chosen: ReadonlySet<string> }) {
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => { // it lies over the table, so it closes as a menu does
+    const away = (e: Event) => { if (box.current?.open && !box.current.contains(e.target as Node)) box.current.open = false; };
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, []);
+  const press = (e: KeyboardEvent) => {
+    if (e.key !== "Escape" || !box.current?.open) return;
+    box.current.open = false;
+    box.current.querySelector("summary")?.focus();
+  };
   const set = (id: string, on: boolean) => {
     const next = columns.filter((c) => (c.id === id ? on : chosen.has(c.id))).map((c) => c.id);
     const usual = columns.filter((c) => !c.optional).map((c) => c.id);
     choose({ columns: next.join("\n") === usual.join("\n") ? null : JSON.stringify(next) });
   };
   return (
-    <details class="chooser">
+    <details class="chooser" ref={box} onKeyDown={press}>
       <summary>Columns</summary>
       <div>{columns.map((c) => <label key={c.id} class="toggle"><input type="checkbox" checked={chosen.has(c.id)} onChange={(e) => set(c.id, e.currentTarget.checked)} />{c.label}</label>)}</div>
     </details>
   );
 }
 
+/** A filter that this sweep's trials have the names of. */
+function exampleOf(sweep: Api.Sweep): string {
+  const number = Object.entries(sweep.document.parameters as Record<string, Api.Parameter>).find(([, space]) => space.type === "float" || space.type === "int");
+  const [name, space] = number ?? ["duration", null];
+  const most = space && "max" in space ? sig(toNumber(space.max)) : "60";
+  return `${quotedName(name)} < ${most} and state == 'completed'`;
+}
+
 /** The expression that filters; it works as one types. */
-function Filter({ error }: { error: string | null }) {
+function Filter({ error, example }: { error: string | null; example: string }) {
   const given = filterText.value;
   const [text, setText] = useState(given);
   const timer = useRef<ReturnType<typeof setTimeout>>();
@@ -193,9 +214,9 @@ function Filter({ error }: { error: string | null }) {
   };
   return (
     <form class="filter" role="search" onSubmit={(e) => { e.preventDefault(); clearTimeout(timer.current); setFilter(text); }}>
-      <label>Filter <input type="text" spellcheck={false} autocomplete="off" placeholder="lr < 0.01 and state == 'completed'" value={text} aria-invalid={error !== null} aria-describedby={error === null ? undefined : "filter-error"} onInput={(e) => type(e.currentTarget.value)} /></label>
+      <label>Filter <input type="text" spellcheck={false} autocomplete="off" placeholder={example} value={text} aria-invalid={error !== null} aria-describedby={error === null ? undefined : "filter-error"} onInput={(e) => type(e.currentTarget.value)} /></label>
       {text !== "" && <button type="button" class="quiet" onClick={() => { clearTimeout(timer.current); setText(""); setFilter(""); }}>Clear</button>}
-      {error !== null && <span id="filter-error" class="bad" role="status">{error}</span>}
+      {error !== null && <span id="filter-error" class="bad" role="status">{error}; until then all trials are shown</span>}
     </form>
   );
 }
@@ -237,14 +258,14 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
         <Chooser columns={all} chosen={chosen} />
       </div>
       <div class="bar">
-        <Filter error={output?.error ?? null} />
+        <Filter error={output?.error ?? null} example={exampleOf(sweep)} />
         <span class="grow" />
         <Selected sweep={sweep} table={table} mark={mark} shown={output?.order ?? NO_ROWS} csv={() => trials.run("csv", { rows: wanted, metric: null, brush: brushText.value, picked: pickedText.value, highlighted: mark ? "only" : "ignored", columns: null })} />
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       <Table label="Trials" columns={shown} rows={output?.order ?? NO_ROWS} inOrder still={still} rowKey={(row) => table.number[row]!} order={order} open={(row) => go(["sweeps", sweep.id, "trials", table.number[row]!])}
         rowClass={classOf}
-        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded && output !== undefined ? (table.n === 0 ? (hasEnded(sweep.state) ? "No trials." : "No trials yet.") : filtered ? "No trial passes the filter." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
+        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded && output !== undefined ? (table.n === 0 ? (sweep.counts.total > 0 ? "Loading…" : hasEnded(sweep.state) ? "No trials." : "No trials yet.") : filtered ? "No trial passes the filter." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
     </section>
   );
 }
