@@ -412,6 +412,14 @@ static void begin(struct rows *r, const struct child *c, const char *name, size_
     draw_rows(r);
 }
 
+/* Is this input a number that means a missing value? */
+static bool is_code(const struct rows *r, size_t i)
+{
+    const struct dataset_column *columns = r->info->columns;
+    bool is_number = !columns || !columns[i % r->info->n_features].categorical;
+    return is_number && dataset_codes_have(&r->info->options.missing, (double)r->raw[i]);
+}
+
 /* What XGBoost predicts for the rows with the one member that is trees. */
 static void predict_trees(const struct rows *r, const struct model_file *f, float *ret)
 {
@@ -424,7 +432,8 @@ static void predict_trees(const struct rows *r, const struct model_file *f, floa
     AS_AUTO(as_freep) float *inputs = as_calloc(r->n * r->info->n_features, sizeof *inputs);
     set.x = as_calloc(r->n * r->info->n_features, sizeof *set.x);
     ck_assert(inputs && set.x);
-    memcpy(set.x, r->raw, r->n * r->info->n_features * sizeof *set.x);
+    for (size_t i = 0; i < r->n * r->info->n_features; i++)
+        set.x[i] = is_code(r, i) ? NAN : r->raw[i];
     ck_ok(preprocess_apply(m->fit, r->info, &set, &codes, &err), err);
     tree_inputs_of(r->info, set.x, codes, NULL, r->n, inputs);
     ck_ok(tree_model_load(trees->data, trees->size_bytes, m->spec, r->info, 1, &model, &err), err);
