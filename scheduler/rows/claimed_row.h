@@ -30,7 +30,7 @@ struct claimed_row {
     int64_t timeout_ms;     /* 0: none */
     int64_t grace_ms;
     bool early_stopping; /* the sweep has it */
-    const char *group; /* NULL: it runs alone; the three below describe its group */
+    const char *group;   /* NULL: it runs alone; the three below describe its group */
     const char *shape;
     int64_t bytes_per_member, max_members;
     bool is_rank; /* one rank of a gang; the four below describe it */

@@ -115,8 +115,7 @@ static void start_http(void)
 static void start_http_server(void)
 {
     const struct store_opts store = {.url = db_url};
-    const struct waiting_hooks hooks = {
-        .retry = dispatch_retry, .probe = waiting_probe, .ctx = &d};
+    const struct waiting_hooks hooks = {.retry = dispatch_retry, .probe = waiting_probe, .ctx = &d};
     struct as_err err;
     (void)curl_global_init(CURL_GLOBAL_ALL);
     ck_assert_int_eq(sem_init(&entered, 0, 0), 0);
