@@ -376,6 +376,8 @@ static const struct {
     {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
     {"no more run than may", "select count(*) from sweep where n_running > max_concurrent "
                              "and not " CHANGED("max_concurrent_trials")},
+    {"no more steps than may be", "select count(*) from sweep where steps_left(key) < 0 and not "
+                                  "" CHANGED("max_steps")},
     {"a running trial has one open attempt, its latest",
      "select count(*) from trial t where state = 'running' and not exists (select from attempt "
      "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
