@@ -191,6 +191,12 @@ static const struct edit {
      AS_E_INVAL, "/trial/train/report_every", "found 3, expected a divisor of 2"},
     {"train", "-", STOPPED("epochs: 20, report_every: 3, ", "max_steps: 19"), AS_E_INVAL,
      "/trial/train/report_every", "found 3, expected a divisor of 19"},
+    {"command", "-",
+     "{name: n, metric: {name: a, goal: minimize}, parameters: {x: {type: float, min: 0, max: 1}}, "
+     "trial: "
+     "{command: [a]}, limits: {max_trials: 9, max_steps: 2}, early_stopping: {method: asha, "
+     "min_steps: 3, max_steps: 9}}",
+     AS_E_INVAL, "/limits/max_steps", "found 2, expected at least 3, the first rung"},
     {"train", "-", STOPPED("epochs: '${e}', ", "method: asha"), AS_E_INVAL,
      "/early_stopping/max_steps", "missing"},
     {"train", "-", STOPPED("epochs: '${e}', ", "max_steps: 9"), AS_E_INVAL,
