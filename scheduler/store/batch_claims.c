@@ -428,28 +428,23 @@ static as_status read_files(struct tx *t, struct arena *a, struct batch_source *
     return n_ran > 0 ? read_checkpoints(t, a, ran, keys, n_ran, err) : AS_OK;
 }
 
-/* What limits.max_steps lets begin, where a sweep has it. */
+/* What limits.max_steps lets begin. No statement where no sweep has it. */
 static as_status read_steps_room(struct tx *t, struct arena *a, struct batch_source *sources,
-                                 size_t n, struct as_err *err)
+                                 const int64_t *keys, size_t n, struct as_err *err)
 {
-    int64_t *keys = arena_alloc(a, n + 1, sizeof *keys),
-            *room = arena_alloc(a, n + 1, sizeof *room);
-    size_t *of = arena_alloc(a, n + 1, sizeof *of);
-    size_t n_limited = 0;
-    if (!keys || !room || !of)
-        return as_fail_nomem(err);
+    bool has_limit = false;
     for (size_t i = 0; i < n; i++) {
         sources[i].steps_room = INT64_MAX;
-        if (!sources[i].row || !sources[i].row->head.limits_steps)
-            continue;
-        of[n_limited] = i;
-        keys[n_limited++] = sources[i].key;
+        has_limit |= sources[i].row && sources[i].row->head.limits_steps;
     }
-    if (n_limited == 0)
+    if (!has_limit)
         return AS_OK;
-    as_status st = store_sweep_steps_room(t, keys, n_limited, room, err);
-    for (size_t i = 0; i < n_limited && st == AS_OK; i++)
-        sources[of[i]].steps_room = room[i];
+    int64_t *room = arena_alloc(a, n, sizeof *room);
+    if (!room)
+        return as_fail_nomem(err);
+    as_status st = store_sweep_steps_room(t, keys, n, room, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        sources[i].steps_room = room[i];
     return st;
 }
 
@@ -466,7 +461,7 @@ as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources
     for (size_t i = 0; i < n && st == AS_OK; i++)
         sources[i].row = rows[i];
     if (st == AS_OK)
-        st = read_steps_room(t, a, sources, n, err);
+        st = read_steps_room(t, a, sources, keys, n, err);
     if (st == AS_OK)
         st = read_queues(t, a, sources, n, err);
     return st == AS_OK ? read_files(t, a, sources, n, err) : st;

@@ -262,6 +262,7 @@ static as_status catch_up(struct tx *t, struct rung_opening *list, size_t n, str
     }
     return st;
 }
+
 /* What limits.max_steps leaves to the trials of these sweeps. */
 static as_status read_steps_left(struct tx *t, struct rung_opening *list, size_t n,
                                  struct as_err *err)
@@ -269,14 +270,17 @@ static as_status read_steps_left(struct tx *t, struct rung_opening *list, size_t
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     bool has_limit = false;
-    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         list[i].board->steps_left = INT64_MAX;
         has_limit |= list[i].limits_steps;
-        array_i64(&x.c[0], list[i].limits_steps ? list[i].sweep_key : 0);
     }
+    if (!has_limit)
+        return AS_OK;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&x.c[0], list[i].sweep_key);
     as_status st = arrays_close(&x, err);
-    if (st == AS_OK && has_limit)
+    if (st == AS_OK)
         st = tx_query(t, &stmts[RUNG_STEPS_LEFT], ARGS(arg_array(&x, 0)), &r, err);
     for (int k = 0; k < r.rows && st == AS_OK; k++) {
         struct reader rd;
