@@ -153,9 +153,8 @@ static as_status fail_not_json(const char *text, size_t len, const json_error_t 
                         : "");
 }
 
-/* Refuse texts with a NUL: they would end there for all code that reads them as C strings. jansson
- * would not name the field. `at` is the pointer of j. */
-static as_status check_nul(const json_t *j, const char *at, struct as_err *err)
+/* Here and not in jansson, which would not name the field. */
+as_status json_check_nul(const json_t *j, const char *at, struct as_err *err)
 {
     char child[AS_ERR_POINTER_MAX];
     as_status st = AS_OK;
@@ -167,18 +166,18 @@ static as_status check_nul(const json_t *j, const char *at, struct as_err *err)
         for (void *i = json_object_iter((json_t *)j); i && st == AS_OK;
              i = json_object_iter_next((json_t *)j, i)) {
             json_pointer_child(at, json_object_iter_key(i), child);
-            st = check_nul(json_object_iter_value(i), child, err);
+            st = json_check_nul(json_object_iter_value(i), child, err);
         }
     }
     for (size_t i = 0; i < json_array_size(j) && st == AS_OK; i++) {
         json_pointer_index(at, i, child);
-        st = check_nul(json_array_get(j, i), child, err);
+        st = json_check_nul(json_array_get(j, i), child, err);
     }
     return st;
 }
 
-static as_status parse_text(const char *text, size_t len, size_t max_nodes, size_t flags,
-                            json_t **ret, struct as_err *err)
+static as_status parse_unchecked(const char *text, size_t len, size_t max_nodes, size_t flags,
+                                 json_t **ret, struct as_err *err)
 {
     if (!as_utf8_valid(text, len))
         return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
@@ -186,7 +185,6 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     if (st < 0)
         return st;
     json_error_t je;
-    bool may_have_nul = memmem(text, len, "\\u0000", 6) != NULL;
     flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
     has_run_out = false;
     json_t *j = json_loadb(text, len, flags, &je);
@@ -203,17 +201,30 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     }
     if (!j)
         return fail_not_json(text, len, &je, err);
-    if (may_have_nul && (st = check_nul(j, "", err)) < 0) {
-        json_decref(j);
-        return st;
-    }
     *ret = j;
     return AS_OK;
+}
+
+static as_status parse_text(const char *text, size_t len, size_t max_nodes, size_t flags,
+                            json_t **ret, struct as_err *err)
+{
+    JSON_AUTO j = NULL;
+    as_status st = parse_unchecked(text, len, max_nodes, flags, &j, err);
+    if (st == AS_OK && memmem(text, len, "\\u0000", 6))
+        st = json_check_nul(j, "", err);
+    if (st == AS_OK)
+        *ret = as_steal(j);
+    return st;
 }
 
 as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
     return parse_text(text, len, JSON_MAX_NODES, 0, ret, err);
+}
+
+as_status json_parse_parts(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse_unchecked(text, len, JSON_MAX_NODES, 0, ret, err);
 }
 
 as_status json_parse_file(const char *text, size_t len, json_t **ret, struct as_err *err)

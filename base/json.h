@@ -52,11 +52,18 @@ void json_fail_with_mem(void);
  * of integers refuses it by the name of its field. AS_E_INVAL with line and column, also for a
  * number past the range of doubles; AS_E_TOO_LARGE. Owned by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
-/* The same with JSON_MAX_FILE_NODES: for files that people name on a command line, such as an
+/* The same, but texts may have a NUL: for a document of parts of which each has its own error. The
+ * caller checks each part with json_check_nul() before it reads it. */
+AS_MUST_CHECK as_status json_parse_parts(const char *text, size_t len, json_t **ret,
+                                         struct as_err *err);
+/* Refuse texts with a NUL in j: they would end there for all code that reads them as C strings.
+ * `at` is the pointer of j in the messages. AS_E_INVAL. */
+AS_MUST_CHECK as_status json_check_nul(const json_t *j, const char *at, struct as_err *err);
+/* json_parse() with JSON_MAX_FILE_NODES: for files that people name on a command line, such as an
  * exported sweep. It takes about 100 bytes of memory for each value. */
 AS_MUST_CHECK as_status json_parse_file(const char *text, size_t len, json_t **ret,
                                         struct as_err *err);
-/* The same, but every number becomes a real. For texts whose numbers are doubles that were written
+/* json_parse(), but every number becomes a real. For texts whose numbers are doubles that were written
  * without a point or exponent: a jsonb column returns 1e300 as a 1 with 300 zeros, which is no
  * 64-bit integer. */
 AS_MUST_CHECK as_status json_parse_reals(const char *text, size_t len, json_t **ret,

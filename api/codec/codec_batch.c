@@ -69,13 +69,21 @@ static as_status part_read(struct json_fields *f, struct batched_part *ret, stru
     return AS_OK;
 }
 
+static as_status part_begin(struct json_fields *f, const json_t *j, struct batched_part *ret,
+                            struct as_err *err)
+{
+    as_status st = json_check_nul(j, "", err);
+    if (st < 0 || (st = json_fields_init(f, j, "", err)) < 0)
+        return st;
+    return part_read(f, ret, err);
+}
+
 static as_status end_read(const json_t *j, struct arena *a, struct batched_end *ret,
                           struct as_err *err)
 {
     struct json_fields f;
-    as_status st = json_fields_init(&f, j, "", err);
-    if (st < 0 || (st = part_read(&f, &ret->part, err)) < 0 ||
-        (st = completion_read(&f, a, &ret->end, err)) < 0)
+    as_status st = part_begin(&f, j, &ret->part, err);
+    if (st < 0 || (st = completion_read(&f, a, &ret->end, err)) < 0)
         return st;
     return json_fields_end(&f, err);
 }
@@ -84,9 +92,8 @@ static as_status report_read(const json_t *j, struct arena *a, struct batched_re
                              struct as_err *err)
 {
     struct json_fields f;
-    as_status st = json_fields_init(&f, j, "", err);
-    if (st < 0 || (st = part_read(&f, &ret->part, err)) < 0 ||
-        (st = measurement_batch_read(&f, a, &ret->report, err)) < 0)
+    as_status st = part_begin(&f, j, &ret->part, err);
+    if (st < 0 || (st = measurement_batch_read(&f, a, &ret->report, err)) < 0)
         return st;
     return json_fields_end(&f, err);
 }
@@ -136,7 +143,8 @@ static as_status claim_read(const json_t *j, struct arena *a, struct batched_cla
         return AS_OK;
     ret->is_asked = true;
     batch_part_at(BATCH_CLAIM, 0, at);
-    if (claim_decode(j, a, &ret->claim, &ret->wait_ms, &fault) == AS_OK)
+    if (json_check_nul(j, "", &fault) == AS_OK &&
+        claim_decode(j, a, &ret->claim, &ret->wait_ms, &fault) == AS_OK)
         return AS_OK;
     return keep_fault(a, at, &fault, &ret->fault, err);
 }

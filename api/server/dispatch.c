@@ -104,7 +104,8 @@ static as_status read_body(struct call *c, struct as_err *err)
         return AS_OK;
     if (b->len == 0)
         return as_fail(err, AS_E_INVAL, "the request has no body");
-    return json_parse(b->s, b->len, &c->body, err);
+    return c->route->flags & ROUTE_PARTS ? json_parse_parts(b->s, b->len, &c->body, err)
+                                         : json_parse(b->s, b->len, &c->body, err);
 }
 
 static problem_kind problem_kind_of(unsigned flags, const struct as_err *err)

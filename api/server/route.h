@@ -31,6 +31,7 @@ typedef enum route_body {
 #define ROUTE_URGENT 64u     /* a runner or a client waits for it: has workers of its own */
 #define ROUTE_BEAT 128u /* a heartbeat: it keeps somebody alive, and shares no worker with others */
 #define ROUTE_VIEW 256u /* reads a table that the server keeps: waits for no slow route */
+#define ROUTE_PARTS 512u /* its body is many parts: the handler checks their texts for a NUL */
 
 struct call;
 /* A handler: see call.h. AS_OK: the call was answered, or it waits. */

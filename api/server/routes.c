@@ -103,7 +103,7 @@ const struct route routes[] = {
     {"listRunners", "GET", "/v1/runners", READERS, NONE, 0, "cursor page_size", h_runner_list},
     {"registerRunner", "POST", "/v1/runners", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_register},
     {"claimTrials", "POST", RUNNER "/claim", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_URGENT, "", h_runner_claim},
-    {"sendBatch", "POST", RUNNER "/batch", RUNNERS, JSON, 0, "", h_batch},
+    {"sendBatch", "POST", RUNNER "/batch", RUNNERS, JSON, ROUTE_PARTS, "", h_batch},
     {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_BEAT, "", h_runner_heartbeat},
     {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_leave},
     {"removeRunner", "DELETE", RUNNER, ROUTE_ADMIN, NONE, ROUTE_WAKES, "", h_runner_remove},

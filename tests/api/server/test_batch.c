@@ -109,7 +109,7 @@ START_TEST(a_bad_part_disturbs_no_other)
         "{\"sweep\":\"none\",\"number\":0,\"attempt\":1,\"outcome\":\"failed\"},"
         "{\"sweep\":\"bad\",\"number\":0,\"attempt\":2,\"outcome\":\"failed\"},"
         "{$2,\"seat\":0,\"outcome\":\"failed\"},{$2,\"world_epoch\":1,\"outcome\":\"failed\"},"
-        "{$2,\"outcome\":\"failed\"}],"
+        "{$2,\"outcome\":\"failed\"},{$0,\"outcome\":\"failed\",\"reason\":\"a\\u0000b\"}],"
         "\"measurements\":[{$3,\"items\":{}},{$3,\"items\":[{\"step\":-1,\"metrics\":{}}]},"
         "{$3,\"items\":[],\"notes\":{\"n\":5}},{$3,\"items\":[{\"step\":1,\"metrics\":"
         "{\"not a name\":1}}]},{$3,\"items\":[{\"step\":1,\"metrics\":{\"loss\":1}}]}],"
@@ -134,6 +134,7 @@ START_TEST(a_bad_part_disturbs_no_other)
         {"ends.12", 409, "stale_attempt", ""},
         {"ends.13", 400, "invalid", "/ends/13/world_epoch"},
         {"ends.14", 400, "invalid", "/ends/14/seat"},
+        {"ends.16", 400, "invalid", "/ends/16/reason"},
         {"measurements.0", 400, "invalid", "/measurements/0/items"},
         {"measurements.1", 400, "invalid", "/measurements/1/items/0/step"},
         {"measurements.2", 400, "invalid", "/measurements/2/notes/n"},
