@@ -1,8 +1,8 @@
 /* ${name} in a trial's command or train document.
  *
  *   ${name}            the parameter's value
- *   ${name:-default}   the same, or the default while the parameter is inactive or null; the default
- *                      may be a reference, too: ${rounds:-${trees:-100}}
+ *   ${name:-default}   the same, or the default while the parameter is inactive or null. It may be
+ *                      a reference, too, up to eight in one another: ${rounds:-${trees:-100}}
  *   ${name?text}       the text if the parameter is true; nothing if it is false or inactive
  *   ${file:path}       the path of a file that the trial writes (trial.files)
  *   ${args:style}      all active parameters, as arguments of a command (command_line.h)

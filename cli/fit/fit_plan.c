@@ -5,8 +5,8 @@
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
  * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
  * rows); of leaves of a forest on phoneme (5,404 rows, 5 columns: 8 to 10 us; 1.5 to 7 on tables
- * whose columns have fewer bins). They need to be right within a factor of three: the sweep's wall time is the limit, and what
- * they decide is how rows are held out. */
+ * whose columns have fewer bins). They need to be right within a factor of three: the sweep's wall
+ * time is the limit, and what they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
 #include <math.h>
