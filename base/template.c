@@ -21,6 +21,7 @@
 
 #define FILE_PREFIX "file:"
 #define ARGS_PREFIX "args:"
+#define MOST_NESTED 8 /* references in one another's defaults */
 
 /* A piece of a string: literal text, or one reference. */
 struct piece {
@@ -67,6 +68,28 @@ static bool read_special(const char *s, size_t len, struct piece *ret)
     return false;
 }
 
+/* Is a default a reference of its own? */
+static bool is_reference(const char *s, size_t len)
+{
+    return len > 2 && s[0] == '$' && s[1] == '{';
+}
+
+/* The } of the reference whose inside begins at s, behind those of the references in its default;
+ * NULL: there is none, or too many references are in one another. */
+static const char *find_end(const char *s)
+{
+    size_t nested = 0, name;
+    while (name = param_name_span(s), strncmp(s + name, ":-${", 4) == 0) {
+        s += name + 4;
+        if (nested++ == MOST_NESTED)
+            return NULL;
+    }
+    const char *end = strchr(s, '}');
+    for (; end && nested > 0; nested--)
+        end = strchr(end + 1, '}');
+    return end;
+}
+
 /* ${name}, ${name:-default} or ${name?text}; s is what stands between the braces. */
 static bool read_named(const char *s, size_t len, struct piece *ret)
 {
@@ -96,11 +119,12 @@ static bool read_named(const char *s, size_t len, struct piece *ret)
 static as_status read_reference(const char **at, const char *whole, struct piece *ret,
                                 struct as_err *err)
 {
-    const char *s = *at + 2, *end = strchr(s, '}');
+    const char *s = *at + 2, *end = find_end(s);
     if (!end)
         return as_fail(err, AS_E_INVAL,
-                       "'%.80s' has a ${ without its }; write $${ for the characters themselves",
-                       whole);
+                       "'%.80s' has a ${ without its }, or more than %d in one another; write $${ "
+                       "for the characters themselves",
+                       whole, MOST_NESTED);
     size_t len = (size_t)(end - s);
     *ret = (struct piece){0};
     if (!read_special(s, len, ret) && !read_named(s, len, ret))
@@ -109,7 +133,15 @@ static as_status read_reference(const char **at, const char *whole, struct piece
                        "${name?text}, or $${ for the characters ${",
                        (int)(end - *at < 80 ? end + 1 - *at : 80), *at);
     *at = end + 1;
-    return AS_OK;
+    if (ret->form != TEMPLATE_DEFAULT || !is_reference(ret->rest, ret->rest_len))
+        return AS_OK;
+    struct piece inner;
+    const char *from = ret->rest;
+    as_status st = read_reference(&from, whole, &inner, err);
+    if (st == AS_OK && from != end)
+        return as_fail(err, AS_E_INVAL, "'%.*s': expected nothing behind the reference '%.*s'",
+                       (int)(end - s < 80 ? end - s : 80), s, (int)(from - ret->rest), ret->rest);
+    return st;
 }
 
 /* The next piece of a string that is not at its end; *at moves past it. */
@@ -139,6 +171,28 @@ struct visitor {
     void *arg;
 };
 
+/* A reference, then those in its default. */
+static as_status visit_piece(struct piece *p, bool is_alone, const struct visitor *v,
+                             struct as_err *err)
+{
+    as_status st;
+    for (;;) {
+        const char *inner = p->rest;
+        bool nests = p->form == TEMPLATE_DEFAULT && is_reference(p->rest, p->rest_len);
+        st = v->fn(v->arg,
+                   &(struct template_ref){.form = p->form,
+                                          .name = p->name,
+                                          .text = p->rest,
+                                          .text_len = p->rest_len,
+                                          .is_alone = is_alone},
+                   err);
+        if (st == AS_OK && nests)
+            st = read_reference(&inner, inner, p, err);
+        if (st != AS_OK || !nests)
+            return st;
+    }
+}
+
 static as_status visit_string(const char *s, const char *pointer, const struct visitor *v,
                               struct as_err *err)
 {
@@ -149,13 +203,7 @@ static as_status visit_string(const char *s, const char *pointer, const struct v
         const char *from = at;
         st = next_piece(&at, s, &p, &local);
         if (st == AS_OK && !p.text)
-            st = v->fn(v->arg,
-                       &(struct template_ref){.form = p.form,
-                                              .name = p.name,
-                                              .text = p.rest,
-                                              .text_len = p.rest_len,
-                                              .is_alone = from == s && !*at},
-                       &local);
+            st = visit_piece(&p, from == s && !*at, v, &local);
     }
     if (st < 0 && st != AS_E_NOMEM)
         return as_fail_at(err, st, pointer, "%s: %s", pointer, local.msg);
@@ -273,6 +321,18 @@ static bool lacks_value(const json_t *v)
     return !v || json_is_null(v);
 }
 
+/* Step into the default as long as the reference lacks a value and the default is another one. */
+static as_status resolve(struct piece *p, const json_t *params, struct as_err *err)
+{
+    as_status st = AS_OK;
+    while (st == AS_OK && !p->text && p->form == TEMPLATE_DEFAULT &&
+           is_reference(p->rest, p->rest_len) && lacks_value(json_object_get(params, p->name))) {
+        const char *inner = p->rest;
+        st = read_reference(&inner, inner, p, err);
+    }
+    return st;
+}
+
 as_status template_apply_text(const char *text, const json_t *params, char **ret,
                               struct as_err *err)
 {
@@ -280,6 +340,8 @@ as_status template_apply_text(const char *text, const json_t *params, char **ret
     for (const char *at = text; *at;) {
         struct piece p;
         as_status st = next_piece(&at, text, &p, err);
+        if (st == AS_OK)
+            st = resolve(&p, params, err);
         if (st < 0)
             return st;
         const json_t *v = p.text ? NULL : json_object_get(params, p.name);
@@ -338,6 +400,8 @@ static as_status apply_string(const char *s, const json_t *params, json_t **ret,
     struct piece p = {.text = ""};
     const char *at = s;
     as_status st = *s ? next_piece(&at, s, &p, err) : AS_OK;
+    if (st == AS_OK)
+        st = resolve(&p, params, err);
     if (st < 0)
         return st;
     if (!p.text && !*at)

@@ -1,7 +1,8 @@
 /* ${name} in a trial's command or train document.
  *
  *   ${name}            the parameter's value
- *   ${name:-default}   the same, or the default while the parameter is inactive or null
+ *   ${name:-default}   the same, or the default while the parameter is inactive or null. It may be
+ *                      a reference, too, up to eight in one another: ${rounds:-${trees:-100}}
  *   ${name?text}       the text if the parameter is true; nothing if it is false or inactive
  *   ${file:path}       the path of a file that the trial writes (trial.files)
  *   ${args:style}      all active parameters, as arguments of a command (command_line.h)
@@ -11,7 +12,7 @@
  * number, and a default is read as a scalar of YAML's core schema. Inside a longer string, and
  * everywhere in text (command arguments, environment), the value is written as text: numbers in the
  * shortest form that reads back the same, true, false, null, lists as compact JSON. Object keys are
- * not changed. A default or a text ends at the first }.
+ * not changed. A default that is no reference, or a text, ends at the first }.
  *
  * A reference without a value (an inactive parameter without a default, or ${name?text} of one that
  * is not true): a field or list element of a tree that consists of this reference alone is left

@@ -104,6 +104,15 @@ as_status fit_facts_check(const struct table_look *look, struct as_err *err)
                    look->target, look->rarest_name);
 }
 
+static void count_category(const struct look_column *c, use how, struct fit_facts *f)
+{
+    if (how != USE_AS_IS || c->kind != LOOK_CATEGORY)
+        return;
+    f->categories++;
+    f->category_inputs += inputs_of(c, how);
+    f->most_values = c->n_values > f->most_values ? c->n_values : f->most_values;
+}
+
 struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)
 {
     struct fit_facts f = {.rows = look->n_rows,
@@ -118,7 +127,7 @@ struct fit_facts fit_facts_of(const struct table_look *look, const char *groups)
             continue;
         f.columns++;
         f.inputs += inputs_of(c, how);
-        f.categories += how == USE_AS_IS && c->kind == LOOK_CATEGORY;
+        count_category(c, how, &f);
         f.texts += how == USE_AS_TEXT || c->kind == LOOK_TEXT;
     }
     return f;

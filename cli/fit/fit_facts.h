@@ -18,6 +18,8 @@ struct fit_facts {
     size_t classes;             /* 0: a regression */
     size_t rarest;              /* rows of the rarest class */
     size_t categories, texts;   /* columns of these */
+    size_t category_inputs;     /* of `inputs`, those of categories, one-hot */
+    size_t most_values;         /* of a column of categories */
     target_transform transform; /* of the target, that is worth trying (data/skewness.h) … */
     double skewness_left;       /* … and how skewed the target is then */
 };

@@ -26,6 +26,9 @@ static json_t *forest_new(const struct fit_plan *p, const char *kind, double per
                   fit_range_clamp(&p->ranges[FIT_PER_SPLIT], per_split), "leaf_weight", weight);
     if (j && p->refit && json_object_set_new(j, "refit", json_true()) != 0)
         return NULL;
+    if (j && as_streq(kind, "random_forest") &&
+        json_object_set_new(j, "trees", json_integer((json_int_t)p->forest_trees)) != 0)
+        return NULL;
     return as_steal(j);
 }
 
@@ -39,11 +42,14 @@ static json_t *descent_new(const struct fit_plan *p, const char *kind, double lr
     return as_steal(j);
 }
 
-static json_t *network_new(const struct fit_plan *p)
+static json_t *network_new(const struct fit_plan *p, size_t embedding)
 {
     JSON_AUTO j = descent_new(p, "mlp", 0.003, false);
     if (!j || json_object_set_new(j, "width", json_integer(128)) != 0 ||
         json_object_set_new(j, "dropout", json_real(0.1)) != 0)
+        return NULL;
+    if (p->embedding &&
+        json_object_set_new(j, "embedding", json_integer((json_int_t)embedding)) != 0)
         return NULL;
     return as_steal(j);
 }
@@ -96,13 +102,15 @@ json_t *fit_first_trials(const struct fit_plan *p, const struct fit_facts *f)
         bad |= add_trial(
             p, list, forest_new(p, "extra_trees", f->classes ? split : 1, p->least_extra_weight));
     if (p->network)
-        bad |= add_trial(p, list, network_new(p));
+        bad |= add_trial(p, list, network_new(p, p->one_hot ? 0 : p->embedding));
     if (p->neighbours)
         bad |= add_trial(p, list, neighbours_new(p));
     if (p->bayes)
         bad |= add_trial(p, list, bayes_new(p));
     bad |= add_trial(p, list, boosted_new(p, 0.06, 31, 0.8, 0.6, 3));
     bad |= add_trial(p, list, boosted_new(p, 0.04, 8, 0.7, 0.5, 1));
+    if (p->network && p->embedding && p->one_hot)
+        bad |= add_trial(p, list, network_new(p, p->embedding));
     return bad ? NULL : as_steal(list);
 }
 

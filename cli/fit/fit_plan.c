@@ -4,9 +4,9 @@
  *
  * The constants of cost and size were measured on UCI Adult (26,049 rows, 14 columns, 200 rounds
  * of 32 leaves: 2 s of one core, 0.69 MB); of extra trees on California and letter (5,000 to 9,000
- * rows); of leaves of a forest on made tables of 7 columns and 16,000 to 900,000 rows (12 to 16
- * us). They need to be right within a factor of three: the sweep's wall time is the limit, and what
- * they decide is how rows are held out. */
+ * rows); of leaves of a forest on phoneme (5,404 rows, 5 columns: 8 to 10 us; 1.5 to 7 on tables
+ * whose columns have fewer bins). They need to be right within a factor of three: the sweep's wall
+ * time is the limit, and what they decide is how rows are held out. */
 #include "cli/fit/fit_plan.h"
 
 #include <math.h>
@@ -22,12 +22,11 @@
 #define TYPICAL_ROUNDS 250        /* at which boosting stops itself */
 #define NETWORK_FLOPS 2e10        /* of one core, in a second */
 #define LEAF_BYTES 110            /* of a leaf and its split, in a model file */
-#define FULL_LEAVES 0.4           /* of a tree without limits, for each row, at most */
-#define CLASS_LEAVES 0.15         /* the same of classes, as they are on average */
-#define FOREST_LEAF_SECONDS 15e-6 /* of a leaf of XGBoost, for each column */
+#define FOREST_LEAF_SECONDS 10e-6 /* of a leaf of XGBoost, for each column of 256 bins */
 #define EXTRA_SECONDS 60e-9       /* of an extra tree, for each row, candidate and level */
 #define EXTRA_LEAF_BYTES 28       /* as LEAF_BYTES: two nodes and a number */
-#define EXTRA_FULL_CLASSES 0.4    /* as FULL_LEAVES; of numbers a leaf for each row */
+#define EXTRA_FULL_CLASSES 0.4    /* leaves for each row; of numbers a leaf for each row */
+#define NOISE_LEAVES 2.7          /* of classes with much noise, times the usual leaves */
 #define FOREST_SHARE 0.4          /* of the size, for one forest: an ensemble may have two */
 #define LEAST_TREES 40            /* fewer lose more than larger leaves do */
 #define MOST_TREES 300
@@ -44,6 +43,8 @@
 #define PAIR_SECONDS 4e-10  /* of neighbours, for two rows and an input */
 #define NEIGHBOUR_SHARE 0.2 /* of the size */
 #define NEIGHBOUR_TRIALS 60 /* one may take this part of the time */
+#define EMBEDDING 8         /* learned numbers of a category; 4 and 16 are as good (1014) … */
+#define EMBEDDED_VALUES 10  /* … where a column has so many values */
 #define PATIENCE 12         /* of networks, in epochs */
 #define PATIENCE_ROWS 2000  /* below which a fold is too small to choose the last epoch by */
 #define BAYES_ROWS 2000     /* below which a table without texts is small */
@@ -209,6 +210,20 @@ static double least_weight_of(const struct fit_wishes *w, const struct fit_plan 
     return full_leaves > leaves ? ceil(full_leaves / (leaves < 1 ? 1 : leaves)) : 1;
 }
 
+/* Leaves of a tree of a random forest for each row: without limits, and with two rows in a leaf.
+ * Measured on eleven tables of 700 to 20,000 rows; of several classes each tree separates one from
+ * the others. */
+static struct forest_leaves {
+    double full, pairs;
+} forest_leaves_of(const struct fit_facts *f)
+{
+    if (!f->classes)
+        return (struct forest_leaves){0.5, 0.25};
+    if (f->classes <= 2)
+        return (struct forest_leaves){0.15, 0.12};
+    return (struct forest_leaves){0.4 / (double)f->classes, 0.35 / (double)f->classes};
+}
+
 /* Seconds of one core for one extra tree, which looks at half of the columns at a split. */
 static double extra_seconds(const struct fit_facts *f, double rows)
 {
@@ -223,7 +238,7 @@ static double forest_leaves_in_time(const struct fit_facts *f, const struct fit_
 {
     double share = core_seconds(w) * 1000 / ((double)w->time_ms * (double)w->cores);
     double seconds = (double)p->trial_ms / 1000 * (share < 1.0 / 3 ? share : 1.0 / 3);
-    double trees = (double)(p->trees * trees_of_round(f)) * trainings;
+    double trees = (double)(p->forest_trees * trees_of_round(f)) * trainings;
     double of_column = seconds / trees / (double)(f->columns ? f->columns : 1);
     return (of_column - 2 * TREE_SECONDS * rows) / FOREST_LEAF_SECONDS;
 }
@@ -233,15 +248,29 @@ static void plan_forest_time(const struct fit_facts *f, const struct fit_wishes 
                              double trainings, struct fit_plan *p)
 {
     double leaves = forest_leaves_in_time(f, w, p, rows, trainings);
-    double full = rows * FULL_LEAVES, usual = f->classes ? rows * CLASS_LEAVES : full;
-    double weight = leaves < usual ? ceil(full / leaves) : 1;
+    double usual = rows * forest_leaves_of(f).full;
+    double weight = leaves < usual ? ceil(usual * (f->classes ? NOISE_LEAVES : 1) / leaves) : 1;
     p->forest = leaves > LEAST_LEAVES;
     if (p->forest && weight > p->least_weight)
         p->least_weight = weight;
 }
 
+/* As many trees as fit with leaves of two rows: half as large as full ones where numbers are
+ * predicted, and as good. A leaf weighs four times one of an extra tree. */
+static void plan_forest_size(const struct fit_facts *f, const struct fit_wishes *w, double rows,
+                             double most, struct fit_plan *p)
+{
+    const struct forest_leaves leaves = forest_leaves_of(f);
+    double models = p->refit ? 1 : (double)trainings_of_trial(p);
+    double each = rows * leaves.pairs * (double)trees_of_round(f) * LEAF_BYTES;
+    double trees = (double)w->size_bytes * FOREST_SHARE / models / each;
+    p->forest_trees = clamp(trees < most ? trees : most, LEAST_TREES, MOST_TREES);
+    p->least_weight = least_weight_of(w, p, (double)(p->forest_trees * trees_of_round(f)),
+                                      rows * leaves.full, LEAF_BYTES);
+}
+
 /* Full trees are better than many (on California by 5 % of the RMSE), so the size limits how many
- * there are before it limits how full they are. Both kinds have as many. */
+ * there are before it limits how full they are. */
 static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, double rows,
                          struct fit_plan *p)
 {
@@ -254,8 +283,7 @@ static void plan_forests(const struct fit_facts *f, const struct fit_wishes *w, 
     p->trees = clamp(by_size < by_time ? by_size : by_time, LEAST_TREES, MOST_TREES);
     double trees = (double)p->trees;
     p->least_extra_weight = least_weight_of(w, p, trees, full, EXTRA_LEAF_BYTES);
-    p->least_weight =
-        least_weight_of(w, p, trees * (double)trees_of_round(f), rows * FULL_LEAVES, LEAF_BYTES);
+    plan_forest_size(f, w, rows, by_time, p);
     double column = floor(100.0 / (double)(f->columns ? f->columns : 1)) / 100;
     column = column < 0.05 ? 0.05 : column > 0.5 ? 0.5 : column;
     p->ranges[FIT_PER_SPLIT] = (struct fit_range){column, 1, 0.01, 1};
@@ -293,9 +321,14 @@ static void plan_network(const struct fit_facts *f, double rows, struct fit_plan
     p->batch = rows < 2000 ? 32 : rows < 20000 ? 64 : rows < 200000 ? 256 : 1024;
     p->patience = p->folds && rows < PATIENCE_ROWS ? 0 : PATIENCE;
     p->epochs = rows < 2000 ? 100 : rows < 20000 ? 60 : rows < 200000 ? 30 : 10;
-    double trial = network_seconds(f, rows, width / 2, (double)f->inputs, p);
     p->bins = bins_of(f, rows, width / 2, p);
-    p->network = trial < (double)p->trial_ms / 3000;
+    double most = (double)p->trial_ms / 3000, inputs = (double)f->inputs;
+    double embedded = inputs - (double)f->category_inputs + EMBEDDING * (double)f->categories;
+    bool embeds = f->most_values >= EMBEDDED_VALUES;
+    p->embedding =
+        embeds && network_seconds(f, rows, width / 2, embedded, p) < most ? EMBEDDING : 0;
+    p->one_hot = network_seconds(f, rows, width / 2, inputs, p) < most;
+    p->network = p->one_hot || p->embedding;
 }
 
 /* All rows are the model, and each row is compared with all others in each fold. */

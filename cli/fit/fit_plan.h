@@ -47,13 +47,16 @@ struct fit_plan {
     target_transform transform; /* of the target, searched over beside none; AS_IS: not */
     bool refit;                 /* forests, extra trees and neighbours are refitted on all rows */
     struct fit_range ranges[FIT_PARAMETERS];
-    size_t rounds;    /* of boosted trees, at most */
-    size_t tree_bins; /* of their columns; 0: as always */
-    size_t trees;     /* of a random forest, of extra trees */
+    size_t rounds;       /* of boosted trees, at most */
+    size_t tree_bins;    /* of their columns; 0: as always */
+    size_t trees;        /* of extra trees … */
+    size_t forest_trees; /* … and of a random forest */
     double least_weight,
         least_extra_weight; /* of their leaves, so that they keep within the size and the time */
     size_t epochs, batch;   /* of networks */
     size_t patience;        /* of networks, in epochs; 0: a training goes to its end */
+    bool one_hot;           /* networks may see categories one-hot … */
+    size_t embedding;       /* … or as so many learned numbers for each column; 0: not */
     size_t most_neighbours;
     bool words;  /* naive Bayes has words of texts */
     size_t bins; /* of numbers, for networks and linear models; 0: the table is too large */

@@ -85,9 +85,13 @@ static void write_forest_parameters(const struct fit_plan *p, struct str *b)
 {
     if (!p->forest && !p->extra)
         return;
-    str_printf(b,
-               "  # forests of %zu trees: the share of the columns that a split may choose from\n",
-               p->trees);
+    if (p->forest)
+        str_printf(b,
+                   "  # random forests: how many trees (of extra trees, whose leaves are smaller, "
+                   "%zu)\n"
+                   "  trees: {type: constant, value: %zu, when: {kind: random_forest}}\n",
+                   p->trees, p->forest_trees);
+    str_puts(b, "  # forests: the share of the columns that a split may choose from\n");
     fit_range_write(FIT_PER_SPLIT, &p->ranges[FIT_PER_SPLIT], b);
     str_puts(b, ", when: {kind: ");
     add_forests(p, NULL, b);
@@ -158,6 +162,23 @@ static void write_boosting(const struct fit_plan *p, struct str *b)
     str_puts(b, "}}\n");
 }
 
+static void write_network(const struct fit_plan *p, struct str *b)
+{
+    if (!p->network)
+        return;
+    str_puts(b, "  # networks: two hidden layers\n");
+    write_range(p, FIT_WIDTH, "mlp", b);
+    write_range(p, FIT_DROPOUT, "mlp", b);
+    if (!p->embedding)
+        return;
+    str_puts(b, "  # learned numbers that stand for a category; 0: one-hot\n  embedding: ");
+    if (p->one_hot)
+        str_printf(b, "{type: categorical, values: [0, %zu]", p->embedding);
+    else
+        str_printf(b, "{type: constant, value: %zu", p->embedding);
+    str_puts(b, ", when: {kind: mlp}}\n");
+}
+
 static void write_parameters(const struct fit_plan *p, const struct fit_facts *f, struct str *b)
 {
     AS_AUTO(str_done) struct str descent = {0}; /* kinds that are trained by gradients */
@@ -173,11 +194,7 @@ static void write_parameters(const struct fit_plan *p, const struct fit_facts *f
     write_neighbours(p, b);
     write_bayes(p, b);
     write_refit(p, b);
-    if (p->network) {
-        str_puts(b, "  # networks: two hidden layers\n");
-        write_range(p, FIT_WIDTH, "mlp", b);
-        write_range(p, FIT_DROPOUT, "mlp", b);
-    }
+    write_network(p, b);
     write_range(p, FIT_LR, str_cstr(&descent), b);
     if (p->bins)
         str_printf(b,
@@ -241,7 +258,7 @@ static void write_model(const struct fit_plan *p, struct str *b)
     str_printf(b,
                "    model:\n"
                "      kind: \"${kind}\"\n"
-               "      n_estimators: \"${rounds:-%zu}\"\n"
+               "      n_estimators: \"${rounds:-%s%zu%s}\"\n"
                "      early_stopping_rounds: %zu\n"
                "      grow_policy: lossguide\n"
                "      max_depth: 0\n"
@@ -250,7 +267,7 @@ static void write_model(const struct fit_plan *p, struct str *b)
                "      min_child_weight: \"${leaf_weight}\"\n"
                "      subsample: \"${rows}\"\n"
                "      colsample_bytree: \"${columns}\"\n",
-               p->trees, patience);
+               p->forest ? "${trees:-" : "", p->trees, p->forest ? "}" : "", patience);
     if (p->tree_bins)
         str_printf(b, "      max_bin: %zu\n", p->tree_bins);
     if (p->forest || p->extra)
@@ -266,6 +283,8 @@ static void write_model(const struct fit_plan *p, struct str *b)
     if (p->network)
         str_puts(b, "      layers: [\"${width}\", \"${width}\"]\n"
                     "      dropout: \"${dropout}\"\n");
+    if (p->network && p->embedding)
+        str_puts(b, "      embedding: \"${embedding}\"\n");
 }
 
 static void write_validation(const struct fit_plan *p, struct str *b)

@@ -17,6 +17,7 @@
 #include "model/plan/plan_transformer.h"
 
 #define MAX_ACTIVATIONS ((double)((uint64_t)1 << 40)) /* bytes of one member */
+#define CATEGORY_DEVIATION 0.1 /* of the start values of embedded categories (decision 1014) */
 
 /* ---- mlp and linear ---- */
 
@@ -33,7 +34,7 @@ static size_t add_features(struct net_builder *b)
                                      .dims = {d->category_slots, width},
                                      .fan_in = 1,
                                      .init = NET_INIT_NORMAL,
-                                     .deviation = 1}; /* as for the standardised columns */
+                                     .deviation = CATEGORY_DEVIATION};
     struct net_node n = {.op = NET_CATEGORIES,
                          .from = net_add_input(b, (struct net_shape){1, 1, d->numeric}),
                          .with = NET_NONE,

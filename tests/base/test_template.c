@@ -44,6 +44,14 @@ static const struct {
     {"\"${momentum:-}\"", "\"\""},
     {"\"m ${momentum:-0.9}\"", "\"m 0.9\""},
     {"\"${lr:-5}\"", "0.001"},
+    {"\"${momentum:-${width:-5}}\"", "64"},
+    {"\"${on?a:-${lr}b\"", "\"a:-${lrb\""},
+    {"\"${momentum:-${none:-${momentum:-5}}}\"", "5"},
+    {"\"${lr:-${width:-5}}\"", "0.001"},
+    {"[\"${momentum:-${momentum}}\", 1]", "[1]"},
+    {"\"a${momentum:-${opt}}b}\"", "\"asgdb}\""},
+    {"\"${momentum:-$${x}\"", "\"$${x\""},
+    {"\"${momentum:-${on?yes}} ${momentum:-${none:-x y}}\"", "\"yes x y\""},
     {"\"${on?--flag}\"", "\"--flag\""},
     {"[\"${on?a}\", \"${momentum?b}\", \"${lr?c}\"]", "[\"a\"]"},
     {"\"x${on?y}${momentum?z}\"", "\"xy\""},
@@ -99,6 +107,12 @@ static const struct {
     {"{\"a\": [\"x\", \"${nope}\"]}", "/t/a/1", "there is no parameter 'nope'"},
     {"\"${HOME}\"", "/t", "write $${HOME} for"},
     {"\"${lr\"", "/t", "without its }"},
+    {"\"${lr:-${opt}\"", "/t", "without its }"},
+    {"\"${lr:-${opt}x}\"", "/t", "expected nothing behind the reference '${opt}'"},
+    {"\"${lr:-${nope}}\"", "/t", "there is no parameter 'nope'"},
+    {"\"${lr:-${9}}\"", "/t", "is not a reference"},
+    {"\"${lr:-${lr:-${lr:-${lr:-${lr:-${lr:-${lr:-${lr:-${lr:-${lr}}}}}}}}}}\"", "/t",
+     "more than 8 in one another"},
     {"\"${}\"", "/t", "is not a reference"},
     {"\"${ lr }\"", "/t", "is not a reference"},
     {"\"${lr-5}\"", "/t", "there is no parameter 'lr-5'"},
@@ -127,12 +141,13 @@ END_TEST
 
 START_TEST(lists_names_once)
 {
-    JSON_AUTO tree = json_plain("[\"${b} ${a}\", {\"k\": \"${b:-1}\"}, \"$${c}\", 3]");
+    JSON_AUTO tree = json_plain("[\"${b} ${a}\", {\"k\": \"${b:-1}\"}, \"$${c}\", "
+                                "\"${a:-${b:-${d}}}\", 3]");
     JSON_AUTO names = NULL;
     struct as_err err = {0};
     ck_ok(template_names(tree, &names, &err), err);
     AS_AUTO(as_freep) char *text = json_format(names);
-    ck_assert_str_eq(text, "[\"b\",\"a\"]");
+    ck_assert_str_eq(text, "[\"b\",\"a\",\"d\"]");
 }
 END_TEST
 

@@ -182,6 +182,31 @@ def check_documents(assay, work):
     assert len(json.loads(assay.cli("sweeps", "--json").stdout)["items"]) == before + 3
 
 
+def check_kinds(assay, work):
+    """For a column of twelve towns: a network that embeds them, and a random forest with trees of its own number."""
+    path = os.path.join(work, "towns.csv")
+    with open(path, "w") as f:
+        f.write("town,a,y\n" + "".join(f"t{i * 31 % 12},{i * 7919 % 61},{i * 31 % 12 + i * 7919 % 61 / 9}\n" for i in range(160)))
+    printed = fit(assay, work, "towns.csv", "--target", "y", "--folds", "2", "--size", "500kB", "--no-warm", "--print").stdout
+    assert "  embedding: {type: categorical, values: [0, 8], when: {kind: mlp}}\n" in printed, printed
+    trees = int(re.search(r"  trees: {type: constant, value: (\d+), ", printed)[1])
+    assay.cli("data", "add", "towns", path, "--target", "y")
+    with open(os.path.join(work, "towns.yaml"), "w") as f:
+        f.write(re.sub("epochs: [0-9]+", "epochs: 3", re.sub("max_trials: [0-9]+", "max_trials: 2", printed)))
+    assay.cli("run", os.path.join(work, "towns.yaml"), "--paused")
+    network = {"kind": "mlp", "width": 32, "dropout": 0.1, "lr": 0.003, "numbers": "none", "embedding": 8}
+    forest = {"kind": "random_forest", "trees": trees, "per_split": 0.5, "leaf_weight": 20, "refit": True}
+    for params in (network, forest):
+        assay.call("POST", "/v1/sweeps/towns-fit/trials", {"params": params})
+    assay.cli("resume", "towns-fit")
+    assert assay.wait_ended("towns-fit")["counts"]["completed"] == 2, assay.trials("towns-fit")
+    for trial, wanted in ((0, rb"members/1/categories.weight"), (1, rb"n_estimators\W+%d\b" % trees)):
+        model = os.path.join(work, "towns.model")
+        assay.cli("artifacts", "get", f"towns-fit/{trial}", "model.safetensors", "--output", model)
+        assert re.search(wanted, open(model, "rb").read()), (trial, wanted)
+        assert len(assay.cli("predict", model, "--data", path).stdout.split()) == 161
+
+
 def check_numbers(assay, work):
     """A regression with test rows, as JSON, on the server that runs."""
     done = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "2", "--time", "5m", "--json")
@@ -358,6 +383,7 @@ def main():
         assay.url, assay.token = note["url"].rstrip("/"), open(note["token_file"]).read().strip()
         check_commands(assay, work, report)
         check_documents(assay, work)
+        check_kinds(assay, work)
         check_numbers(assay, work)
         check_written_numbers(assay, work)
         check_layers(assay, work)

@@ -20,6 +20,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/boost.h"
 #include "trial-runner/train/buckets_file.h"
+#include "trial-runner/train/fold_rounds.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/refit.h"
@@ -34,6 +35,7 @@ struct fold {
     json_t *report;  /* the last line */
     size_t n, width; /* held-out rows; columns of predictions */
     char *model;     /* path */
+    size_t rounds;   /* that the other folds chose (fold_rounds.h); 0: its own */
 };
 
 struct folds {
@@ -151,11 +153,14 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     job.members = &member;
     job.test_rows = 0; /* the model of all folds predicts them, at the end */
     job.fold = i;
+    job.rounds = f->fold[i].rounds;
     if (stack_rows_wanted(f->job)) {
         job.info = f->stacked.info;
         job.stacked = &f->stacked;
     }
-    if (i < f->k)
+    if (job.rounds > 0)
+        (void)printf("fold %zu of %zu: %zu rounds, as the others\n", i + 1, f->k, job.rounds);
+    else if (i < f->k)
         (void)printf("fold %zu of %zu\n", i + 1, f->k);
     else
         (void)printf("all rows\n");
@@ -195,6 +200,61 @@ static as_status read_fold(struct fold *fold, struct as_err *err)
     fold->n = npy_header_of(p)->shape[0];
     fold->width = npy_header_of(p)->shape[1];
     return AS_OK;
+}
+
+/* ---- rounds that the other folds choose ---- */
+
+/* After how many rounds each fold was best; false: its report does not say so. */
+static bool find_best(const struct folds *f, double best[TRAIN_MAX_FOLDS])
+{
+    for (size_t i = 0; i < f->k; i++)
+        if (!json_number_get(json_object_get(f->fold[i].report, "best_step"), &best[i]))
+            return false;
+    return true;
+}
+
+/* Give the fold a folder for its second training, with the trees of its first one. Where they
+ * cannot be linked there, they are trained again. */
+static as_status move_on(struct fold *fold, size_t rounds, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(fold->dir, "others");
+    AS_AUTO(as_freep) char *model = dir ? file_join(dir, "model.safetensors") : NULL;
+    AS_AUTO(as_freep) char *from = file_join(fold->dir, CHECKPOINT_NAME);
+    AS_AUTO(as_freep) char *to = dir ? file_join(dir, CHECKPOINT_NAME) : NULL;
+    if (!model || !from || !to)
+        return as_fail_nomem(err);
+    as_status st = file_mkdirs(dir, 0777, err);
+    if (st != AS_OK)
+        return st;
+    (void)link(from, to);
+    free(fold->dir);
+    free(fold->model);
+    json_decref(as_steal(fold->report));
+    fold->dir = as_steal(dir);
+    fold->model = as_steal(model);
+    fold->rounds = rounds;
+    return AS_OK;
+}
+
+/* Train each fold again, now to the rounds that were best in the others. Returns the exit code of
+ * the process. */
+static int train_again(struct folds *f, struct channel *channel, const struct group_opts *opts,
+                       struct as_err *err)
+{
+    double best[TRAIN_MAX_FOLDS];
+    if (!fold_rounds_chosen(f->member->train) || !find_best(f, best))
+        return EXIT_DONE;
+    for (size_t i = 0; i < f->k; i++) {
+        as_status st = move_on(&f->fold[i], fold_rounds_of(best, f->k, i), err);
+        int exit = st == AS_OK     ? train_fold(f, i, channel, opts, err)
+                   : st == AS_E_IO ? EXIT_TRY_AGAIN
+                                   : EXIT_FAILED;
+        if (exit == EXIT_DONE && read_fold(&f->fold[i], err) != AS_OK)
+            exit = EXIT_FAILED;
+        if (exit != EXIT_DONE)
+            return exit;
+    }
+    return EXIT_DONE;
 }
 
 /* ---- reports ---- */
@@ -458,14 +518,25 @@ static int fail(as_status st, const struct as_err *err)
     return st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED;
 }
 
+/* Train a fold, or all rows, and read what it leaves. Returns the exit code of the process. */
+static int do_training(struct folds *f, size_t i, struct channel *channel,
+                       const struct group_opts *opts, struct as_err *err)
+{
+    int exit = train_fold(f, i, channel, opts, err);
+    if (exit != EXIT_DONE || i >= f->k)
+        return exit;
+    as_status st = read_fold(&f->fold[i], err);
+    if (st != AS_OK)
+        return st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED;
+    return i + 1 == f->k ? train_again(f, channel, opts, err) : EXIT_DONE;
+}
+
 /* What a fold leaves goes into the report; after the last one the document of the training on all
  * rows is known. */
 static as_status take_fold(struct folds *f, size_t i, struct as_err *err)
 {
     double std;
-    as_status st = read_fold(&f->fold[i], err);
-    if (st == AS_OK)
-        st = report_folds(f, i + 1, err);
+    as_status st = report_folds(f, i + 1, err);
     if (st != AS_OK || !f->refit || i + 1 < f->k)
         return st;
     return refit_document(f->member->train, mean_over(f, f->k, "best_step", &std), &f->refit_train,
@@ -488,7 +559,7 @@ int folds_run(const struct job *job, struct channel *channel, const struct group
     if (st != AS_OK)
         return fail(st, &err);
     for (size_t i = 0; i < n_trainings(&f); i++) {
-        int exit = train_fold(&f, i, channel, opts, &err);
+        int exit = do_training(&f, i, channel, opts, &err);
         if (exit != EXIT_DONE) {
             if (err.code != AS_OK)
                 (void)fprintf(stderr, "assay-train: %s\n", err.msg);

@@ -38,6 +38,8 @@ struct job {
     const json_t *stack;
     const struct stack_rows *stacked;
     size_t fold;      /* of a document with folds (folds.h), from 0; as many as it has: all rows */
+    size_t rounds;    /* of a fold of boosted trees, for which others chose them (fold_rounds.h); 0:
+                       * as the document says */
     bool group;       /* the group form */
     size_t slots;     /* members at once: 1 in the single form */
     size_t n_members; /* members in JOB.json; at most slots */

@@ -259,13 +259,15 @@ static as_status resume(struct tree_trial *t, struct as_err *err)
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     const char *line = safetensors_metadata(s, "report");
+    m->epoch = (int64_t)t->now.rounds;
+    if (t->setup->job->rounds > 0) /* its first training has reported them */
+        return AS_OK;
     str_puts(&m->last_report, line ? line : "");
     st = str_check(&m->last_report, err);
     if (st != AS_OK)
         return st;
     (void)snprintf(text, sizeof text, "resumed after round %zu", t->now.rounds);
     channel_log(m->channel, m->id, false, text);
-    m->epoch = (int64_t)t->now.rounds;
     return m->last_report.len > 0 ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
 }
 
@@ -381,16 +383,25 @@ static as_status report(struct tree_trial *t, size_t step, double mean_loss, siz
 
 /* ---- the best round ---- */
 
+/* How many rounds other folds have chosen; 0: they have not. */
+static size_t given_rounds(const struct tree_trial *t)
+{
+    return t->setup->job->rounds;
+}
+
+static bool may_stop(const struct tree_trial *t)
+{
+    return t->m->spec.model.kind == TRAIN_BOOSTED_TREES && given_rounds(t) == 0;
+}
+
 static bool stops_by_rounds(const struct tree_trial *t)
 {
-    const struct train_model_spec *model = &t->m->spec.model;
-    return model->kind == TRAIN_BOOSTED_TREES && model->trees.early_stopping_rounds > 0;
+    return may_stop(t) && t->m->spec.model.trees.early_stopping_rounds > 0;
 }
 
 static bool stops_by_reports(const struct tree_trial *t)
 {
-    const struct train_spec *spec = &t->m->spec;
-    return spec->model.kind == TRAIN_BOOSTED_TREES && spec->patience > 0 && !stops_by_rounds(t);
+    return may_stop(t) && t->m->spec.patience > 0 && !stops_by_rounds(t);
 }
 
 static void note(struct tree_trial *t, double value, bool maximizes)
@@ -493,11 +504,13 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trees = NULL;
     AS_AUTO(tree_model_freep) struct tree_model *model = NULL;
-    size_t len = 0;
+    size_t len = 0, given = given_rounds(t);
     struct evaluation e;
     bool stops = (stops_by_rounds(t) || stops_by_reports(t)) && t->now.best_rounds > 0;
-    size_t kept = stops ? t->now.best_rounds : t->now.rounds;
+    size_t kept = stops ? t->now.best_rounds : given ? given : t->now.rounds;
     bool is_whole = kept == t->now.rounds;
+    if (stops && t->m->spec.holdout == TRAIN_HOLD_FOLDS)
+        save(t); /* for the rounds that other folds choose */
     as_status st = tree_train_save(t->train, kept, &trees, &len, err);
     if (st == AS_OK)
         st = tree_model_load(trees, len, &t->m->spec, t->setup->info, t->threads, &model, err);
@@ -507,7 +520,8 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     if (st == AS_OK)
         st = predict_kept(t, model, is_whole, TREE_HELD_ROWS, err);
     if (st == AS_OK) /* with `patience` the last round has its own report */
-        st = report(t, t->now.rounds + stops_by_reports(t), loss, stops ? kept : 0, &e, err);
+        st = report(t, given ? given : t->now.rounds + stops_by_reports(t), loss,
+                    stops || given ? kept : 0, &e, err);
     return st == AS_OK ? write_artifacts(t, model, trees, len, err) : st;
 }
 
@@ -526,7 +540,8 @@ static as_status note_round(struct tree_trial *t, struct as_err *err)
 
 static bool is_last(const struct tree_trial *t)
 {
-    return t->now.rounds >= (size_t)t->m->spec.model.trees.n_estimators;
+    size_t given = given_rounds(t);
+    return t->now.rounds >= (given ? given : (size_t)t->m->spec.model.trees.n_estimators);
 }
 
 static bool is_over(const struct tree_trial *t)

@@ -127,6 +127,9 @@ START_TEST(any_figures)
                                         .inputs = columns[i % 5] * (i % 2 ? 1 : 40),
                                         .targets = 1,
                                         .texts = i % 3 == 2,
+                                        .categories = columns[i % 5] / 2,
+                                        .category_inputs = columns[i % 5] / 2 * (i % 2 ? 1 : 40),
+                                        .most_values = i % 4 > 1 ? 30 : 3,
                                         .transform = c || i % 2 ? TARGET_AS_IS : TARGET_LOG1P,
                                         .classes = c,
                                         .rarest = !c      ? 0
@@ -308,7 +311,7 @@ START_TEST(forests_in_time)
         .rows = 20000, .columns = 7, .inputs = 22, .targets = 1, .classes = 2, .rarest = 9000};
     struct fit_wishes w = usual;
     w.folds = 1;
-    ck_assert_double_eq(plan_of(&f, &w).least_weight, 4); /* by the size */
+    ck_assert_double_eq(plan_of(&f, &w).least_weight, 2); /* by the size */
     w.time_ms = 14000;
     struct fit_plan quick = plan_of(&f, &w);
     w.load = 18;

@@ -115,7 +115,7 @@ static json_t *artifact_json(const char *name)
 static json_t *columns_of_fold(int i)
 {
     char name[80];
-    (void)snprintf(name, sizeof name, "checkpoints/folds/%d/importance.json", i);
+    (void)snprintf(name, sizeof name, "checkpoints/folds/%d/others/importance.json", i);
     JSON_AUTO doc = artifact_json(name);
     return json_incref(json_object_get(doc, "columns"));
 }
@@ -157,8 +157,8 @@ static void has_importance_of_all(void)
                      "colour");
 }
 
-/* Each row is predicted by trees that have not seen it, each training stops where its own rows say,
- * and the model holds them all. */
+/* Each row is predicted by trees that have not seen it, each training stops where the rows of the
+ * others say (fold_rounds.h), and the model holds them all. */
 START_TEST(folds_of_trees)
 {
     AS_AUTO(as_freep)
