@@ -363,6 +363,8 @@ as_status completion_read(struct json_fields *f, struct arena *a, struct complet
         (st = json_fields_i64(f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
                               err)) < 0 ||
         (st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
+        (st = json_fields_i64(f, "waited_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.waited_ms, err)) <
+            0 ||
         (st = final_metrics_read(f, a, &r, err)) < 0 || (st = rank_read(f, &r, err)) < 0 ||
         (st = json_fields_str(f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0)
         return st;

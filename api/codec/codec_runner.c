@@ -209,6 +209,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
         out_null(&o, "timeout_ms");
     out_i64(&o, "grace_ms", r->grace_ms);
     out_bool(&o, "early_stopping", r->early_stopping);
+    out_bool(&o, "gives_ahead", r->gives_ahead);
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
     out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
     out_child(&o, "forks", r->keep_every ? forks_encode(r) : json_null());
@@ -539,6 +540,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         (st = fit_decode(&f, &r.groups, err)) < 0 ||
         (st = measures_decode(&f, a, &r.groups, err)) < 0 ||
         (st = refs_decode(&f, "ending", JSON_OPTIONAL, false, a, &ending, err)) < 0 ||
+        (st = json_fields_bool(&f, "ahead", JSON_OPTIONAL, &r.is_ahead, err)) < 0 ||
         (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;

@@ -220,6 +220,7 @@ static void count_taken(struct claiming *c)
     c->want -= c->req->groups.fit.group ? asg->got : asg->slots;
     c->gpus -= asg->slots * c->gpus_each;
     c->turn->running += asg->got;
+    c->turn->ahead_room -= asg->got;
     if (c->turn->is_exclusive && asg->slots > 0)
         c->want = 0; /* nothing else begins on its machine */
     c->list.is_preparing |= asg->lacking > 0;

@@ -183,7 +183,7 @@ static as_status take_seats(struct claiming *c, struct as_err *why, struct as_er
 {
     const struct seat_request req = seats_of(c);
     const struct seats_taken before = c->seats;
-    if (c->req->seats == 0 || c->req->groups.fit.group)
+    if (c->req->seats == 0 || c->req->groups.fit.group || c->req->is_ahead)
         return AS_OK;
     as_status st = seats_take(c->db, c->sg, c->a, &req, &c->news, &c->seats, err);
     if (st != AS_OK)
@@ -228,6 +228,8 @@ static as_status take_share(struct claiming *c, size_t i, bool *ret_more, int64_
     c->key = c->turn->key;
     c->share = c->req->groups.fit.group ? c->want
                                         : share_of_first(&c->sweeps[i], c->n_sweeps - i, c->want);
+    if (c->req->is_ahead)
+        c->share = share_ahead(c->share, c->turn->ahead_room, &c->want);
     *ret_more = c->share == 0; /* others may leave their slots to it */
     if (c->share == 0)
         return AS_OK;
@@ -258,8 +260,9 @@ static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *w
 {
     for (size_t i = 0; i < c->n_sweeps && c->want > 0;) {
         bool more = false;
-        as_status st = c->sweeps[i].is_gang ? take_gang_turn(c, i, why, err)
-                                            : take_share(c, i, &more, taken, why, err);
+        as_status st = c->sweeps[i].is_gang && !c->req->is_ahead
+                           ? take_gang_turn(c, i, why, err)
+                           : take_share(c, i, &more, taken, why, err);
         if (st != AS_OK)
             return st;
         i += more;

@@ -38,6 +38,9 @@ struct claim_request {
     size_t n_ending;
     const struct seat_ref *ending_seats; /* the same for ranks of gangs */
     size_t n_ending_seats;
+    /* The slots are not free yet: processes in `ending` still run, and are about to end. So only a
+     * sweep whose turn it is and that gives ahead gives anything, and no gang is asked. */
+    bool is_ahead;
     bool is_last; /* it will not be tried again: take the ready suggestions, although a group is
                      not full */
     int64_t arrived_ns; /* monotonic: when the request arrived, the same each time it is tried

@@ -18,3 +18,11 @@ int64_t share_of_first(const struct claimable_sweep *sweeps, size_t n, int64_t s
     }
     return share;
 }
+
+int64_t share_ahead(int64_t share, int64_t room, int64_t *want)
+{
+    if (share <= room)
+        return share;
+    *want = room;
+    return room;
+}

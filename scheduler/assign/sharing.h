@@ -10,4 +10,9 @@
  *   sweeps   n sweeps in the order of turns, 1..TURN_LIST_MAX */
 int64_t share_of_first(const struct claimable_sweep *sweeps, size_t n, int64_t slots);
 
+/* How many of its `share` a sweep gives to a claim for slots that are not free yet: at most `room`.
+ * If that is less, nothing else may have the rest, because it is this sweep's turn: *want, what the
+ * claim wants of all, becomes what is given here. */
+int64_t share_ahead(int64_t share, int64_t room, int64_t *want);
+
 #endif

@@ -130,8 +130,8 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
     const struct batch_begun *t = &b->plan.begun[place];
     const struct batch_queued *q = b->plan.queued[place];
     const struct claim_doc *doc = claim_docs_find(b->docs, t->sweep_key);
-    int64_t grace_ms = 0;
-    const struct sweep_head *s = claims_plan_sweep(&b->plan, t->sweep_key, &grace_ms);
+    const struct batch_turn *turn = NULL;
+    const struct sweep_head *s = claims_plan_sweep(&b->plan, t->sweep_key, &turn);
     JSON_AUTO params = NULL;
     *ret = (struct claimed_row){.sweep_key = t->sweep_key,
                                 .sweep = arena_strdup(a, s->id),
@@ -145,8 +145,9 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
                                 .gpus = s->gpus,
                                 .cpus = s->cpus,
                                 .timeout_ms = s->trial_timeout_ms,
-                                .grace_ms = grace_ms,
-                                .early_stopping = s->stops};
+                                .grace_ms = turn->grace_ms,
+                                .early_stopping = s->stops,
+                                .gives_ahead = turn->gives_ahead};
     if (!ret->sweep || !ret->params || !ret->trial || !ret->metric)
         return as_fail_nomem(err);
     as_status st = json_parse(ret->params, strlen(ret->params), &params, err);

@@ -27,8 +27,8 @@ struct claim_side {
     const struct batch_turn *turn;
     const struct batch_source *source; /* NULL: only its turn was read */
     int64_t running, queued, left, turns, served;
-    int64_t steps_room; /* as in batch_turn */
-    size_t n_begun;     /* queued trials that began */
+    int64_t steps_room, ahead_room; /* as in batch_turn */
+    size_t n_begun;                 /* queued trials that began */
     int64_t n_made, n_suggested;
     int64_t mark;
     const char *state; /* the search state that the last suggestion left */
@@ -59,6 +59,7 @@ static void reset_sides(struct claims_plan *p)
                                           .queued = t->queued,
                                           .left = t->left,
                                           .steps_room = t->steps_room,
+                                          .ahead_room = t->ahead_room,
                                           .turns = t->turns,
                                           .served = t->served};
     }
@@ -236,6 +237,7 @@ static as_status begin_one(struct claiming_one *x, struct claim_side *s, struct 
     s->queued -= from_queue;
     s->left -= !from_queue;
     s->steps_room -= s->steps_room < INT64_MAX;
+    s->ahead_room--;
     s->running++;
     s->has_begun = true;
     p->n_begun++;
@@ -248,6 +250,8 @@ static as_status give_share(struct claiming_one *x, size_t i, bool *ret_more, st
 {
     struct claim_side *s = x->list[i];
     int64_t share = share_of_first(&x->order[i], x->n_list - i, x->want), got = 0;
+    if (x->req->is_ahead)
+        share = share_ahead(share, s->ahead_room > 0 ? s->ahead_room : 0, &x->want);
     *ret_more = share == 0;
     if (share == 0)
         return AS_OK;
@@ -478,11 +482,11 @@ as_status claims_plan_changes(const struct claims_plan *p, size_t n, struct batc
 }
 
 const struct sweep_head *claims_plan_sweep(const struct claims_plan *p, int64_t key,
-                                           int64_t *ret_grace_ms)
+                                           const struct batch_turn **ret_turn)
 {
     size_t i = 0;
     while (p->sides[i].turn->key != key)
         i++;
-    *ret_grace_ms = p->sides[i].turn->grace_ms;
+    *ret_turn = p->sides[i].turn;
     return &p->sides[i].source->row->head;
 }

@@ -62,8 +62,8 @@ AS_MUST_CHECK as_status claims_plan_take(struct claims_plan *p,
 AS_MUST_CHECK as_status claims_plan_changes(const struct claims_plan *p, size_t n,
                                             struct batch_claims *ret, struct as_err *err);
 
-/* The row of the sweep of a trial that begins, for answers. */
+/* The rows of the sweep of a trial that begins, for answers. */
 const struct sweep_head *claims_plan_sweep(const struct claims_plan *p, int64_t key,
-                                           int64_t *ret_grace_ms);
+                                           const struct batch_turn **ret_turn);
 
 #endif

@@ -194,7 +194,8 @@ as_status attempt_change_of(struct arena *a, const struct completion *c, struct 
                                  .has_exit_code = c->has_exit_code,
                                  .exit_code = c->exit_code,
                                  .has_ran = c->has_ran,
-                                 .ran_ms = c->ran_ms};
+                                 .ran_ms = c->ran_ms,
+                                 .waited_ms = c->waited_ms};
     if (!c->reason)
         return AS_OK;
     ret->reason = arena_strndup(a, c->reason, as_utf8_prefix(c->reason, REASON_CHARACTERS));

@@ -57,8 +57,9 @@ struct completion {
     bool has_exit_code;
     int64_t exit_code;
     bool has_ran;
-    int64_t ran_ms; /* how long the process ran, by the runner's monotonic clock */
-    bool has_rank;  /* a rank of a gang says how far it came: */
+    int64_t ran_ms;    /* how long the process ran, by the runner's monotonic clock */
+    int64_t waited_ms; /* claimed ahead, it waited so long for a slot, by the same clock */
+    bool has_rank;     /* a rank of a gang says how far it came: */
     int64_t rank_step, rank_sent_bytes;
     double rank_step_seconds; /* the mean time of its steps; 0: it does not say */
     const char *reason;       /* NULL allowed; longer ones than REASON_CHARACTERS are cut */

@@ -73,6 +73,7 @@ as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const s
     const char *reason = step_reason(a, s, x, c, &step);
     /* A success has no reason. */
     const char *kept = c->event == TRIAL_EV_COMPLETE ? NULL : reason;
+    bool unbegun = step.to == TRIAL_QUEUED && c->has_ran && c->ran_ms == 0;
     *ret = (struct trial_plan){.reason = reason,
                                .move = {.from = x->state,
                                         .to = step.to,
@@ -80,7 +81,9 @@ as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const s
                                         .burns_restart = step.burns_restart,
                                         .feasible = c->feasible,
                                         .timed_out = c->event == TRIAL_EV_KEEP,
-                                        .reason = kept},
+                                        .reason = kept,
+                                        .waited_ms = c->waited_ms,
+                                        .never_began = unbegun},
                                .ends_attempt =
                                    x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported),
                                .end = {.outcome = c->outcome,
@@ -89,7 +92,8 @@ as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const s
                                        .has_exit_code = c->has_exit_code,
                                        .exit_code = c->exit_code,
                                        .has_ran = c->has_ran,
-                                       .ran_ms = c->ran_ms},
+                                       .ran_ms = c->ran_ms,
+                                       .waited_ms = c->waited_ms},
                                .event = {.type = "trial.changed",
                                          .sweep_key = s->key,
                                          .sweep = s->id,

@@ -20,9 +20,10 @@ struct trial_change {
     bool has_exit_code;
     int64_t exit_code;
     bool has_ran;
-    int64_t ran_ms; /* how long its process ran, as its runner says */
-    bool feasible;  /* only for a trial that completes */
-    const char *by; /* TRIAL_EV_RETRY: the id of the user's token; NULL: none */
+    int64_t ran_ms;    /* how long its process ran, as its runner says */
+    int64_t waited_ms; /* and how long it waited for a slot before that (struct attempt_end) */
+    bool feasible;     /* only for a trial that completes */
+    const char *by;    /* TRIAL_EV_RETRY: the id of the user's token; NULL: none */
 };
 
 /* What a change writes. */

@@ -30,6 +30,7 @@ struct claimed_row {
     int64_t timeout_ms;     /* 0: none */
     int64_t grace_ms;
     bool early_stopping; /* the sweep has it */
+    bool gives_ahead;    /* the sweep's next trial may be claimed while this one runs */
     const char *group;   /* NULL: it runs alone; the three below describe its group */
     const char *shape;
     int64_t bytes_per_member, max_members;

@@ -7,6 +7,7 @@
 
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_sql_priv.h"
+#include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/said_sql_priv.h"
 #include "scheduler/store/refs_priv.h"
@@ -116,6 +117,7 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(i64, row.timeout_ms, TIMEOUT_LEFT)                                                        \
     NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
     NEXT(bool, row.early_stopping, "s.rungs is not null")                                          \
+    NEXT(bool, row.gives_ahead, GIVES_AHEAD_OF("s."))                                              \
     NEXT(text, row.group, "t.group_id")                                                            \
     NEXT(text, row.shape, "t.shape")                                                               \
     NEXT(i64, row.bytes_per_member, "t.bytes_per_member")                                          \
@@ -131,14 +133,16 @@ COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
 static const struct stmt stmts[] = {
     [ATTEMPT_END] =
         {"attempt_end",
-         "update attempt x set ended_at = coalesce(x.ended_at, clock_timestamp()), outcome = "
+         "update attempt x set ended_at = coalesce(x.ended_at, clock_timestamp()), started_at = "
+         "case when l.waited > 0 then least(x.started_at + l.waited * interval '1 ms', "
+         "clock_timestamp()) else x.started_at end, outcome = "
          "l.outcome, reported = l.reported, reason = l.reason, exit_code = l.exit_code, phase = "
          "case when l.ran_ms is null then x.phase else 'ended' end, ran_ms = coalesce(l.ran_ms, "
          "x.ran_ms), said_at = case when l.ran_ms is null then x.said_at else clock_timestamp() "
          "end from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::text[], "
          "$6::text[], "
-         "$7::int[], $8::bigint[]) as l(sweep_key, number, attempt, outcome, reported, reason, "
-         "exit_code, ran_ms) where " SQL_JOINED_ATTEMPT(
+         "$7::int[], $8::bigint[], $9::bigint[]) as l(sweep_key, number, attempt, outcome, "
+         "reported, reason, exit_code, ran_ms, waited) where " SQL_JOINED_ATTEMPT(
              "x", "l") " and (x.ended_at is null or "
                        "(x.reported is null and l.reported is not null))"},
     [ATTEMPT_SAY] =
@@ -193,6 +197,7 @@ static void put_end(struct arrays *x, const struct attempt_ended *ended)
     array_str(&x->c[5], e->reason);
     array_i64_or_null(&x->c[6], e->has_exit_code, e->exit_code);
     array_i64_or_null(&x->c[7], e->has_ran, e->ran_ms);
+    array_i64(&x->c[8], e->waited_ms);
 }
 
 as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends, size_t n,
@@ -209,7 +214,8 @@ as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends,
         return st;
     return tx_exec(t, &stmts[ATTEMPT_END],
                    ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
-                        arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7)),
+                        arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                        arg_array(&x, 8)),
                    NULL, err);
 }
 

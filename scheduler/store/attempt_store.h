@@ -19,7 +19,8 @@ struct attempt_end {
     bool has_exit_code;
     int64_t exit_code;
     bool has_ran;
-    int64_t ran_ms; /* how long its process ran */
+    int64_t ran_ms;    /* how long its process ran */
+    int64_t waited_ms; /* claimed ahead, it waited so long for a slot: it started after that */
 };
 
 struct attempt_ended {

@@ -50,7 +50,9 @@ enum {
     NEXT(bool, is_gang, "s.gang")                                                                  \
     NEXT(bool, has_needs, "s.exclusive or s.cpus > 0 or s.memory_bytes > 0")                       \
     NEXT(bool, has_shapes, "s.max_group is not null")                                              \
-    NEXT(bool, learns, "s.learns")
+    NEXT(bool, learns, "s.learns")                                                                 \
+    NEXT(bool, gives_ahead, GIVES_AHEAD_OF("s."))                                                  \
+    NEXT(i64, ahead_room, AHEAD_ROOM_OF("s."))
 COLUMNS_WHOLE_ROW(struct batch_turn, TURN_FIELDS)
 COLUMNS_READER(turn, struct batch_turn, TURN_FIELDS)
 

@@ -136,7 +136,9 @@ struct batch_turn {
     int64_t steps_room;     /* trials that limits.max_steps lets begin; INT64_MAX: no limit */
     int64_t grace_ms;
     bool is_gang, has_needs, has_shapes,
-        learns; /* has_needs: cores, memory, or its machine alone */
+        learns;         /* has_needs: cores, memory, or its machine alone */
+    bool gives_ahead;   /* its trials may be claimed ahead (has_work_priv.h) … */
+    int64_t ahead_room; /* … and so many of them now */
 };
 
 #define BATCH_TURNS_MAX 128

@@ -16,6 +16,21 @@
 
 #define ROOM ROOM_OF("")
 
+/* May trials of the sweep be claimed before there is a slot for them (decision 7019)? Not where
+ * that changes what is suggested or which trials run, and not where a trial that waits keeps more
+ * than a place from others. A trial that is lost while it waits uses a restart, so there must be
+ * some. */
+#define GIVES_AHEAD_OF(s)                                                                          \
+    "not (" s "learns or " s "gang or " s "exclusive) and " s "gpus = 0 and " s "cpus = 0 and " s  \
+    "memory_bytes = 0 and " s "max_group is null and " s "rungs is null and " s                    \
+    "max_concurrent is null and " s "max_steps is null and " s "max_restarts > 0"
+
+/* How many trials the sweep may give so now: afterwards at least as many are left as run or wait,
+ * one for each slot that may come free meanwhile, so that none waits while a slot is idle. */
+#define AHEAD_ROOM_OF(s)                                                                           \
+    "case when " GIVES_AHEAD_OF(s) " then greatest(0, (" s "n_queued + " s "planned - " s          \
+                                   "n_total - " s "n_running) / 2) else 0 end"
+
 /* With how many ranks the sweep's next trial runs: the one that a claim takes first
  * (ASSIGNMENT_QUEUE). 0: each trial has its own number, and the next one is not made yet. */
 #define RANKS_NEXT_OF(s)                                                                           \

@@ -191,13 +191,18 @@ static const struct stmt stmts[] = {
          "'true', true) end, sum(is_final::int) over (partition by sweep_key order "
          "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
          "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[], $11::text[], "
-         "$12::bigint[], $13::float8[], $14::bigint[]) with ordinality as l(sweep_key, number, "
+         "$12::bigint[], $13::float8[], $14::bigint[], $16::bigint[], $17::bool[]) with ordinality "
+         "as l(sweep_key, number, "
          "old, attempt, state, burns, reason, is_final, feasible, timed_out, metrics, step, value, "
-         "seq, "
+         "seq, waited, never_began, "
          "place)) update trial t set spent = case when t.state = 'running' then greatest(t.spent, "
          "coalesce(l.step, t.step, 0) - " SQL_OWN_AFTER
          ") else t.spent end, state = l.state, restarts = t.restarts + l.burns::int, reason = "
-         "l.reason, missing = 0, finished_at = case when l.is_final then clock_timestamp() end, "
+         "l.reason, missing = 0, started_at = case when t.started_at = t.claimed_at and "
+         "l.never_began "
+         "then null when t.started_at = t.claimed_at and l.waited > 0 then least(t.started_at + "
+         "l.waited * interval '1 ms', clock_timestamp()) else t.started_at end, finished_at = case "
+         "when l.is_final then clock_timestamp() end, "
          "finish_seq = case when l.is_final then coalesce(nullif(l.seq, 0), (select s.finish_seq "
          "from sweep s where s.key = l.sweep_key) + l.nth) end, feasible = l.feasible, timed_out = "
          "l.timed_out, metrics = case when l.metrics is null then t.metrics else t.metrics || "
@@ -362,6 +367,8 @@ static void put_move(struct arrays *x, const struct trial_moved *moved)
     array_i64_or_null(&x->c[11], l->metrics, l->step);
     array_f64_or_null(&x->c[12], l->has_value, l->value);
     array_i64(&x->c[13], m->seq);
+    array_i64(&x->c[14], m->waited_ms);
+    array_str(&x->c[15], m->never_began ? "t" : "f");
 }
 
 /* Nothing goes on from the checkpoints of trials that are pruned. */
@@ -400,7 +407,8 @@ static as_status move_many(struct tx *t, const struct trial_moved *moves, size_t
                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                           arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
                           arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
-                          arg_array(&x, 12), arg_array(&x, 13), arg_bool(is_counted)),
+                          arg_array(&x, 12), arg_array(&x, 13), arg_bool(is_counted),
+                          arg_array(&x, 14), arg_array(&x, 15)),
                      &moved, err);
     if (st == AS_OK && moved == 0 && n == 1)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",

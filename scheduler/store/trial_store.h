@@ -44,7 +44,9 @@ struct trial_move {
     bool feasible;  /* only for a trial that completes */
     bool timed_out; /* it completes with what it had reported at trial_timeout */
     const char *reason;
-    int64_t seq; /* of a trial that ends: its place in the sweep's order; 0: the next one */
+    int64_t seq;       /* of a trial that ends: its place in the sweep's order; 0: the next one */
+    int64_t waited_ms; /* of its attempt (struct attempt_end) … */
+    bool never_began;  /* … which had no process: a trial's first one is no start */
 };
 
 struct trial_key {

@@ -43,7 +43,8 @@ enum { TURN_LIST, TURN_AHEAD, TURN_WAIT, TURN_TAKEN, TURN_OVER, TURN_LOCK_MACHIN
     NEXT(bool, is_exclusive, "s.exclusive")                                                        \
     NEXT(bool, fits, "s.gpus <= $1 and s.cpus <= $5 and s.memory_bytes <= $6")                     \
     NEXT(bool, waits, "coalesce(w.here, false)")                                                   \
-    NEXT(bool, closes, "coalesce(w.due, false)")
+    NEXT(bool, closes, "coalesce(w.due, false)")                                                   \
+    NEXT(i64, ahead_room, AHEAD_ROOM_OF("s."))
 COLUMNS_WHOLE_ROW(struct claimable_sweep, CLAIMABLE_FIELDS)
 COLUMNS_READER(claimable, struct claimable_sweep, CLAIMABLE_FIELDS)
 #define CLAIMABLE_COLUMNS COLUMNS_SQL(CLAIMABLE_FIELDS)

@@ -29,6 +29,7 @@ struct claimable_sweep {
                          else runs there */
     bool waits;     /* its turn came on this runner and it did not fit (below) */
     bool closes;    /* … so long ago that no sweep after it gets anything before it */
+    int64_t ahead_room; /* trials that it may give before there is a slot for them */
 };
 
 /* Sweeps that have something to hand out to a runner that is as large as their trials need, in the

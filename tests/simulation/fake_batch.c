@@ -305,7 +305,8 @@ static as_status read_turns(struct tx *t, struct arena *a, struct batch_turns *r
                                                       .served = s->served,
                                                       .queued = s->counts.by_state[TRIAL_QUEUED],
                                                       .left = s->planned - s->counts.total,
-                                                      .max_concurrent = s->max_concurrent};
+                                                      .max_concurrent = s->max_concurrent,
+                                                      .ahead_room = sim_ahead_room(s)};
     }
     return st;
 }

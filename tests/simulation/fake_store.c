@@ -495,6 +495,13 @@ static bool goes_first(const struct sim_sweep *a, int64_t a_running, const struc
     return a->served != b->served ? a->served < b->served : a < b;
 }
 
+int64_t sim_ahead_room(const struct sim_sweep *s)
+{
+    int64_t left = s->counts.by_state[TRIAL_QUEUED] + s->planned - s->counts.total;
+    int64_t spare = left - s->counts.by_state[TRIAL_RUNNING];
+    return s->max_concurrent > 0 || spare < 0 ? 0 : spare / 2;
+}
+
 as_status store_turn_list(struct tx *t, struct arena *a, const struct claimable_query *q,
                           struct claimable_sweep **ret, size_t *ret_n, struct as_err *err)
 {
@@ -516,7 +523,8 @@ as_status store_turn_list(struct tx *t, struct arena *a, const struct claimable_
         struct claimable_sweep row = {.key = key,
                                       .priority = s->priority,
                                       .running = all - count_key(q->ending, key),
-                                      .fits = true};
+                                      .fits = true,
+                                      .ahead_room = sim_ahead_room(s)};
         size_t i = n++;
         for (; i > 0 &&
                goes_first(s, row.running, &sweeps[rows[i - 1].key - 1], rows[i - 1].running, floor);

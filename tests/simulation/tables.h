@@ -160,6 +160,10 @@ void sim_add_event(struct tx *t, const struct event_new *e);
 struct sim_deed *sim_add_deed(struct tx *t, sim_deed_kind kind);
 
 struct sim_tables *sim_tables_of(struct tx *t);
+
+/* How many trials the sweep may give before there are slots for them (AHEAD_ROOM_OF of
+ * store/has_work_priv.h). */
+int64_t sim_ahead_room(const struct sim_sweep *s);
 /* NULL: there is none. */
 struct sim_sweep *sim_sweep_of(struct tx *t, int64_t key);
 struct sim_trial *sim_trial_of(struct tx *t, int64_t key, int64_t number);

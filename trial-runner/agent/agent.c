@@ -208,7 +208,7 @@ int64_t agent_slots_free_locked(const struct agent *a)
     for (size_t i = 0; i < a->n_groups; i++)
         *(a->groups[i]->slot_free ? &ending : &taken) += 1;
     for (size_t i = 0; i < a->n; i++)
-        if (!a->attempts[i]->group)
+        if (!a->attempts[i]->group && !a->attempts[i]->hold.waits)
             *(a->attempts[i]->hold.slot_free ? &ending : &taken) += 1;
     return slots - taken - (ending > slots ? ending - slots : 0);
 }
@@ -242,6 +242,7 @@ void agent_free_slots(struct agent *a)
         if (t->hold.slot_free || attempt_phase_get(t) < ATTEMPT_ENDED)
             continue;
         t->hold.slot_free = any = true;
+        t->hold.waits = false;
         free_gpus_locked(a, t->hold.gpu_taken);
         core_hold_done(&t->hold.cores);
     }
@@ -253,6 +254,7 @@ void agent_free_slots(struct agent *a)
         free_gpus_locked(a, g->gpu_taken);
         core_hold_done(&g->cores);
     }
+    ahead_hand_on_locked(a);
     if (any)
         pthread_cond_signal(&a->room);
     pthread_mutex_unlock(&a->lock);
@@ -264,9 +266,13 @@ void agent_free_slot_early(struct agent *a, struct attempt *t)
         return;
     pthread_mutex_lock(&a->lock);
     t->hold.slot_free = true;
-    attempt_precedes(t, true);
     core_hold_done(&t->hold.cores);
-    pthread_cond_signal(&a->room);
+    ahead_note_locked(a, t);
+    ahead_hand_on_locked(a);
+    if (agent_slots_free_locked(a) > 0) {
+        attempt_precedes(t, true);
+        pthread_cond_signal(&a->room);
+    }
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -311,14 +317,14 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c,
 }
 
 /* Find or create the group of a claimed attempt. *ret is NULL if it has none. */
-static as_status join_locked(struct agent *a, const struct claimed *c, bool refill,
+static as_status join_locked(struct agent *a, const struct claimed *c, hold_kind kind,
                              struct group_process **ret, struct as_err *err)
 {
     struct group_process *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
     *ret = g;
     if (!c->group.max_members)
         return AS_OK;
-    if (g ? g->closed || g->held >= (size_t)g->max_members : refill)
+    if (g ? g->closed || g->held >= (size_t)g->max_members : kind == HOLD_IN_GROUP)
         return as_fail(err, AS_E_EXHAUSTED, "its group takes no more trials");
     return g ? AS_OK : add_group_locked(a, c, ret, err);
 }
@@ -339,8 +345,8 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
     return AS_OK;
 }
 
-static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct attempt **ret,
-                             struct as_err *err)
+static as_status hold_locked(struct agent *a, struct claimed *c, hold_kind kind,
+                             struct attempt **ret, struct as_err *err)
 {
     struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
@@ -352,7 +358,7 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
         return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
     if (is_held_locked(a, &id))
         return as_fail(err, AS_E_CONFLICT, "held already");
-    as_status st = join_locked(a, c, refill, &group, err);
+    as_status st = join_locked(a, c, kind, &group, err);
     if (st < 0)
         return st;
     if (!group)
@@ -370,6 +376,8 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     attempt->group = group;
     memcpy(attempt->hold.gpu_taken, taken, sizeof taken);
     attempt->hold.cores = cores;
+    attempt->hold.waits = kind == HOLD_AHEAD && !group && agent_slots_free_locked(a) <= 0;
+    attempt->hold.since_ns = clock_mono_ns();
     cores = (struct core_hold){0};
     const struct core_hold *held = group ? &group->cores : &attempt->hold.cores;
     attempt->launch.spec.cores = held->n > 0 ? &held->set : NULL;
@@ -379,11 +387,11 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     return st;
 }
 
-as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, struct as_err *err)
+as_status agent_hold(struct agent *a, struct claimed *claimed, hold_kind kind, struct as_err *err)
 {
     struct attempt *attempt = NULL;
     pthread_mutex_lock(&a->lock);
-    as_status st = hold_locked(a, claimed, refill, &attempt, err);
+    as_status st = hold_locked(a, claimed, kind, &attempt, err);
     pthread_mutex_unlock(&a->lock);
     if (st == AS_OK && attempt->is_quick) /* nobody frees it before */
         delivery_prepare(attempt);
@@ -444,8 +452,11 @@ static bool is_ending_locked(struct attempt *t)
     return t->hold.slot_free && (!t->group || t->group->slot_free);
 }
 
-static json_t *list_refs(struct agent *a, bool all)
+typedef enum ref_kind { REFS_ALL, REFS_ENDED, REFS_ENDED_OR_SOON } ref_kind;
+
+static json_t *list_refs(struct agent *a, ref_kind kind)
 {
+    bool all = kind == REFS_ALL;
     json_t *refs = json_array();
     int64_t now_ns = clock_mono_ns();
     bool ok = refs != NULL;
@@ -453,7 +464,7 @@ static json_t *list_refs(struct agent *a, bool all)
     for (size_t i = 0; ok && i < a->n; i++) {
         struct attempt *t = a->attempts[i];
         if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED ||
-            (!all && !is_ending_locked(t)))
+            (!all && !is_ending_locked(t) && (kind == REFS_ENDED || !ahead_ends_soon_locked(a, t))))
             continue;
         if (!all)
             attempt_precedes(t, false);
@@ -469,7 +480,7 @@ static json_t *list_refs(struct agent *a, bool all)
 
 json_t *agent_refs(struct agent *a)
 {
-    return list_refs(a, true);
+    return list_refs(a, REFS_ALL);
 }
 
 void agent_refs_heard(struct agent *a, const json_t *refs)
@@ -495,9 +506,9 @@ void agent_say_again(struct agent *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-json_t *agent_ending_refs(struct agent *a)
+json_t *agent_ending_refs(struct agent *a, bool is_ahead)
 {
-    return list_refs(a, false);
+    return list_refs(a, is_ahead ? REFS_ENDED_OR_SOON : REFS_ENDED);
 }
 
 void agent_tell_to_leave(struct agent *a)

@@ -8,6 +8,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
+#include "trial-runner/agent/pace.h"
 #include "trial-runner/attempt/attempt.h"
 #include "trial-runner/delivery/sender.h"
 #include "trial-runner/group/group_process.h"
@@ -38,6 +39,7 @@ struct agent {
     struct group_process **groups;
     size_t n_groups, cap_groups;
     struct group_sizes sizes;
+    struct pace pace; /* of sweeps whose trials may be claimed ahead */
     bool gpu_busy[GPUS_MAX];
     char *gpu_fault[GPUS_MAX]; /* owned: why it is set aside, for the life of this runner; NULL: it
                                 * is not */
@@ -53,18 +55,20 @@ void agent_fail(struct agent *a, const struct as_err *err); /* set fatal, wake a
 bool agent_wait_locked(struct agent *a, int64_t ms);        /* for `changed`; false: time is up */
 void agent_changed_locked(struct agent *a);                 /* wake all threads that wait */
 
-/* Returns for how many slots the runner may claim trials. An attempt takes a slot until its process
- * has ended; a group takes one slot for all its members. At most as many results as there are slots
- * may be on their way to the server; each one more costs a slot, so that a slow connection cannot
- * fill the disk. Under lock. */
+/* Returns how many slots are free. An attempt takes a slot until its process has ended, unless it
+ * waits for one; a group takes one slot for all its members. At most as many results as there are
+ * slots may be on their way to the server; each one more costs a slot, so that a slow connection
+ * cannot fill the disk. Under lock. */
 int64_t agent_slots_free_locked(const struct agent *a);
 
-/* Main only: free the slots and GPUs of attempts and groups whose processes have ended. */
+/* Main only: free the slots and GPUs of attempts and groups whose processes have ended, and give
+ * free slots to attempts that wait for one (ahead.c). */
 void agent_free_slots(struct agent *a);
 
 /* Main only: the process of this attempt has ended, and what it left is about to be killed. Frees
- * its slot, so that the next trial is asked for meanwhile; main starts no process before that is
- * done. Not with GPUs, which its end may report as broken, and not of a rank or a member. */
+ * its slot, so that the next trial, which waits for it, follows at once, or is asked for meanwhile;
+ * main starts no process before that is done. Not with GPUs, which its end may report as broken,
+ * and not of a rank or a member. */
 void agent_free_slot_early(struct agent *a, struct attempt *t);
 
 /* Returns an open group that members have left, so that it has free places, or NULL. Under lock. */
@@ -84,12 +88,18 @@ void agent_note_fault(struct agent *a, const bool taken[GPUS_MAX], const char *d
  * out. */
 json_t *agent_faults_json(struct agent *a);
 
+typedef enum hold_kind {
+    HOLD_IN_SLOT,  /* there is a slot for it */
+    HOLD_IN_GROUP, /* it fills a group */
+    HOLD_AHEAD     /* it was claimed ahead, and waits for a slot if none is free by now */
+} hold_kind;
+
 /* Hold one more attempt: take GPUs for it, create it, start its delivery thread. Empties `claimed`.
  * An attempt that is claimed into a group joins the group. If the group does not exist, it is
- * created, unless the attempt is a `refill` of a group that has ended. AS_E_CONFLICT: the attempt
+ * created, unless the attempt is to fill one, which has ended. AS_E_CONFLICT: the attempt
  * is held already, or the runner drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no
  * more. */
-AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill,
+AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, hold_kind kind,
                                    struct as_err *err);
 
 /* Hold an attempt whose result was found on disk, or its output alone. Empties `found`. */
@@ -115,14 +125,41 @@ void agent_refs_heard(struct agent *a, const json_t *refs);
 void agent_say_again(struct agent *a);
 
 /* Returns the ids (attempt_id_json) of attempts that have ended and whose results are on their
- * way: the `ending` of a claim that is about to be sent. Their results may be sent now. */
-json_t *agent_ending_refs(struct agent *a);
+ * way, and for a claim ahead also of those that end soon: the `ending` of a claim that is about to
+ * be sent. The results may be sent now. */
+json_t *agent_ending_refs(struct agent *a, bool is_ahead);
 
 /* Pass the directives of an answer to the attempts that they name. */
 void agent_direct(struct agent *a, const json_t *directives);
 
 /* The server asks this runner to drain: main begins with it. */
 void agent_tell_to_leave(struct agent *a);
+
+/* Attempts that wait for a slot (ahead.c). */
+
+/* Main only: the process of this attempt has ended. Note whether it was short. Under
+ * agent.lock. */
+void ahead_note_locked(struct agent *a, struct attempt *t);
+
+/* How many attempts wait for a slot. Under agent.lock. */
+int64_t ahead_waiting_locked(const struct agent *a);
+
+/* How many trials to claim ahead now. Under agent.lock. */
+int64_t ahead_wanted_locked(const struct agent *a);
+
+/* Is its process about to end, so that a trial may be claimed for its slot? Under agent.lock. */
+bool ahead_ends_soon_locked(const struct agent *a, struct attempt *t);
+
+/* Main only: give free slots to the attempts that wait, the longest first. Under agent.lock. */
+void ahead_hand_on_locked(struct agent *a);
+
+/* Main only: a process has begun. Wake the claim thread if it has something to ask for. */
+void ahead_wake_claims(struct agent *a);
+
+/* Main only: if it has waited too long, ask it to stop, so that it goes back to the server. */
+void ahead_give_back_if_late(struct attempt *t, int64_t now_ns);
+/* When that is due; INT64_MAX: it does not wait. */
+int64_t ahead_late_ns(const struct attempt *t);
 
 /* The claim and heartbeat threads' main functions; arg is the agent. */
 void *claim_main(void *arg);

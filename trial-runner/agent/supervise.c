@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "base/number.h"
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
@@ -130,6 +131,7 @@ static void launch_attempt(struct loop *l, struct attempt *t)
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->process.pid));
     attempt_began(t, t->group ? t->group->pid : t->process.pid, now_ns);
+    ahead_wake_claims(l->agent);
 }
 
 /* Has its process ended, although it is not reaped yet? Then it ended in time: nothing stops it. */
@@ -460,7 +462,8 @@ static size_t look_at_all(struct loop *l)
     for (size_t i = 0; i < l->n; i++) {
         struct attempt *t = l->attempts[i];
         attempt_phase p = attempt_phase_get(t);
-        if (p == ATTEMPT_READY)
+        ahead_give_back_if_late(t, clock_mono_ns());
+        if (p == ATTEMPT_READY && (!t->hold.waits || attempt_asked(t) != STOP_NONE))
             launch_attempt(l, t);
         if (t->rank && p == ATTEMPT_RUNNING)
             rank_process_look(t, l->attempts, l->n);
@@ -514,10 +517,12 @@ static int poll_ms(const struct loop *l, int64_t now)
     int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
     if (l->watchdog.every_ns > 0 && l->watchdog.due_ns < until)
         until = l->watchdog.due_ns;
-    for (size_t i = 0; i < l->n; i++)
-        if ((l->attempts[i]->process.pid || l->attempts[i]->process.joined) &&
-            stopping_next_ns(&l->attempts[i]->process.stopping) < until)
-            until = stopping_next_ns(&l->attempts[i]->process.stopping);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct attempt *t = l->attempts[i];
+        until = as_min_i64(until, ahead_late_ns(t));
+        if (t->process.pid || t->process.joined)
+            until = as_min_i64(until, stopping_next_ns(&t->process.stopping));
+    }
     return until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0;
 }
 

@@ -150,6 +150,13 @@ void attempt_began(struct attempt *a, pid_t session, int64_t now_ns)
     attempt_phase_set(a, ATTEMPT_RUNNING);
 }
 
+void attempt_has_waited(struct attempt *a, int64_t ms)
+{
+    pthread_mutex_lock(&a->lock);
+    a->waited_ms = ms;
+    pthread_mutex_unlock(&a->lock);
+}
+
 /* The phases as the server receives them. */
 typedef enum told_phase { TOLD_NOTHING, TOLD_PREPARING, TOLD_RUNNING, TOLD_ENDED } told_phase;
 
@@ -341,6 +348,7 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     r.reason = clean_reason(early && a->directed ? a->directed : reason);
     r.has_ran = true;
     r.ran_ms = a->began_ns ? (now_ns - a->began_ns) / NS_PER_MS : 0;
+    r.waited_ms = a->waited_ms;
     r.truncated = tail_text(&a->tail, &log);
     r.log = str_take(&log);
     a->end = r;

@@ -68,7 +68,9 @@ struct attempt_process {
 
 /* What it holds of the machine; under agent.lock (agent/agent.h). */
 struct attempt_hold {
-    bool slot_free; /* it has ended and keeps neither slot nor GPUs */
+    bool slot_free;   /* it has ended and keeps neither slot nor GPUs */
+    bool waits;       /* it was claimed ahead and has no slot yet */
+    int64_t since_ns; /* monotonic: when it was claimed */
     bool gpu_taken[GPUS_MAX];
     struct core_hold cores; /* its process runs on these */
 };
@@ -110,11 +112,12 @@ struct attempt {
     pid_t session; /* of the processes that do its work; 0: not known. A group's is that of all */
     struct usage use; /* what they have used of the machine, or its share of it */
     int64_t use_cpu_ms,
-        use_read_ns; /* of the session, at the last reading; use_read_ns 0: there was
+        use_read_ns;   /* of the session, at the last reading; use_read_ns 0: there was
                                         none */
-    int told;        /* what the server has heard of its phase; 0: nothing */
-    bool precedes;   /* a claim for its slot is about to be sent, and goes before its result */
-    bool is_let_go;  /* with is_quick: who prepared it does not use it any more */
+    int64_t waited_ms; /* for its slot, since it was claimed ahead */
+    int told;          /* what the server has heard of its phase; 0: nothing */
+    bool precedes;     /* a claim for its slot is about to be sent, and goes before its result */
+    bool is_let_go;    /* with is_quick: who prepared it does not use it any more */
     struct tail tail;
     struct whole_log
         *whole;         /* owned: all of the output; NULL: it is not kept. It has its own lock */
@@ -159,6 +162,8 @@ attempt_phase attempt_phase_get(struct attempt *a);
 /* Its process has been started: the phase `running`, and the time from which ran_ms counts.
  * `session`: of its processes; 0: it has none. */
 void attempt_began(struct attempt *a, pid_t session, int64_t now_ns);
+/* It was claimed ahead, and has its slot after so long: the server shall count from there. */
+void attempt_has_waited(struct attempt *a, int64_t ms);
 void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both threads */
 stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */

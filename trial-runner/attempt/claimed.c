@@ -157,7 +157,8 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     if (st < 0)
         return st;
     st = json_fields_bool(f, "early_stopping", JSON_OPTIONAL, &c->early_stopping, err);
-    if (st < 0)
+    if (st < 0 ||
+        (st = json_fields_bool(f, "gives_ahead", JSON_OPTIONAL, &c->gives_ahead, err)) < 0)
         return st;
     st = read_gang(c, f, err);
     if (st < 0)

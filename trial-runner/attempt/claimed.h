@@ -46,6 +46,7 @@ struct claimed {
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
     bool early_stopping; /* it may end the trial: a measurement may decide that */
+    bool gives_ahead;    /* the next trial of its sweep may be claimed while it runs */
     struct claimed_group group;
     struct claimed_gang gang;
     struct claimed_forks forks;

@@ -28,13 +28,17 @@
 #define DEFAULT_CACHE_MIB 20480
 #define DEFAULT_LOG_MIB 16
 #define LOG_MIB_MAX 1024
+/* Some 10 ms pass between two trials that are claimed one after the other: of a trial that runs for
+ * longer than this, that is less than a twentieth. And so long a trial may wait here that another
+ * runner could have begun. */
+#define AHEAD_MS 250
 
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
         *rank_address, *memory, *until, *job, *fleet, *trial_memory, *trial_file_size, *ca_file;
     struct confinement_limits limits;
-    int64_t slots, cpus, group, group_mib, cache_mib, log_mib, idle_exit_ms;
+    int64_t slots, cpus, group, group_mib, cache_mib, log_mib, ahead_ms, idle_exit_ms;
     bool no_affinity, die_with_parent, help, version;
 };
 
@@ -192,6 +196,13 @@ struct words {
              "ADDRESS",                                                                            \
              "ASSAY_RUNNER_RANK_ADDRESS",                                                          \
              "numeric address of this machine for ranks of one trial (that used for the server)"}, \
+            {"ahead",                                                                              \
+             0,                                                                                    \
+             OPT_DURATION,                                                                         \
+             &(w)->ahead_ms,                                                                       \
+             "TIME",                                                                               \
+             "ASSAY_RUNNER_AHEAD",                                                                 \
+             "claim a next trial while one runs, if they take less than this; 0s: never (250ms)"}, \
             {"idle-exit",                                                                          \
              0,                                                                                    \
              OPT_DURATION,                                                                         \
@@ -506,6 +517,7 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     o->group_memory = w->group_mib ? w->group_mib << 20 : share_of_memory(w->slots);
     o->cache_max_bytes = w->cache_mib << 20;
     o->log_max_bytes = w->log_mib << 20;
+    o->ahead_ms = w->ahead_ms;
     o->idle_exit_ms = w->idle_exit_ms;
     o->die_with_parent = w->die_with_parent;
     o->server = as_strdup(w->server ? w->server : DEFAULT_SERVER);
@@ -527,6 +539,7 @@ static as_status check_words(struct options *o, const struct words *w, struct as
 as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err)
 {
     struct words w = {.slots = 1,
+                      .ahead_ms = AHEAD_MS,
                       .group = OPTIONS_MAX_GROUP,
                       .cache_mib = DEFAULT_CACHE_MIB,
                       .limits = {.processes = CONFINEMENT_PROCESSES},

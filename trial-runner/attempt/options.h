@@ -25,6 +25,7 @@ struct options {
     int64_t group_memory;       /* bytes that one group may use; 0: not known */
     int64_t cache_max_bytes;    /* 0: no limit */
     int64_t log_max_bytes;      /* of the whole output of an attempt; 0: it is not kept */
+    int64_t ahead_ms;           /* shorter trials are claimed ahead (agent/ahead.c); 0: none are */
     int64_t idle_exit_ms;       /* 0: never */
     int64_t began_ns, until_ns; /* monotonic: when it started, and when its time ends; 0: never */
     char *job, *fleet;          /* owned; the job and the fleet that it belongs to; NULL: none */

@@ -41,6 +41,8 @@ as_status result_journal_write(const char *dir, const struct trial_end *r, bool 
         ok = json_object_set_new(j, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(j, "ran_ms", json_integer(r->ran_ms)) == 0;
+    if (ok && r->waited_ms)
+        ok = json_object_set_new(j, "waited_ms", json_integer(r->waited_ms)) == 0;
     if (ok && r->world)
         ok = json_object_set_new(j, "world", json_integer(r->world)) == 0;
     AS_AUTO(file_draft_done) struct file_draft draft = {0};
@@ -84,6 +86,8 @@ as_status result_journal_read(const char *dir, struct trial_end *r, struct as_er
     r->has_ran = json_object_get(j, "ran_ms") != NULL;
     if ((st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, -255, 255, &r->exit_code, err)) < 0 ||
         (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, INT64_MAX, &r->ran_ms, err)) < 0 ||
+        (st = json_fields_i64(&f, "waited_ms", JSON_OPTIONAL, 0, INT64_MAX, &r->waited_ms, err)) <
+            0 ||
         (st = json_fields_i64(&f, "world", JSON_OPTIONAL, 0, INT32_MAX, &r->world, err)) < 0 ||
         (st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r->truncated, err)) < 0 ||
         (st = copy_text(&f, "reason", &r->reason, err)) < 0 ||

@@ -27,12 +27,13 @@ struct trial_end {
     outcome outcome;
     int64_t exit_code;
     bool has_exit_code;
-    char *reason;   /* owned; NULL: none */
-    char *log;      /* the tail of output; owned */
-    bool truncated; /* of the log */
-    bool has_ran;   /* false only in results that an older runner wrote */
-    int64_t ran_ms; /* how long the process ran, by this machine's monotonic clock */
-    int64_t world;  /* of a rank: the epoch in which it led its gang, so that the result is its to
+    char *reason;      /* owned; NULL: none */
+    char *log;         /* the tail of output; owned */
+    bool truncated;    /* of the log */
+    bool has_ran;      /* false only in results that an older runner wrote */
+    int64_t ran_ms;    /* how long the process ran, by this machine's monotonic clock */
+    int64_t waited_ms; /* before that it waited for a slot (agent/ahead.c) */
+    int64_t world; /* of a rank: the epoch in which it led its gang, so that the result is its to
                      * send; 0: no rank */
 };
 

@@ -156,6 +156,8 @@ static as_status post_end(struct outbox *o, struct as_err *err)
         ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
+    if (ok && r->waited_ms)
+        ok = json_object_set_new(body, "waited_ms", json_integer(r->waited_ms)) == 0;
     ok = ok && add_progress(o->attempt, body) && (!o->rides || add_last_item(o, body));
     o->end_sent = true;
     return ok ? outbox_send(o, &complete_attempt, body, NULL, err) : as_fail_nomem(err);
@@ -182,8 +184,12 @@ static as_status post_failure(struct outbox *o, struct as_err *err)
 
 as_status outbox_end_again(struct outbox *o, struct as_err *err)
 {
-    const struct trial_end *r = &o->attempt->end;
+    struct trial_end *r = &o->attempt->end;
     as_status st = post_end(o, err);
+    if (st == AS_E_INVAL && as_streq(err->pointer, "/waited_ms")) { /* the server is older */
+        r->waited_ms = 0;
+        st = post_end(o, err);
+    }
     if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED && !o->rides &&
         as_starts_with(err->pointer, METRICS_POINTER "/"))
         st = post_failure(o, err);

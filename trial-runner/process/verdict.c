@@ -55,7 +55,8 @@ bool stop_is_early(stop_why why)
 static const struct {
     outcome outcome;
     const char *reason;
-} stopped[] = {[STOP_CROWDED] = {OUTCOME_RELEASED, "its group has no room for it on the device"},
+} stopped[] = {[STOP_LATE] = {OUTCOME_RELEASED, "no slot came free for it in time"},
+               [STOP_CROWDED] = {OUTCOME_RELEASED, "its group has no room for it on the device"},
                [STOP_DRAIN] = {OUTCOME_RELEASED, "the runner is leaving"},
                [STOP_PAUSE] = {OUTCOME_PAUSED, "early stopping paused it"},
                [STOP_PRUNE] = {OUTCOME_PRUNED, "early stopping ended it"},
@@ -129,6 +130,7 @@ void verdict_of(const struct stopping *s, int wait_status, const char *last_line
     ret->exit_code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     switch (s->why) {
     case STOP_DROPPED:
+    case STOP_LATE:
     case STOP_CROWDED:
     case STOP_DRAIN:
     case STOP_PAUSE:

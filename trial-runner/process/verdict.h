@@ -3,7 +3,7 @@
  *   why it is being stopped      signals                          outcome when it has ended
  *   nothing                      none                             by its exit
  *   timeout  (trial_timeout)     SIGTERM, grace, SIGKILL          timeout
- *   crowded  (no room in its group), or
+ *   late     (no slot came free), crowded (no room in its group), or
  *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
  *                                                                 exit 0 after SIGTERM proves
  *                                                                 nothing
@@ -32,6 +32,7 @@
 typedef enum stop_why {
     STOP_NONE,
     STOP_TIMEOUT,
+    STOP_LATE,    /* it was claimed ahead, and its slot is not free in time */
     STOP_CROWDED, /* the process of its group has no room for it */
     STOP_DRAIN,
     STOP_PAUSE, /* the server has decided that it waits, or … */
@@ -59,7 +60,8 @@ typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop
 void stopping_begin(struct stopping *s, int64_t now_ns, int64_t timeout_ms, int64_t grace_ms);
 
 /* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then prune,
- * then pause, then drain, then crowded, then timeout. The grace period does not start again. */
+ * then pause, then drain, then crowded, then late, then timeout. The grace period does not start
+ * again. */
 void stopping_ask(struct stopping *s, stop_why why);
 
 /* Returns the signal that is due now. s records that it was sent. */
@@ -79,8 +81,8 @@ typedef enum outcome {
     OUTCOME_NONE, /* write nothing */
 } outcome;
 
-/* What an attempt ends as that is asked to stop for this reason, crowded or stronger, before it has
- * a process. */
+/* What an attempt ends as that is asked to stop for this reason, late or stronger, before it has a
+ * process. */
 outcome verdict_unstarted(stop_why why);
 /* The reason of such an end, and of a process that was stopped so; "" for dropped. */
 const char *verdict_stop_reason(stop_why why);

@@ -195,13 +195,15 @@ START_TEST(test_runner_and_claim)
         ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
     row.dataset = NULL;
     row.timeout_ms = 5;
-    row.early_stopping = true;
+    row.early_stopping = row.gives_ahead = true;
     JSON_AUTO bare =
         ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
     json_t *first = json_array_get(json_object_get(claims, "trials"), 0),
            *second = json_array_get(json_object_get(bare, "trials"), 0);
     ck_assert(json_is_false(json_object_get(first, "early_stopping")));
     ck_assert(json_is_true(json_object_get(second, "early_stopping")));
+    ck_assert(json_is_false(json_object_get(first, "gives_ahead")));
+    ck_assert(json_is_true(json_object_get(second, "gives_ahead")));
     row.group = "0123456789abcdef";
     row.shape = "mlp";
     row.bytes_per_member = INT64_C(1) << 40;
@@ -547,6 +549,8 @@ static const struct decode_case cases[] = {
     {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1,\"metrics\":{\"a\":1},\"step\":2}",
      NULL},
     {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1.5}", "/ran_ms"},
+    {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1,\"waited_ms\":200}", NULL},
+    {try_complete, "{\"outcome\":\"completed\",\"waited_ms\":-1}", "/waited_ms"},
     {try_complete, "{\"outcome\":\"completed\",\"metrics\":{\"a\":null}}", "/metrics/a"},
     {try_complete, "{\"outcome\":\"completed\",\"step\":99999999999999999999}", "/step"},
     {try_token, "{\"role\":\"admin\",\"name\":\"n\",\"ttl\":\"30d\"}", NULL},

@@ -102,6 +102,7 @@ static struct member *member_of(const struct action *x, char side)
         m = member_end(ref, outcomes[x->kind]);
         m->m.in.end.has_ran = x->kind == DO_TIMEOUT;
         m->m.in.end.ran_ms = x->loss < 0.5 ? 10 : 5000000;
+        m->m.in.end.waited_ms = x->number % 2; /* a millisecond: so old is each trial */
         if (x->kind == DO_FAIL)
             m->m.in.end.reason = "it broke";
         if (x->kind == DO_COMPLETE_WITH || x->kind == DO_COMPLETE_AT)
@@ -193,7 +194,8 @@ static void same_tables(void)
         BOTH(
             "right(s.id, 1), number, x.state, attempt, restarts, value, step, metrics::text, "
             "runner, client, x.reason, feasible, timed_out, missing, params::text, rung, decision, "
-            "spent, x.finished_at is null, origin, x.parent, fork_step, suggestion::text",
+            "spent, x.finished_at is null, x.started_at > claimed_at, origin, x.parent, fork_step, "
+            "suggestion::text",
             "trial", ""),
         BOTH("right(s.id, 1), number, attempt, runner, client, outcome, reported, x.reason, "
              "exit_code, phase, ran_ms, ended_at is null",

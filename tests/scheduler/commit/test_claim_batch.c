@@ -85,6 +85,7 @@ static void same_claim(const struct member *l, const struct member *r)
         ck_assert_int_eq(x->timeout_ms, y->timeout_ms);
         ck_assert_int_eq(x->grace_ms, y->grace_ms);
         ck_assert_int_eq(x->early_stopping, y->early_stopping);
+        ck_assert_int_eq(x->gives_ahead, y->gives_ahead);
         ck_assert_uint_eq(x->n_inactive, y->n_inactive);
         ck_assert_uint_eq(x->files.n, y->files.n);
         for (size_t k = 0; k < x->files.n; k++) {
@@ -150,9 +151,12 @@ static void run_round(struct rng *rng)
     for (size_t i = 0; i < n; i++) {
         int runner = (int)((i + offset) % RUNNERS), at = serial;
         int64_t max = 1 + (int64_t)rng_below(rng, 5);
+        bool is_ahead = rng_below(rng, 3) == 0; /* it gets less, although slots are free */
         l[i] = claim_of(runner, max);
         serial = at;
         r[i] = claim_of(runner, max);
+        ((struct claim_request *)l[i]->m.in.claim)->is_ahead = is_ahead;
+        ((struct claim_request *)r[i]->m.in.claim)->is_ahead = is_ahead;
         commit_alone(alone.db, NULL, &r[i]->m);
     }
     members_commit(committer, l, n);

@@ -99,12 +99,24 @@ static void keep(json_t **where, json_t *j)
     *where = json_incref(j);
 }
 
+/* Is it a claim ahead that gets no trials? */
+static bool gets_nothing_ahead(const json_t *body)
+{
+    if (!json_is_true(json_object_get(body, "ahead")))
+        return false;
+    fx.ahead_claims++;
+    keep(&fx.ahead_ending, json_object_get(body, "ending"));
+    return fx.no_ahead;
+}
+
 static void answer_claim(const json_t *body, struct server_answer *a)
 {
     json_t *trials = json_array(), *fit = json_object_get(body, "fit");
     const char *group = json_string_value(json_object_get(fit, "group"));
     json_int_t most =
         json_integer_value(json_object_get(fit ? fit : body, fit ? "members" : "max_trials"));
+    if (gets_nothing_ahead(body))
+        most = 0;
     for (int i = 0; i < MAX_TRIALS && most > 0; i++) {
         struct trial *t = &fx.trials[i];
         if (!t->claim || t->handed_out ||
@@ -158,6 +170,11 @@ static void answer_runner(const char *verb, const json_t *body, struct server_an
         answer_problem(a, 409, "stale_epoch", "register again");
         return;
     }
+    if (strcmp(verb, "claim") == 0 && json_object_get(body, "ahead") && fx.refuses_ahead > 0) {
+        fx.refuses_ahead--;
+        answer_problem(a, 400, "invalid", "/ahead: unknown field");
+        return;
+    }
     if (strcmp(verb, "claim") == 0) {
         answer_claim(body, a);
         return;
@@ -208,6 +225,13 @@ static void answer_attempt(struct trial *t, const char *verb, json_t *body, stru
             a, 422,
             "{\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"code\":\"unprocessable\","
             "\"detail\":\"no m.x\",\"errors\":[{\"pointer\":\"/metrics/m.x\",\"detail\":\"no\"}]}");
+        a->content_type = "application/problem+json";
+    } else if (json_object_get(body, "waited_ms") && fx.refuses_waited > 0) {
+        fx.refuses_waited--;
+        answer_json(a, 400,
+                    "{\"type\":\"about:blank\",\"title\":\"t\",\"status\":400,\"code\":\"invalid\","
+                    "\"detail\":\"unknown\",\"errors\":[{\"pointer\":\"/"
+                    "waited_ms\",\"detail\":\"unknown\"}]}");
         a->content_type = "application/problem+json";
     } else {
         keep(&t->completion, body);
@@ -420,6 +444,7 @@ void fx_teardown(void)
         free(fx.blobs[i].bytes);
     json_decref(fx.registration);
     json_decref(fx.measured);
+    json_decref(fx.ahead_ending);
     json_decref(fx.faults);
     temp_folder_remove(fx.dir);
 }

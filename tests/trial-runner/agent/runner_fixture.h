@@ -55,6 +55,11 @@ extern struct fixture {
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
     int ending_claims;                   /* claims that named attempts in `ending` */
+    int ahead_claims;                    /* claims ahead that were answered with 200 */
+    bool no_ahead;                       /* they get no trials */
+    int refuses_ahead;                   /* answer 400 to so many of them: an older server */
+    int refuses_waited;                  /* likewise to ends with `waited_ms` */
+    json_t *ahead_ending;                /* `ending` of the last of them */
     json_t *measured;                    /* from the last claim that had it */
     json_t *faults;                      /* `gpu_faults` of the last heartbeat that had it */
     int64_t claim_gpus, claim_gpu_bytes; /* of the last claim for free slots */

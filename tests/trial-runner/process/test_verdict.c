@@ -61,15 +61,14 @@ START_TEST(a_stop_before_the_process_has_a_meaning)
         stop_why why;
         outcome want;
         const char *reason;
-    } cases[] = {{STOP_CROWDED, OUTCOME_RELEASED, "no room"},
-                 {STOP_DRAIN, OUTCOME_RELEASED, "leav"},
-                 {STOP_PAUSE, OUTCOME_PAUSED, "paused"},
-                 {STOP_PRUNE, OUTCOME_PRUNED, "ended"},
-                 {STOP_DROPPED, OUTCOME_NONE, ""}};
+    } cases[] = {
+        {STOP_LATE, OUTCOME_RELEASED, "no slot"}, {STOP_CROWDED, OUTCOME_RELEASED, "no room"},
+        {STOP_DRAIN, OUTCOME_RELEASED, "leav"},   {STOP_PAUSE, OUTCOME_PAUSED, "paused"},
+        {STOP_PRUNE, OUTCOME_PRUNED, "ended"},    {STOP_DROPPED, OUTCOME_NONE, ""}};
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         ck_assert_int_eq(verdict_unstarted(cases[i].why), cases[i].want);
         ck_assert(strstr(verdict_stop_reason(cases[i].why), cases[i].reason));
-        ck_assert(stop_is_early(cases[i].why) == (i == 2 || i == 3));
+        ck_assert(stop_is_early(cases[i].why) == (i == 3 || i == 4));
     }
     ck_assert(!stop_is_early(STOP_NONE) && !stop_is_early(STOP_TIMEOUT));
 }

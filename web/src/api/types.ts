@@ -2239,6 +2239,8 @@ export type Claim = {
   }[];
   /** Attempts that the runner holds but no longer runs, whose ends it is about to report. Their slots are free. A sweep whose method learns hands out nothing before they have ended */
   ending?: AttemptRef[];
+  /** The claim is for slots that are not free yet: `ending` names attempts, too, that still run and are about to end. It gets trials only if it is the turn of a sweep whose trials have `gives_ahead`, and afterwards at least as many of them are left as run or wait, so that none waits while a slot is idle. The runner prepares such a trial, starts it when a slot comes free, says with its end how long it has waited (`waited_ms`), and releases it if that takes longer than expected */
+  ahead?: boolean;
   wait_ms?: number;
 };
 
@@ -2273,6 +2275,8 @@ export type ClaimedTrial = {
   grace_ms?: number;
   /** The sweep has it. Then a measurement may decide what becomes of the trial, and is sent before the end; else the last one may be the `metrics` of the end. Absent: as true */
   early_stopping?: boolean;
+  /** The sweep's next trial may be claimed while this one runs (`ahead` of the claim): the method does not learn, and a trial that waits keeps no GPU, core, memory or place of a limit from others. Absent: as false */
+  gives_ahead?: boolean;
   /** Null: the trial runs in its own process */
   group?: null | TrialGroup;
   /** Null: the runner gets the whole trial. Else one rank of it; another item may be another rank */
@@ -2368,6 +2372,8 @@ export type Completion = {
   exit_code?: number | null;
   /** For how long the process ran, by the runner's monotonic clock */
   ran_ms?: number | null;
+  /** How long an attempt that was claimed ahead waited for a slot: it started so long after its claim. Absent: it started with its claim */
+  waited_ms?: number | null;
   metrics?: MetricValues;
   /** The step at which the metrics are recorded */
   step?: number;
@@ -2416,6 +2422,7 @@ export type BatchEnd = {
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   ran_ms?: number | null;
+  waited_ms?: number | null;
   metrics?: MetricValues;
   /** The step at which the metrics are recorded */
   step?: number;
