@@ -29,7 +29,7 @@
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/usage_store.h"
 #include "scheduler/sweep/sweep_doc.h"

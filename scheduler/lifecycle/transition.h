@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/sweep/sweep_end.h"

@@ -29,6 +29,7 @@
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/model_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 

@@ -20,6 +20,8 @@
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/rung_store.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"

@@ -4,6 +4,8 @@
 #include "scheduler/services/trial_retry.h"
 
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 

@@ -20,6 +20,8 @@
 #include "scheduler/store/fork_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/usage_store.h"

@@ -8,6 +8,7 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sweep_change_store.h"
 
 enum { ADDITION_TRIALS, ADDITION_POINTS, ADDITION_FIND, ADDITION_KEYS };
 

@@ -17,6 +17,8 @@
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
+#include "scheduler/store/sweep_change_store.h"
+#include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/turn_store.h"
 #include "tests/simulation/fibers.h"
