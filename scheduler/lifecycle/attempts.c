@@ -30,6 +30,7 @@
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/usage_store.h"
 #include "scheduler/sweep/sweep_doc.h"

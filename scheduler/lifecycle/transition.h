@@ -8,6 +8,7 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/trial_move_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/sweep/sweep_end.h"

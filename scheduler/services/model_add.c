@@ -31,7 +31,7 @@
 #include "scheduler/store/model_store.h"
 #include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/trial_row_store.h"
 
 #define MODEL_FILE_NAME "model.safetensors" /* as the trainer calls it */
 

@@ -11,6 +11,7 @@
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 
 #define ROWS_FIRST 16    /* trials that a page reads first; then twice as many each time */

@@ -17,6 +17,7 @@
 #include "scheduler/store/sweep_change_store.h"
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/trial_seed.h"
 

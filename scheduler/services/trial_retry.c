@@ -7,6 +7,7 @@
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 
 /* Let the sweep run on, if it has ended, for n trials more of which n_failed count as failed

@@ -23,6 +23,7 @@
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/usage_store.h"
 #include "scheduler/lifecycle/transition.h"

@@ -21,6 +21,7 @@
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store_priv.h"
 
 enum { BATCH_FIND, BATCH_FIND_PLAIN, BATCH_EXTEND, BATCH_FACTS };
