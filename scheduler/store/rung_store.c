@@ -32,8 +32,6 @@ enum {
     RUNG_COUNTS
 };
 
-static const char *const verdict_words[] = {"go_on", "prune", "pause", NULL}; /* stop_verdict */
-
 /* The values follow. */
 #define ENTRY_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, event, "event")                                                                     \
@@ -236,7 +234,7 @@ static as_status read_entry_of(const struct result *r, int k, size_t n_objective
                                           .seq = (uint64_t)row.seq}};
     if (ret->event != RUNG_RESULT)
         return AS_OK;
-    ret->result.decision = (stop_verdict)word_place(verdict_words, row.decision);
+    ret->result.decision = (stop_verdict)word_place(stop_verdict_words, row.decision);
     return read_values(&rd, n_objectives, ret->result.values, NULL, err);
 }
 
@@ -465,7 +463,7 @@ static as_status put_result(struct arrays *x, const struct rung_new *r, struct a
     array_i64(&x->c[6], r->result.step);
     array_str(&x->c[7], str_cstr(&objectives));
     array_str(&x->c[8], r->result.feasible ? "t" : "f");
-    array_str(&x->c[9], r->is_result ? verdict_words[r->result.decision] : NULL);
+    array_str(&x->c[9], r->is_result ? stop_verdict_words[r->result.decision] : NULL);
     array_i64(&x->c[10], r->rank);
     array_i64(&x->c[11], r->of);
     array_str(&x->c[12], r->reason);
