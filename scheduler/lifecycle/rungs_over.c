@@ -8,7 +8,7 @@
 
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
-#include "scheduler/store/rung_store.h"
+#include "scheduler/store/rung_board_store.h"
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 

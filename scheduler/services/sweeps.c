@@ -19,7 +19,7 @@
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/event_store.h"
-#include "scheduler/store/rung_store.h"
+#include "scheduler/store/rung_report_store.h"
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"

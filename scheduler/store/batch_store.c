@@ -18,6 +18,7 @@
 #include "scheduler/store/fork_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/rung_board_store.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sweep_store.h"
