@@ -568,8 +568,8 @@ START_TEST(plans_of_batches_hold_when_tables_grow)
                        "select 1, n, 1, 'r', 1, 'c' from generate_series(1, 64) n");
         run.status = as_fail(&err, AS_E_INVAL, "nothing of it stays");
         for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
-            bool is_of_batches =
-                *set == &batch_stmts || *set == &claims_stmts || *set == &beat_stmts;
+            bool is_of_batches = *set == &batch_find_stmts || *set == &batch_read_stmts ||
+                                 *set == &claims_stmts || *set == &beat_stmts;
             for (size_t i = 0; i < (*set)->n; i++) {
                 const struct stmt *st = &(*set)->stmts[i];
                 if (!is_of_batches && !is_word_of(others, AS_ARRAY_LEN(others), st->name))
