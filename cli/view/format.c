@@ -31,6 +31,19 @@ void format_value(struct str *b, const json_t *v, format_kind kind)
     }
 }
 
+void format_interval(struct str *b, const json_t *figure)
+{
+    const json_t *low = json_object_get(figure, "low"), *high = json_object_get(figure, "high");
+    double probability = json_number_value(json_object_get(figure, "probability"));
+    if (!low || !high)
+        return;
+    str_printf(b, " (%.0f %% interval ", probability * 100);
+    format_value(b, low, FORMAT_SHORT);
+    str_puts(b, " to ");
+    format_value(b, high, FORMAT_SHORT);
+    str_putc(b, ')');
+}
+
 void format_param(struct str *b, const json_t *v, format_kind kind)
 {
     if (json_is_null(v))

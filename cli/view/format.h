@@ -21,6 +21,10 @@ void format_value(struct str *b, const json_t *v, format_kind kind);
  * NULL, an inactive one. */
 void format_param(struct str *b, const json_t *v, format_kind kind);
 
+/* Append " (90 % interval 0.02 to 0.042)" from the fields low, high and probability of a figure;
+ * nothing without low or high. */
+void format_interval(struct str *b, const json_t *figure);
+
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);
 
