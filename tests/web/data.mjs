@@ -377,6 +377,20 @@ const tests = {
     assert.equal(turns.every.value, 4); // 4 s of rest at most, and the work
     turns.stop();
   },
+  async "at the end of a sweep nothing rests, for a while"() {
+    const turns = new d.Turns();
+    const done = (cost, then = () => undefined) => async () => { then(); return cost; };
+    await new Promise((resolve) => { turns.ask({}, done(1e9, resolve)); }); // so it rests for 4 s
+    let isOver = false;
+    const chart = new Promise((resolve) => { turns.ask({}, done(1e9, () => { turns.ask({}, done(1, resolve)); })); });
+    const rest = setTimeout(() => { isOver = true; }, 3500);
+    await new Promise((resolve) => { setTimeout(resolve, 1); });
+    turns.hurry();
+    await chart;
+    clearTimeout(rest);
+    assert.ok(!isOver, "both came before a rest was over");
+    turns.stop();
+  },
   "how many lines pass each cell": () => {
     const density = new d.Density(4, 10);
     density.line(0, 0.5, 4, 0.5, 2);
