@@ -122,6 +122,15 @@ int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_m
     return b > a ? b - a : 0; /* clocks of two machines may disagree a little */
 }
 
+int64_t format_ran_ms(const json_t *trial, int64_t now_ms)
+{
+    const json_t *ran = json_object_get(trial, "ran_ms");
+    int64_t since = format_elapsed_ms(json_object_get(trial, "running_since"), NULL, now_ms);
+    if (!json_is_integer(ran))
+        return -1;
+    return json_integer_value(ran) + (since > 0 ? since : 0);
+}
+
 const char *format_ago(const json_t *time, int64_t now_ms, char *buf)
 {
     int64_t s = format_elapsed_ms(time, NULL, now_ms);

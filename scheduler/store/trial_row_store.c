@@ -7,6 +7,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_ran_priv.h"
 #include "scheduler/store/sql_rungs_priv.h"
 #include "scheduler/store/trial_store_priv.h"
 
@@ -62,7 +63,9 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(text, tags, "array_to_json(coalesce(t.tags, '{}'))")                                      \
     NEXT(i64, created_ms, SQL_MS("t.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("t.started_at"))                                                  \
-    NEXT(i64, finished_ms, SQL_MS("t.finished_at"))
+    NEXT(i64, finished_ms, SQL_MS("t.finished_at"))                                                \
+    NEXT(i64, ended_ran_ms, "coalesce(" SQL_RAN_MS("t") ", -1)")                                   \
+    NEXT(i64, running_since_ms, "case when t.state = 'running' then " SQL_MS("t.claimed_at") " end")
 COLUMNS_WHOLE_ROW(struct trial_row, TRIAL_FIELDS)
 COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
 #define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
