@@ -39,8 +39,8 @@ void format_limit(struct str *b, const char *name, const json_t *v);
  */
 int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms);
 
-/* Milliseconds for which the attempts of a trial have run, the present one included, without the time
- * in which it waited between them; -1: it has not started. */
+/* Milliseconds for which the attempts of a trial have run, the present one included, without the
+ * time in which it waited between them; -1: it has not started. */
 int64_t format_ran_ms(const json_t *trial, int64_t now_ms);
 
 /* "3 m ago", "2 d ago" from a time of the API; buf >= 32. Returns buf. */

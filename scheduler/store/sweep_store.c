@@ -3,8 +3,8 @@
  * `sweep` is a view of sweep_base, which stands still while trials run, and sweep_count, with the
  * counts of trials, which triggers maintain (decision 5020). What needs no counts reads sweep_base.
  *
- * The other files about sweeps: sweep_head_store (locks, and the columns that decisions need),
- * sweep_row_store (what the API shows), sweep_change_store (what changes of a sweep that exists). */
+ * The other files about sweeps: sweep_head_store has locks, and the columns that decisions need,
+ * sweep_row_store what the API shows, sweep_change_store what changes of a sweep that exists. */
 #include "scheduler/store/sweep_store.h"
 
 #include <math.h>

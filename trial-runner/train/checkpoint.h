@@ -31,8 +31,8 @@ AS_MUST_CHECK as_status checkpoint_keep(struct lockstep *ls, size_t slot, struct
 AS_MUST_CHECK as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found,
                                         struct as_err *err);
 
-/* Read the file of a member whose kind of model has a checkpoint of its own (trees, centres). *ret is
- * NULL if there is none, or if it was damaged: then the member begins again, as
+/* Read the file of a member whose kind of model has a checkpoint of its own (trees, centres). *ret
+ * is NULL if there is none, or if it was damaged: then the member begins again, as
  * checkpoint_give_up() says. Owned by the caller. AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status checkpoint_read_own(struct member *m, struct safetensors **ret,
                                             struct as_err *err);
