@@ -666,7 +666,7 @@ function logOf(t) {
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
-    url: `http://127.0.0.1:${server.address().port}`, sweeps, models: registry.models, seen, requests, emit,
+    url: `http://127.0.0.1:${server.address().port}`, sweeps, datasets, models: registry.models, seen, requests, emit,
     /** The number of open streams, and of all streams so far. */
     streams: () => ({ open: clients.size, ever: streams }),
     /** Hold the answer to the next such request. `arrived`: the answer is made. */

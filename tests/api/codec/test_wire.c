@@ -240,7 +240,9 @@ START_TEST(test_event_and_token)
     e.reason = "r";
     e.runner = "x";
     e.model = "m";
+    e.dataset = "d";
     JSON_AUTO full = ck_schema("Event", event_encode(&e));
+    ck_assert_str_eq(json_string_value(json_object_get(full, "dataset")), "d");
     ck_assert_str_eq(json_string_value(json_object_get(full, "id")), "9223372036854775807");
     struct token_row t = {.id = "t", .role = ROLE_RUNNER, .created_ms = 1};
     JSON_AUTO page =

@@ -1752,7 +1752,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed" | "dataset.changed";
   time: Time;
   sweep?: string;
   number?: number;
@@ -1767,6 +1767,8 @@ export type Event = {
   seat?: number;
   /** model.changed: its name */
   model?: string;
+  /** dataset.changed: its name; it was added or deleted */
+  dataset?: string;
 };
 
 export type DatasetCreate = {
