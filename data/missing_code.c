@@ -41,8 +41,7 @@ static bool is_code(const struct code_end *end, double near, double far)
            fabs(end->value - near) > fabs(far - near);
 }
 
-bool missing_code_find(const struct missing_code *m, struct code_end *ret, double *least,
-                       double *most)
+bool missing_code_find(const struct missing_code *m, struct found_code *ret)
 {
     const struct code_end low = m->low, high = {-m->high.value, -m->high.next, m->high.n};
     double top = is_nines(high.value) ? high.next : high.value;
@@ -52,8 +51,7 @@ bool missing_code_find(const struct missing_code *m, struct code_end *ret, doubl
     bool of_low = is_code(&low, low.next, top);
     if (!of_low && !is_code(&high, high.next, bottom))
         return false;
-    *ret = of_low ? low : high;
-    *least = of_low ? low.next : bottom;
-    *most = of_low ? top : high.next;
+    *ret = of_low ? (struct found_code){low.value, low.n, low.next, top}
+                  : (struct found_code){high.value, high.n, bottom, high.next};
     return true;
 }

@@ -16,13 +16,16 @@ struct missing_code {
 
 void missing_code_add(struct missing_code *m, double v);
 
+/* A code, how often it stands, and the least and the most of the other values. */
+struct found_code {
+    double value;
+    size_t n;
+    double least, most;
+};
+
 /* Does an end of the column look like a code? It is made of two nines or more (-99, 9999), stands
  * three times at least, and is further from the other values than these are from each other, which
- * are two at least.
- *   ret           the code, and how often it stands
- *   least, most   of the other values
- * All are untouched if there is none. Of two codes the lower one. */
-bool missing_code_find(const struct missing_code *m, struct code_end *ret, double *least,
-                       double *most);
+ * are two at least. *ret is untouched if there is none. Of two codes the lower one. */
+bool missing_code_find(const struct missing_code *m, struct found_code *ret);
 
 #endif

@@ -14,13 +14,6 @@
 #define NAME_SHOWN 80
 #define TABLE_REMARKS 6 /* of the whole table, at most */
 
-static bool has_code(const struct look_column *c)
-{
-    struct code_end code;
-    double least, most;
-    return missing_code_find(&c->ends, &code, &least, &most);
-}
-
 /* The one remark about a column that matters most; -1: none. */
 static int remark_of(const struct look_column *c)
 {
@@ -42,7 +35,7 @@ static int remark_of(const struct look_column *c)
         return REMARK_IDENTIFIER;
     if (c->too_long)
         return REMARK_LONG;
-    if (has_code(c))
+    if (c->has_code)
         return REMARK_CODE;
     if (look_rounding_matters(&c->rounding))
         return REMARK_ROUNDED;
@@ -135,18 +128,15 @@ static void add_written(const struct look_column *c, struct str *b)
 
 static void add_code(const struct look_column *c, struct str *b)
 {
-    struct code_end code = {0};
-    double least = 0, most = 0;
-    (void)missing_code_find(&c->ends, &code, &least, &most);
-    str_printf(b, "%.12g stands in ", code.value);
-    remark_count(b, code.n);
+    str_printf(b, "%.12g stands in ", c->code.value);
+    remark_count(b, c->code.n);
     str_puts(b, " of ");
     remark_count(b, c->n_numbers);
     str_printf(
         b,
         " values, far from all others (%.6g to %.6g): if it means that the value is missing, "
         "--missing %.12g says so",
-        least, most, code.value);
+        c->code.least, c->code.most, c->code.value);
 }
 
 static void add_rounding(const struct look_rounding *r, struct str *b)

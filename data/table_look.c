@@ -432,7 +432,7 @@ static as_status describe(const struct look *l, struct look_scan *s, const char 
     if (ret->kind == LOOK_NUMBER)
         ret->rounding = s->rounding;
     if (ret->kind == LOOK_NUMBER || ret->stray)
-        ret->ends = s->ends;
+        ret->has_code = missing_code_find(&s->ends, &ret->code);
     ret->identifier = !ret->stray && !ret->written && is_identifier(s, ret, l->n_rows, l->n_copies);
     ret->is_target = says_target(s, ret, l->n_rows, regression);
     return AS_OK;

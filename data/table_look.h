@@ -50,7 +50,8 @@ struct look_column {
     bool written;    /* texts that are numbers as people write them (written_number.h) */
     bool too_long;   /* texts, one of them too long for a category */
     struct look_rounding rounding; /* of numbers */
-    struct missing_code ends;      /* of numbers, strays apart */
+    bool has_code;                 /* one of its numbers may stand for a missing value … */
+    struct found_code code;        /* … this one; strays apart */
     char *bad; /* of numbers: what is said of the first that is infinite or too large; NULL:
                       * none. Owned */
 };

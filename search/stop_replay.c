@@ -124,10 +124,8 @@ static as_status add_event(struct stop_replay *r, const struct stored_event *e, 
 
 static bool read_verdict(const json_t *word, stop_verdict *ret)
 {
-    static const char *const words[] = {
-        [STOP_GO_ON] = "go_on", [STOP_PRUNE] = "prune", [STOP_PAUSE] = "pause"};
-    for (size_t i = 0; i < AS_ARRAY_LEN(words); i++) {
-        if (!as_streq(json_string_value(word), words[i]))
+    for (size_t i = 0; stop_verdict_words[i]; i++) {
+        if (!as_streq(json_string_value(word), stop_verdict_words[i]))
             continue;
         *ret = (stop_verdict)i;
         return true;

@@ -33,6 +33,8 @@ json_t *event_encode(const struct event_row *r)
         out_i64(&o, "seat", r->seat);
     if (r->model)
         out_str(&o, "model", r->model);
+    if (r->dataset)
+        out_str(&o, "dataset", r->dataset);
     return out_end(&o);
 }
 

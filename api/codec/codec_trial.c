@@ -49,6 +49,8 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_time(o, "created_at", r->created_ms);
     out_time(o, "started_at", r->started_ms);
     out_time(o, "finished_at", r->finished_ms);
+    out_i64_or_null(o, "ran_ms", trial_ran_ms(r) >= 0, trial_ran_ms(r));
+    out_time(o, "running_since", r->running_since_ms);
 }
 
 json_t *trial_encode(const struct trial_row *r)

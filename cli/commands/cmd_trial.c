@@ -27,8 +27,7 @@ static void add_head(struct pairs *p, const json_t *trial)
 {
     char buf[32];
     const char *state = json_string_value(json_object_get(trial, "state"));
-    int64_t ms = format_elapsed_ms(json_object_get(trial, "started_at"),
-                                   json_object_get(trial, "finished_at"), clock_wall_ms());
+    int64_t ms = format_ran_ms(trial, clock_wall_ms());
     pairs_addf(p, "trial", "%s/%" JSON_INTEGER_FORMAT,
                json_string_value(json_object_get(trial, "sweep")),
                json_integer_value(json_object_get(trial, "number")));
@@ -39,7 +38,7 @@ static void add_head(struct pairs *p, const json_t *trial)
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
     if (ms >= 0)
-        pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
+        pairs_add(p, "ran", STYLE_PLAIN, clock_format_duration(ms, buf));
 }
 
 /* Add the reason for the parameters in words, and the constraints if the trial breaks one. */

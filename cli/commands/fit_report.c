@@ -108,19 +108,6 @@ static void add_model(const struct fit_result *r, struct str *b)
 
 /* ---- figures ---- */
 
-static void add_interval(const json_t *of, struct str *b)
-{
-    const json_t *low = json_object_get(of, "low"), *high = json_object_get(of, "high");
-    double probability = json_number_value(json_object_get(of, "probability"));
-    if (!low || !high)
-        return;
-    str_printf(b, " (%.0f %% interval ", probability * 100);
-    format_value(b, low, FORMAT_SHORT);
-    str_puts(b, " to ");
-    format_value(b, high, FORMAT_SHORT);
-    str_putc(b, ')');
-}
-
 /* The figure of the chosen model in an ensemble, or in its test rows. */
 static const json_t *figure_of(const struct fit_choice *c)
 {
@@ -157,7 +144,7 @@ static void add_test(const struct fit_result *r, struct str *b)
         return;
     str_printf(b, LABEL "%s ", "Test", metric_of(r));
     format_value(b, json_object_get(figure, "value"), FORMAT_SHORT);
-    add_interval(figure, b);
+    format_interval(b, figure);
     str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n", json_integer_value(rows));
 }
 
@@ -168,7 +155,7 @@ static void add_score(const struct fit_result *r, struct str *b)
     const char *metric = json_string_value(json_object_get(c->ensemble, "metric"));
     str_printf(b, LABEL "%s ", "Score", metric_of(r));
     format_value(b, json_object_get(figure ? figure : best, "value"), FORMAT_SHORT);
-    add_interval(json_object_get(figure, "interval"), b);
+    format_interval(b, json_object_get(figure, "interval"));
     if (c->ensemble)
         str_printf(b,
                    ", %" JSON_INTEGER_FORMAT " rows, each predicted by models that had not seen it",

@@ -31,6 +31,19 @@ void format_value(struct str *b, const json_t *v, format_kind kind)
     }
 }
 
+void format_interval(struct str *b, const json_t *figure)
+{
+    const json_t *low = json_object_get(figure, "low"), *high = json_object_get(figure, "high");
+    double probability = json_number_value(json_object_get(figure, "probability"));
+    if (!low || !high)
+        return;
+    str_printf(b, " (%.0f %% interval ", probability * 100);
+    format_value(b, low, FORMAT_SHORT);
+    str_puts(b, " to ");
+    format_value(b, high, FORMAT_SHORT);
+    str_putc(b, ')');
+}
+
 void format_param(struct str *b, const json_t *v, format_kind kind)
 {
     if (json_is_null(v))
@@ -107,6 +120,15 @@ int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_m
     if (json_is_string(until) && clock_parse_utc(json_string_value(until), &b, NULL) < 0)
         return -1;
     return b > a ? b - a : 0; /* clocks of two machines may disagree a little */
+}
+
+int64_t format_ran_ms(const json_t *trial, int64_t now_ms)
+{
+    const json_t *ran = json_object_get(trial, "ran_ms");
+    int64_t since = format_elapsed_ms(json_object_get(trial, "running_since"), NULL, now_ms);
+    if (!json_is_integer(ran))
+        return -1;
+    return json_integer_value(ran) + (since > 0 ? since : 0);
 }
 
 const char *format_ago(const json_t *time, int64_t now_ms, char *buf)

@@ -21,6 +21,10 @@ void format_value(struct str *b, const json_t *v, format_kind kind);
  * NULL, an inactive one. */
 void format_param(struct str *b, const json_t *v, format_kind kind);
 
+/* Append " (90 % interval 0.02 to 0.042)" from the fields low, high and probability of a figure;
+ * nothing without low or high. */
+void format_interval(struct str *b, const json_t *figure);
+
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);
 
@@ -34,6 +38,10 @@ void format_limit(struct str *b, const char *name, const json_t *v);
 /* Milliseconds between two times of the API; -1 when one of them is absent (`until` NULL: now_ms).
  */
 int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms);
+
+/* Milliseconds for which the attempts of a trial have run, the present one included, without the
+ * time in which it waited between them; -1: it has not started. */
+int64_t format_ran_ms(const json_t *trial, int64_t now_ms);
 
 /* "3 m ago", "2 d ago" from a time of the API; buf >= 32. Returns buf. */
 const char *format_ago(const json_t *time, int64_t now_ms, char *buf);

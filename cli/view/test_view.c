@@ -14,17 +14,9 @@
 /* "error 0.031 (90 % interval 0.02 to 0.042)" */
 static void add_figure(struct str *b, const char *metric, const json_t *figure)
 {
-    const json_t *low = json_object_get(figure, "low"), *high = json_object_get(figure, "high");
-    double probability = json_number_value(json_object_get(figure, "probability"));
     str_printf(b, "%s ", metric);
     format_value(b, json_object_get(figure, "value"), FORMAT_SHORT);
-    if (!low || !high)
-        return;
-    str_printf(b, " (%.0f %% interval ", probability * 100);
-    format_value(b, low, FORMAT_SHORT);
-    str_puts(b, " to ");
-    format_value(b, high, FORMAT_SHORT);
-    str_putc(b, ')');
+    format_interval(b, figure);
 }
 
 void test_view_ensemble(const json_t *ensemble, struct str *b)

@@ -93,8 +93,7 @@ static void add_param(struct table *t, const json_t *v, format_kind kind)
 static void add_time(struct table *t, const json_t *trial, const struct terminal *terminal)
 {
     char buf[32];
-    int64_t ms = format_elapsed_ms(json_object_get(trial, "started_at"),
-                                   json_object_get(trial, "finished_at"), clock_wall_ms());
+    int64_t ms = format_ran_ms(trial, clock_wall_ms());
     if (ms < 0)
         table_cell(t, NULL);
     else if (terminal->tty)

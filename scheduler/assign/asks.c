@@ -15,7 +15,9 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/capacity_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/doc_cache.h"
 

@@ -16,6 +16,8 @@
 #include "base/number.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/store/sweep_change_store.h"
+#include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/trial_seed.h"
 #include "search/suggest.h"

@@ -15,7 +15,7 @@
 #include "scheduler/assign/shape.h"
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/suggester/prepared.h"
 

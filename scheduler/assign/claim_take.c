@@ -17,7 +17,7 @@
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/turn_store.h"
 
 #define TRIALS_MAX 1024 /* of one claim */

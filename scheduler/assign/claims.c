@@ -26,7 +26,6 @@
 #include "scheduler/store/capacity_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
-#include "scheduler/store/sweep_store.h"
 #include "scheduler/store/turn_store.h"
 
 /* The trials that this claim got and still holds. */

@@ -22,7 +22,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/seat_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/turn_store.h"
 

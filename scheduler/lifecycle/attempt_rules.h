@@ -11,7 +11,7 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/measurement_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 
 /* ---- what writers say ---- */

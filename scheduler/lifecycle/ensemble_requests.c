@@ -16,6 +16,7 @@
 #include "scheduler/lifecycle/ensemble_metric.h"
 #include "scheduler/lifecycle/ensemble_result.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/ensemble_options.h"
 

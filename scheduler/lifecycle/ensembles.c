@@ -9,7 +9,7 @@
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 
 struct work {
     struct arena *a; /* of the tick */

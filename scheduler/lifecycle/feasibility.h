@@ -4,7 +4,7 @@
 #define ASSAY_SCHEDULER_LIFECYCLE_FEASIBILITY_H
 
 #include "base/arena.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/lifecycle/transition.h"

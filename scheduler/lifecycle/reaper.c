@@ -18,7 +18,8 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/runner_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/trial_held_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
 

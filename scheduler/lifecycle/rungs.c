@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/fork_store.h"
+#include "scheduler/store/rung_board_store.h"
+#include "scheduler/store/rung_report_store.h"
 #include "search/stopping/stop_warning.h"
 
 /* ---- the plan ---- */

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/rung_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 

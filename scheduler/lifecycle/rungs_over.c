@@ -8,8 +8,8 @@
 
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
-#include "scheduler/store/rung_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/rung_board_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/trial_store.h"
 
 #define OVER_AT_ONCE 1000

@@ -22,6 +22,8 @@
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/regret_store.h"
 #include "scheduler/lifecycle/rungs.h"
+#include "scheduler/store/sweep_change_store.h"
+#include "scheduler/store/sweep_store.h"
 
 #define CHUNK 1000 /* trials of a set */
 

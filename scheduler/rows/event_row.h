@@ -9,7 +9,8 @@
 struct event_row {
     int64_t id;
     const char *type; /* sweep.created, sweep.changed, trial.changed, trial.measured,
-                         trial.rung, ensemble.ready, runner.changed, gang.changed, model.changed */
+                         trial.rung, ensemble.ready, runner.changed, gang.changed, model.changed,
+                         dataset.changed */
     int64_t time_ms;
     const char *sweep; /* id, or NULL */
     bool has_number;
@@ -22,7 +23,8 @@ struct event_row {
     const char *runner;
     bool has_epoch, has_seat; /* of gang.changed */
     int64_t epoch, seat;
-    const char *model; /* of model.changed: its name */
+    const char *model;   /* of model.changed: its name */
+    const char *dataset; /* of dataset.changed: its name */
 };
 
 struct event_list {

@@ -62,7 +62,13 @@ struct trial_row {
     const char *reason;
     const char *tags; /* JSON: a list of strings */
     int64_t created_ms, started_ms, finished_ms;
+    int64_t ended_ran_ms;     /* for so long its ended attempts ran; -1: see trial_ran_ms() */
+    int64_t running_since_ms; /* when its attempt began; 0: it does not run */
 };
+
+/* Milliseconds for which the attempts of a trial ran that have ended, since it started or was
+ * retried: without the time in which it waited. -1: it has not started. Pure. */
+int64_t trial_ran_ms(const struct trial_row *r);
 
 struct trial_page {
     struct trial_row *rows;
@@ -116,7 +122,7 @@ typedef enum trial_sort {
     TRIAL_BY_VALUE,
     TRIAL_BY_STARTED,
     TRIAL_BY_FINISHED,
-    TRIAL_BY_DURATION, /* only trials that have finished */
+    TRIAL_BY_DURATION, /* how long they ran; only trials that have finished */
     TRIAL_BY_CREATED,
     TRIAL_BY_STATE,  /* in the order of trial_state */
     TRIAL_BY_METRIC, /* the latest value */

@@ -224,25 +224,8 @@ static as_status put_rows(struct attempts_table *t, const struct timeline_row *r
     return st;
 }
 
-static as_status read_changed(struct attempts_table *t, struct store *db, int64_t key,
-                              const struct table_change *changes, size_t n, struct as_err *err)
-{
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i += READ_TRIALS) {
-        AS_AUTO(arena_done) struct arena a = {0};
-        struct timeline_row *rows = NULL;
-        size_t n_rows = 0, part = n - i < READ_TRIALS ? n - i : READ_TRIALS;
-        struct tx_run run = tx_run_start(db, TX_READ, err);
-        while (tx_run_again(&run))
-            run.status =
-                store_table_attempts_of(run.tx, &a, key, changes + i, part, &rows, &n_rows, err);
-        st = run.status == AS_OK ? put_rows(t, rows, n_rows, err) : run.status;
-    }
-    return st;
-}
-
-/* Trials that are new, on their way into the table. */
-struct new_trials {
+/* Trials that are new or changed, on their way into the table. */
+struct some_trials {
     struct attempts_table *t;
     struct store *db;
     int64_t key, from, total; /* the next one to read, and behind the last one */
@@ -255,7 +238,7 @@ struct new_trials {
 static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_is_left,
                            struct as_err *err)
 {
-    struct new_trials *x = arg;
+    struct some_trials *x = arg;
     struct timeline_row *rows = NULL;
     size_t n = 0;
     int64_t to = x->total - x->from > READ_TRIALS ? x->from + READ_TRIALS : x->total;
@@ -272,21 +255,37 @@ static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_i
 
 static as_status put_part(void *arg, size_t place, struct as_err *err)
 {
-    struct new_trials *x = arg;
+    struct some_trials *x = arg;
     as_status st = attempts_table_extend(x->t, x->parts[place].to, err);
     if (st == AS_OK)
         st = put_rows(x->t, x->parts[place].rows, x->parts[place].n, err);
     return st;
 }
 
+static as_status read_changed(void *arg, struct tx *t, struct arena *a,
+                              const struct table_change *changes, size_t n, struct as_err *err)
+{
+    struct some_trials *x = arg;
+    return store_table_attempts_of(t, a, x->key, changes, n, &x->parts[0].rows, &x->parts[0].n,
+                                   err);
+}
+
+static as_status put_changed(void *arg, struct as_err *err)
+{
+    struct some_trials *x = arg;
+    return put_rows(x->t, x->parts[0].rows, x->parts[0].n, err);
+}
+
 static as_status read_attempts(void *table, struct store *db, const struct table_news *news,
                                struct as_err *err)
 {
     struct attempts_table *t = table;
-    struct new_trials x = {
+    struct some_trials x = {
         .t = t, .db = db, .key = news->key, .from = (int64_t)t->n_trials, .total = news->n_trials};
     const struct read_ahead parts = {.arg = &x, .read = read_part, .put = put_part};
-    as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
+    const struct read_again changed = {
+        .arg = &x, .most = READ_TRIALS, .read = read_changed, .put = put_changed};
+    as_status st = read_again(&changed, db, news, err);
     if (st == AS_OK && x.from < x.total)
         st = read_ahead(&parts, err);
     return st;

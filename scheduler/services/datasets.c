@@ -19,6 +19,7 @@
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/store/dataset_store.h"
+#include "scheduler/store/event_store.h"
 
 #define DATASET_DESCRIPTION_MAX 1000
 
@@ -308,6 +309,12 @@ static as_status describe_dataset(struct arena *a, const struct request *r,
     return st == AS_OK && d->test_rows > 0 ? digest_files(a, d, false, &d->train_sha256, err) : st;
 }
 
+static as_status note_change(struct tx *t, const char *name, struct as_err *err)
+{
+    const struct event_new e = {.type = "dataset.changed", .dataset = name};
+    return store_event_add(t, &e, err);
+}
+
 static as_status add_dataset(struct tx *t, struct arena *a, const struct dataset_row *d,
                              bool *ret_created, struct dataset_row *ret, struct as_err *err)
 {
@@ -320,7 +327,9 @@ static as_status add_dataset(struct tx *t, struct arena *a, const struct dataset
     st = store_dataset_get(t, a, d->name, false, ret, err);
     if (st != AS_OK)
         return st;
-    if (!*ret_created && !as_streq(ret->sha256, d->sha256))
+    if (*ret_created)
+        return note_change(t, d->name, err);
+    if (!as_streq(ret->sha256, d->sha256))
         return as_fail_at(err, AS_E_CONFLICT, "/name",
                           "the data set '%s' holds other content, or the same read in another way",
                           d->name);
@@ -493,7 +502,8 @@ static as_status delete_unused(struct tx *t, const char *name, struct as_err *er
     if (user)
         return as_fail(err, AS_E_CONFLICT, "the sweep '%s' uses the data set and has not ended",
                        user);
-    return store_dataset_delete(t, name, err);
+    st = store_dataset_delete(t, name, err);
+    return st == AS_OK ? note_change(t, name, err) : st;
 }
 
 as_status dataset_delete(struct store *db, const char *name, struct as_err *err)

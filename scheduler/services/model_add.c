@@ -29,8 +29,9 @@
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/model_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/trial_row_store.h"
 
 #define MODEL_FILE_NAME "model.safetensors" /* as the trainer calls it */
 

@@ -48,3 +48,18 @@ as_status read_ahead(const struct read_ahead *x, struct as_err *err)
     }
     return AS_OK;
 }
+
+as_status read_again(const struct read_again *x, struct store *db, const struct table_news *news,
+                     struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < news->n_changes && st == AS_OK; i += x->most) {
+        AS_AUTO(arena_done) struct arena a = {0};
+        size_t n = news->n_changes - i < x->most ? news->n_changes - i : x->most;
+        struct tx_run run = tx_run_start(db, TX_READ, err);
+        while (tx_run_again(&run))
+            run.status = x->read(x->arg, run.tx, &a, news->changes + i, n, err);
+        st = run.status == AS_OK ? x->put(x->arg, err) : run.status;
+    }
+    return st;
+}

@@ -8,6 +8,8 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/services/table_kind.h"
+#include "scheduler/store/tx.h"
 
 #define READ_AHEAD_PLACES 2
 
@@ -26,5 +28,18 @@ struct read_ahead {
 /* Read one part, and all that are left after it. After a failure, which is that of either function,
  * a part may have been read and not put. */
 AS_MUST_CHECK as_status read_ahead(const struct read_ahead *x, struct as_err *err);
+
+/* Trials that changed, which are read and put again by parts, one after another. */
+struct read_again {
+    void *arg;
+    size_t most; /* trials of a part */
+    /* Read these trials; `a` lasts until they are put. The transaction may run again. */
+    as_status (*read)(void *arg, struct tx *t, struct arena *a, const struct table_change *changes,
+                      size_t n, struct as_err *err);
+    /* Put what was read. */
+    as_status (*put)(void *arg, struct as_err *err);
+};
+AS_MUST_CHECK as_status read_again(const struct read_again *x, struct store *db,
+                                   const struct table_news *news, struct as_err *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include "scheduler/store/gathering_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
+#include "scheduler/store/trial_held_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/gang_repair.h"
 #include "scheduler/lifecycle/transition.h"

@@ -2,12 +2,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/stored_doc.h"
 
-static as_status find_head(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
-                           struct history_head *ret, struct as_err *err)
+as_status sweep_head_find(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
+                          struct history_head *ret, struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run)) {
@@ -35,7 +34,7 @@ as_status sweep_objective_find(struct store *db, struct arena *a, const char *id
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
     struct history_head head = {0};
     struct sweep_objective_place place = {0};
-    as_status st = find_head(db, a, id, &place.key, &head, err);
+    as_status st = sweep_head_find(db, a, id, &place.key, &head, err);
     if (st == AS_OK)
         st = stored_doc_read(head.document, NULL, &doc, err);
     if (st != AS_OK)

@@ -9,24 +9,13 @@
 
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/sweep/stored_doc.h"
+#include "scheduler/services/sweep_objective_priv.h"
 #include "scheduler/store/history_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 
 #define ROWS_FIRST 16    /* trials that a page reads first; then twice as many each time */
 #define ROWS_MOST 100000 /* of a page; its bytes end it before */
-
-static as_status find_sweep(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
-                            struct history_head *ret, struct as_err *err)
-{
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run)) {
-        run.status = store_sweep_key(run.tx, id, ret_key, err);
-        if (run.status == AS_OK)
-            run.status = store_history_head(run.tx, a, *ret_key, true, ret, err);
-    }
-    return run.status;
-}
 
 static as_status read_metrics(struct arena *a, const char *document, struct pareto_row *r,
                               struct as_err *err)
@@ -136,7 +125,7 @@ as_status sweep_pareto(struct store *db, struct sweep_fronts *fronts, struct are
     struct history_head head = {0};
     struct pareto_row row = {0};
     as_status st = read_place(a, cursor, &after, err);
-    if (st < 0 || (st = find_sweep(db, a, id, &key, &head, err)) < 0 ||
+    if (st < 0 || (st = sweep_head_find(db, a, id, &key, &head, err)) < 0 ||
         (st = read_metrics(a, head.document, &row, err)) < 0)
         return st;
     const struct front_ask ask = {key, head.finish_seq, row.metrics, row.maximize, row.n_metrics};

@@ -10,24 +10,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/services/sweep_objective_priv.h"
 #include "scheduler/store/history_store.h"
-#include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester/sweep_history.h"
 #include "search/regret_bound.h"
 
 #define SUBJECT SEARCH_MAX_OBJECTIVES /* of the cache: after the importances of the objectives */
-
-static as_status find_head(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
-                           struct history_head *ret, struct as_err *err)
-{
-    struct tx_run run = tx_run_start(db, TX_READ, err);
-    while (tx_run_again(&run)) {
-        run.status = store_sweep_key(run.tx, id, ret_key, err);
-        if (run.status == AS_OK)
-            run.status = store_history_head(run.tx, a, *ret_key, true, ret, err);
-    }
-    return run.status;
-}
 
 /* Owned by the caller; NULL when memory is out. */
 static char *write_note(const char *metric, int64_t seq, const struct regret_bound *b)
@@ -92,7 +80,7 @@ as_status sweep_regret(struct store *db, struct result_cache *cache, struct aren
     AS_AUTO(as_freep) char *fresh = NULL;
     const char *text = NULL;
     bool is_mine = true, is_stale = false;
-    as_status st = find_head(db, a, id, &key, &head, err);
+    as_status st = sweep_head_find(db, a, id, &key, &head, err);
     if (st != AS_OK)
         return st;
     const struct result_wanted wanted = {key, SUBJECT, head.finish_seq, 0};

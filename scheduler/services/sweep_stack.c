@@ -4,8 +4,9 @@
 
 #include "base/trial_name.h"
 #include "scheduler/store/file_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/trial_row_store.h"
 
 #define STACK_AT "/trial/train/stack"
 

@@ -27,6 +27,8 @@ enum {
     C_CREATED,
     C_STARTED,
     C_ENDED,
+    C_RAN,
+    C_RUNNING_SINCE,
     C_RUNNER,
     C_CLIENT,
     C_GROUP,
@@ -55,6 +57,8 @@ static const struct fixed {
     [C_CREATED] = {"created_at", COLUMNAR_F64, true},
     [C_STARTED] = {"started_at", COLUMNAR_F64, true},
     [C_ENDED] = {"ended_at", COLUMNAR_F64, true},
+    [C_RAN] = {"ran_ms", COLUMNAR_F64, true},
+    [C_RUNNING_SINCE] = {"running_since", COLUMNAR_F64, true},
     [C_RUNNER] = {"runner", COLUMNAR_DICT, true},
     [C_CLIENT] = {"client", COLUMNAR_DICT, true},
     [C_GROUP] = {"group", COLUMNAR_DICT, true},
@@ -464,6 +468,8 @@ static as_status put_row(struct sweep_table *t, size_t row, const struct table_r
     put_f64(t, row, C_CREATED, true, (double)r->created_ms);
     put_f64(t, row, C_STARTED, r->started_ms != 0, (double)r->started_ms);
     put_f64(t, row, C_ENDED, r->finished_ms != 0, (double)r->finished_ms);
+    put_f64(t, row, C_RAN, r->ran_ms >= 0, (double)r->ran_ms);
+    put_f64(t, row, C_RUNNING_SINCE, r->running_since_ms != 0, (double)r->running_since_ms);
     ((uint8_t *)t->columns[C_INFEASIBLE].values)[row] = r->infeasible;
     as_status st = put_texts(t, row, r, err);
     if (st == AS_OK)

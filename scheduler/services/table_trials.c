@@ -15,8 +15,8 @@ static as_status put_rows(struct sweep_table *t, const struct table_row *rows, s
     return st;
 }
 
-/* Trials that the table lacks, on their way into it. */
-struct more_trials {
+/* Trials that the table lacks, or that changed, on their way into it. */
+struct some_trials {
     struct sweep_table *t;
     struct store *db;
     int64_t key, from, total; /* the next one to read, and behind the last one */
@@ -29,7 +29,7 @@ struct more_trials {
 static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_is_left,
                            struct as_err *err)
 {
-    struct more_trials *m = arg;
+    struct some_trials *m = arg;
     struct table_row *rows = NULL;
     size_t n = 0;
     int64_t to = m->total - m->from > READ_ROWS ? m->from + READ_ROWS : m->total;
@@ -47,44 +47,36 @@ static as_status read_part(void *arg, size_t place, struct arena *a, bool *ret_i
 
 static as_status put_part(void *arg, size_t place, struct as_err *err)
 {
-    struct more_trials *m = arg;
+    struct some_trials *m = arg;
     return put_rows(m->t, m->parts[place].rows, m->parts[place].n, err);
 }
 
-/* Read the trials that the table lacks. */
-static as_status read_more(struct sweep_table *t, struct store *db, int64_t key, int64_t total,
-                           struct as_err *err)
-{
-    struct more_trials m = {
-        .t = t, .db = db, .key = key, .from = (int64_t)sweep_table_rows(t), .total = total};
-    const struct read_ahead parts = {.arg = &m, .read = read_part, .put = put_part};
-    return m.from < total ? read_ahead(&parts, err) : AS_OK;
-}
-
-/* Read again the trials that changed. */
-static as_status read_changed(struct sweep_table *t, struct store *db, int64_t key,
+static as_status read_changed(void *arg, struct tx *t, struct arena *a,
                               const struct table_change *changes, size_t n, struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i += READ_ROWS) {
-        AS_AUTO(arena_done) struct arena a = {0};
-        struct table_row *rows = NULL;
-        size_t n_rows = 0, part = n - i < READ_ROWS ? n - i : READ_ROWS;
-        struct tx_run run = tx_run_start(db, TX_READ, err);
-        while (tx_run_again(&run))
-            run.status =
-                store_table_rows_of(run.tx, &a, key, changes + i, part, &rows, &n_rows, err);
-        st = run.status == AS_OK ? put_rows(t, rows, n_rows, err) : run.status;
-    }
-    return st;
+    struct some_trials *m = arg;
+    return store_table_rows_of(t, a, m->key, changes, n, &m->parts[0].rows, &m->parts[0].n, err);
+}
+
+static as_status put_changed(void *arg, struct as_err *err)
+{
+    return put_part(arg, 0, err);
 }
 
 static as_status read_trials(void *table, struct store *db, const struct table_news *news,
                              struct as_err *err)
 {
     struct sweep_table *t = table;
-    as_status st = read_changed(t, db, news->key, news->changes, news->n_changes, err);
-    return st == AS_OK ? read_more(t, db, news->key, news->n_trials, err) : st;
+    struct some_trials m = {.t = t,
+                            .db = db,
+                            .key = news->key,
+                            .from = (int64_t)sweep_table_rows(t),
+                            .total = news->n_trials};
+    const struct read_ahead parts = {.arg = &m, .read = read_part, .put = put_part};
+    const struct read_again changed = {
+        .arg = &m, .most = READ_ROWS, .read = read_changed, .put = put_changed};
+    as_status st = read_again(&changed, db, news, err);
+    return st == AS_OK && m.from < m.total ? read_ahead(&parts, err) : st;
 }
 
 static as_status create_trials(const struct sweep_doc *doc, const char *subject, void **ret,

@@ -14,7 +14,10 @@
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/dataset_store.h"
+#include "scheduler/store/sweep_change_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/trial_seed.h"
 

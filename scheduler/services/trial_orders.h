@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/trial_row_store.h"
 
 #define TRIAL_ORDERS_BYTES ((size_t)128 << 20)
 

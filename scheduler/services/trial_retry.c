@@ -4,7 +4,10 @@
 #include "scheduler/services/trial_retry.h"
 
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/store/trial_store.h"
 
 /* Let the sweep run on, if it has ended, for n trials more of which n_failed count as failed

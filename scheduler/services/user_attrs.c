@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "scheduler/store/attr_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/trial_row_store.h"
 
 static as_status check_name(const char *name, const char *at, struct as_err *err)
 {

@@ -8,6 +8,7 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sweep_change_store.h"
 
 enum { ADDITION_TRIALS, ADDITION_POINTS, ADDITION_FIND, ADDITION_KEYS };
 
@@ -51,41 +52,7 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set addition_stmts = {"addition", stmts, AS_ARRAY_LEN(stmts)};
 
-#define COLUMNS_MAX 11
-
-struct columns {
-    struct str c[COLUMNS_MAX];
-};
-
-static void columns_open(struct columns *x)
-{
-    for (size_t i = 0; i < COLUMNS_MAX; i++)
-        array_open(&x->c[i]);
-}
-
-static void columns_done(struct columns *x)
-{
-    for (size_t i = 0; i < COLUMNS_MAX; i++)
-        str_done(&x->c[i]);
-}
-
-static as_status columns_close(struct columns *x, struct as_err *err)
-{
-    for (size_t i = 0; i < COLUMNS_MAX; i++) {
-        array_close(&x->c[i]);
-        as_status st = str_check(&x->c[i], err);
-        if (st != AS_OK)
-            return st;
-    }
-    return AS_OK;
-}
-
-static struct arg arg_column(const struct columns *x, size_t i)
-{
-    return arg_str(str_cstr(&x->c[i]));
-}
-
-static void add_row(struct columns *x, const struct added_trial *r)
+static void add_row(struct arrays *x, const struct added_trial *r)
 {
     array_i64(&x->c[0], r->number);
     array_str(&x->c[1], trial_state_format(r->state));
@@ -103,21 +70,21 @@ static void add_row(struct columns *x, const struct added_trial *r)
 static as_status insert_trials(struct tx *t, const struct sweep_head *s,
                                const struct added_trial *rows, size_t n, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     if (t->events + (int64_t)n >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
-    columns_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         add_row(&x, &rows[i]);
-    as_status st = columns_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
     st = tx_query(t, &stmts[ADDITION_TRIALS],
                   ARGS(arg_i64(s->key), arg_str(s->id), arg_i64(s->finish_seq), arg_i64(t->events),
-                       arg_column(&x, 0), arg_column(&x, 1), arg_column(&x, 2), arg_column(&x, 3),
-                       arg_column(&x, 4), arg_column(&x, 5), arg_column(&x, 6), arg_column(&x, 7),
-                       arg_column(&x, 8), arg_column(&x, 9), arg_column(&x, 10)),
+                       arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                       arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                       arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10)),
                   &r, err);
     t->events += (int64_t)n;
     return st;
@@ -126,9 +93,9 @@ static as_status insert_trials(struct tx *t, const struct sweep_head *s,
 static as_status insert_points(struct tx *t, int64_t sweep_key, const struct added_trial *rows,
                                size_t n, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
+    ARRAYS_AUTO x = {0};
     size_t n_points = 0;
-    columns_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < rows[i].n_points; k++, n_points++) {
             array_i64(&x.c[0], rows[i].number);
@@ -136,13 +103,12 @@ static as_status insert_points(struct tx *t, int64_t sweep_key, const struct add
             array_f64(&x.c[2], rows[i].points[k].value);
         }
     }
-    as_status st = columns_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK || n_points == 0)
         return st;
-    return tx_exec(
-        t, &stmts[ADDITION_POINTS],
-        ARGS(arg_i64(sweep_key), arg_column(&x, 0), arg_column(&x, 1), arg_column(&x, 2)), NULL,
-        err);
+    return tx_exec(t, &stmts[ADDITION_POINTS],
+                   ARGS(arg_i64(sweep_key), arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)),
+                   NULL, err);
 }
 
 as_status store_addition_insert(struct tx *t, const struct sweep_head *s,
@@ -163,20 +129,20 @@ as_status store_addition_find(struct tx *t, const char *scope, const char *const
                               const char *const *digests, size_t n, int64_t *ret_numbers,
                               bool *ret_same, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
-    columns_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_str(&x.c[0], keys[i]);
         array_str(&x.c[1], digests[i]);
         ret_numbers[i] = -1;
         ret_same[i] = false;
     }
-    as_status st = columns_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
     st = tx_query(t, &stmts[ADDITION_FIND],
-                  ARGS(arg_str(scope), arg_column(&x, 0), arg_column(&x, 1)), &r, err);
+                  ARGS(arg_str(scope), arg_array(&x, 0), arg_array(&x, 1)), &r, err);
     for (int i = 0; st == AS_OK && i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, NULL);
@@ -191,18 +157,18 @@ as_status store_addition_keys(struct tx *t, const char *scope, const char *sweep
                               const char *const *keys, const char *const *digests,
                               const int64_t *numbers, size_t n, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
-    columns_open(&x);
+    ARRAYS_AUTO x = {0};
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_str(&x.c[0], keys[i]);
         array_str(&x.c[1], digests[i]);
         array_i64(&x.c[2], numbers[i]);
     }
-    as_status st = columns_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
-    return tx_exec(t, &stmts[ADDITION_KEYS],
-                   ARGS(arg_str(scope), arg_str(sweep), arg_column(&x, 0), arg_column(&x, 1),
-                        arg_column(&x, 2)),
-                   NULL, err);
+    return tx_exec(
+        t, &stmts[ADDITION_KEYS],
+        ARGS(arg_str(scope), arg_str(sweep), arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)),
+        NULL, err);
 }

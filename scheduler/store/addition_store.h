@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/series_row.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/tx.h"
 
 struct added_trial {

@@ -141,38 +141,6 @@ static as_status run_for(struct tx *t, int which, const struct args *a, size_t n
     return AS_OK;
 }
 
-struct columns {
-    struct str c[10];
-};
-
-static void columns_open(struct columns *x)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(x->c); i++)
-        array_open(&x->c[i]);
-}
-
-static void columns_done(struct columns *x)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(x->c); i++)
-        str_done(&x->c[i]);
-}
-
-static as_status columns_close(struct columns *x, struct as_err *err)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(x->c); i++) {
-        array_close(&x->c[i]);
-        as_status st = str_check(&x->c[i], err);
-        if (st != AS_OK)
-            return st;
-    }
-    return AS_OK;
-}
-
-static struct arg arg_column(const struct columns *x, size_t i)
-{
-    return arg_str(str_cstr(&x->c[i]));
-}
-
 static const char *or_empty(const char *s)
 {
     return s ? s : "";
@@ -182,9 +150,9 @@ as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
                                  const struct owner *owner, const struct begun_trial *rows,
                                  size_t n, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
+    ARRAYS_AUTO x = {0};
     int64_t first = 0;
-    columns_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_i64(&x.c[0], rows[i].number);
         array_str(&x.c[1], or_empty(rows[i].group));
@@ -192,20 +160,19 @@ as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
     as_status st = reserve_events(t, n, &first, err);
     if (st != AS_OK)
         return st;
-    if ((st = columns_close(&x, err)) != AS_OK)
+    if ((st = arrays_close(&x, err)) != AS_OK)
         return st;
     return run_for(
         t, ASSIGNMENT_BEGIN,
-        ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_column(&x, 0), arg_column(&x, 1)), n,
-        err);
+        ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_array(&x, 0), arg_array(&x, 1)), n, err);
 }
 
 as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const struct owner *owner,
                                const struct made_trial *rows, size_t n, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns x = {0};
+    ARRAYS_AUTO x = {0};
     int64_t first = 0;
-    columns_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         const struct made_trial *m = &rows[i];
         array_i64(&x.c[0], m->number);
@@ -222,13 +189,13 @@ as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const s
     as_status st = reserve_events(t, n, &first, err);
     if (st != AS_OK)
         return st;
-    if ((st = columns_close(&x, err)) != AS_OK)
+    if ((st = arrays_close(&x, err)) != AS_OK)
         return st;
     return run_for(t, ASSIGNMENT_ADD,
-                   ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_column(&x, 0),
-                        arg_column(&x, 1), arg_column(&x, 2), arg_column(&x, 3), arg_column(&x, 4),
-                        arg_column(&x, 5), arg_column(&x, 6), arg_column(&x, 7), arg_column(&x, 8),
-                        arg_column(&x, 9)),
+                   ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_array(&x, 0),
+                        arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3), arg_array(&x, 4),
+                        arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7), arg_array(&x, 8),
+                        arg_array(&x, 9)),
                    n, err);
 }
 

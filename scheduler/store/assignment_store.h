@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/assignment_row.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/tx.h"
 
 /* The queued trials with the lowest numbers, at most `limit`, in their order. */

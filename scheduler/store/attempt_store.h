@@ -4,10 +4,10 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/rung_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
-#include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/sweep/trial_state.h"
 

@@ -18,7 +18,8 @@
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/note_store.h"
 #include "scheduler/store/rung_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/trial_move_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 

@@ -1,5 +1,5 @@
 /* Heartbeats of many runners, read and written as sets: the same rows as one after the other
- * (runner_store.h, trial_store.h), in three statements. */
+ * (runner_store.h, trial_held_store.h), in three statements. */
 #ifndef ASSAY_SCHEDULER_STORE_BEAT_STORE_H
 #define ASSAY_SCHEDULER_STORE_BEAT_STORE_H
 

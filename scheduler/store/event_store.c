@@ -44,21 +44,23 @@ enum {
     NEXT(bool, has_seat, "seat is not null")                                                       \
     NEXT(i64, epoch, "epoch")                                                                      \
     NEXT(i64, seat, "seat")                                                                        \
-    NEXT(text, model, "model")
+    NEXT(text, model, "model")                                                                     \
+    NEXT(text, dataset, "dataset")
 COLUMNS_WHOLE_ROW(struct event_row, EVENT_FIELDS)
 COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
 #define EVENT_COLUMNS COLUMNS_SQL(EVENT_FIELDS)
 
 static const struct stmt stmts[] = {
-    [EVENT_ADD] = {"event_add",
-                   "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
-                   "reason, runner, epoch, seat, model) select (pg_current_xact_id()::text::bigint "
-                   "<< 20) + $1 + e.place - 1, e.type, e.sweep_key, e.sweep, e.number, e.state, "
-                   "e.attempt, e.value, e.reason, e.runner, e.epoch, e.seat, e.model from "
-                   "unnest($2::text[], $3::bigint[], $4::text[], $5::int[], $6::text[], $7::int[], "
-                   "$8::float8[], $9::text[], $10::text[], $11::int[], $12::int[], $13::text[]) "
-                   "with ordinality as e(type, sweep_key, sweep, number, state, attempt, value, "
-                   "reason, runner, epoch, seat, model, place)"},
+    [EVENT_ADD] =
+        {"event_add",
+         "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
+         "reason, runner, epoch, seat, model, dataset) select (pg_current_xact_id()::text::bigint "
+         "<< 20) + $1 + e.place - 1, e.type, e.sweep_key, e.sweep, e.number, e.state, "
+         "e.attempt, e.value, e.reason, e.runner, e.epoch, e.seat, e.model, e.dataset from "
+         "unnest($2::text[], $3::bigint[], $4::text[], $5::int[], $6::text[], $7::int[], "
+         "$8::float8[], $9::text[], $10::text[], $11::int[], $12::int[], $13::text[], $14::text[]) "
+         "with ordinality as e(type, sweep_key, sweep, number, state, attempt, value, "
+         "reason, runner, epoch, seat, model, dataset, place)"},
     /* The arrays of a row arrive as texts. */
     [EVENT_ADD_SETS] =
         {"event_add_sets",
@@ -93,7 +95,7 @@ const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
 /* The fields of many events, one array for each column. */
 struct event_columns {
     struct str type, sweep_key, sweep, number, state, attempt, value, reason, runner, epoch, seat,
-        model;
+        model, dataset;
 };
 enum { EVENT_ARRAYS = sizeof(struct event_columns) / sizeof(struct str) };
 
@@ -118,6 +120,7 @@ static void put_event(struct event_columns *c, const struct event_new *e)
     array_i64_or_null(&c->epoch, e->has_epoch, e->epoch);
     array_i64_or_null(&c->seat, e->has_seat, e->seat);
     array_str(&c->model, e->model);
+    array_str(&c->dataset, e->dataset);
 }
 
 static as_status add_each(struct tx *t, const struct event_new *events, size_t n, int64_t first,
@@ -140,7 +143,8 @@ static as_status add_each(struct tx *t, const struct event_new *events, size_t n
                         arg_str(str_cstr(&c.state)), arg_str(str_cstr(&c.attempt)),
                         arg_str(str_cstr(&c.value)), arg_str(str_cstr(&c.reason)),
                         arg_str(str_cstr(&c.runner)), arg_str(str_cstr(&c.epoch)),
-                        arg_str(str_cstr(&c.seat)), arg_str(str_cstr(&c.model))),
+                        arg_str(str_cstr(&c.seat)), arg_str(str_cstr(&c.model)),
+                        arg_str(str_cstr(&c.dataset))),
                    NULL, err);
 }
 
@@ -151,7 +155,8 @@ static bool are_of_trials(const struct event_new *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct event_new *e = &events[i];
-        if (!e->has_number || e->sweep_key == 0 || e->has_epoch || e->has_seat || e->model)
+        if (!e->has_number || e->sweep_key == 0 || e->has_epoch || e->has_seat || e->model ||
+            e->dataset)
             return false;
     }
     return n > 1;

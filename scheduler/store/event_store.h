@@ -21,7 +21,7 @@ struct event_new {
     const char *runner;
     bool has_epoch, has_seat;
     int64_t epoch, seat;
-    const char *model;
+    const char *model, *dataset;
 };
 
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,

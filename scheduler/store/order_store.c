@@ -5,6 +5,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
+#include "scheduler/store/sql_ran_priv.h"
 
 enum { ORDER_ROWS, ORDER_ROWS_OF };
 
@@ -12,12 +13,18 @@ enum { ORDER_ROWS, ORDER_ROWS_OF };
  * `metrics`. */
 #define SORT_KEY                                                                                   \
     "(case $2::int when 1 then nullif(value, 'NaN') when 2 then extract(epoch from "               \
-    "started_at)::float8 when 3 then extract(epoch from finished_at)::float8 when 4 then "         \
-    "extract(epoch from finished_at - started_at)::float8 when 5 then extract(epoch from "         \
-    "created_at)::float8 when 6 then array_position($4::text[], state)::float8 when 7 then "       \
-    "nullif((metrics->>$3::text)::float8, 'NaN') else case when $4::text[] is null then "          \
-    "(params->>$3::text)::float8 else array_position($4::text[], params->>$3::text)::float8 end "  \
-    "end)"
+    "started_at)::float8 when 3 then extract(epoch from finished_at)::float8 when 4 then case "    \
+    "when finished_at is not null then coalesce(" SQL_RAN_MS(                                      \
+        "trial") "::float8 / 1000, "                                                               \
+                 "extract(epoch from finished_at - started_at)::float8) end when 5 then "          \
+                 "extract(epoch from "                                                             \
+                 "created_at)::float8 when 6 then array_position($4::text[], state)::float8 when " \
+                 "7 then "                                                                         \
+                 "nullif((metrics->>$3::text)::float8, 'NaN') else case when $4::text[] is null "  \
+                 "then "                                                                           \
+                 "(params->>$3::text)::float8 else array_position($4::text[], "                    \
+                 "params->>$3::text)::float8 end "                                                 \
+                 "end)"
 
 #define ROW_FIELDS(FIRST, NEXT)                                                                    \
     FIRST(i64, number, "number")                                                                   \

@@ -33,3 +33,8 @@ void column_sweep_state(struct reader *rd, sweep_state *ret)
     if (sweep_state_parse(word, ret, NULL) != AS_OK)
         rd->unknown = word;
 }
+
+void column_decision(struct reader *rd, trial_decision *ret)
+{
+    *ret = (trial_decision)word_place(trial_decision_words, read_view(rd));
+}

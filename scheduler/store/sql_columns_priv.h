@@ -22,6 +22,7 @@
 #ifndef ASSAY_SCHEDULER_STORE_SQL_COLUMNS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_SQL_COLUMNS_PRIV_H
 
+#include "scheduler/rows/rung_row.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/sweep/trial_state.h"
 
@@ -84,5 +85,6 @@ void column_f64(struct reader *rd, double *ret);
 void column_bool(struct reader *rd, bool *ret);
 void column_trial_state(struct reader *rd, trial_state *ret);
 void column_sweep_state(struct reader *rd, sweep_state *ret);
+void column_decision(struct reader *rd, trial_decision *ret);
 
 #endif

@@ -29,4 +29,15 @@
     " cross join lateral " SQL_NEWEST_COUNT("f.sweep_key") " v where " SQL_JOINED(                 \
         "c.sweep_key", "v.sweep_key") " and " SQL_JOINED_NEXT("c.version", "v.version")
 
+/* The counts of trials as columns of a row with the field `counts`. `s` is the view sweep. */
+#define SQL_COUNT_FIELDS(NEXT)                                                                     \
+    NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
+    NEXT(i64, counts.by_state[TRIAL_RUNNING], "s.n_running")                                       \
+    NEXT(i64, counts.by_state[TRIAL_PAUSED], "s.n_paused")                                         \
+    NEXT(i64, counts.by_state[TRIAL_COMPLETED], "s.n_completed")                                   \
+    NEXT(i64, counts.by_state[TRIAL_PRUNED], "s.n_pruned")                                         \
+    NEXT(i64, counts.by_state[TRIAL_FAILED], "s.n_failed")                                         \
+    NEXT(i64, counts.by_state[TRIAL_CANCELLED], "s.n_cancelled")                                   \
+    NEXT(i64, counts.total, "s.n_total")
+
 #endif

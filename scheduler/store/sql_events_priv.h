@@ -14,9 +14,11 @@
  * events. `also`: a further condition, or "". */
 #define SQL_EVENTS_FROM(also)                                                                      \
     "((select id, type, time, sweep, number, state, attempt, value, reason, runner, epoch, seat, " \
-    "model from event where id > $1 and id < $2 " also " order by id limit $3) union all (select " \
+    "model, dataset from event where id > $1 and id < $2 " also                                    \
+    " order by id limit $3) union all (select "                                                    \
     "" SQL_EVENT_ID ", s.type, s.time, s.sweep, x.number, x.state, x.attempt, x.value, x.reason, " \
-    "x.runner, null, null, null from (select *, sum(id - greatest(first - 1, $1)) over (order by " \
+    "x.runner, null, null, null, null from (select *, sum(id - greatest(first - 1, $1)) over "     \
+    "(order by "                                                                                   \
     "id) - (id - greatest(first - 1, $1)) as n_before from (select * from event_set where id > "   \
     "$1 and id < $2 " also " order by id limit $3) n) s" SQL_EVENT_UNPACKED                        \
     " where s.n_before < $3 and " SQL_EVENT_ID " > $1)) e"

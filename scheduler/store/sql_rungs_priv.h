@@ -9,12 +9,8 @@
     s ".rungs[case when " s ".rungs_late or " t ".step >= " s ".rungs[" t ".rung + 1] then " t     \
       ".rung + 1 else " t ".rung + 2 end]"
 
-/* The step after which the steps of trial t are its own: of a fork that went on from its parent's
- * checkpoint the step of the fork. One that began from nothing has measured steps before it. */
-#define SQL_OWN_AFTER                                                                              \
-    "case when t.fork_step is null or exists (select from measurement_chunk m where m.sweep_key "  \
-    "= t.sweep_key and m.number = t.number and m.first_step <= t.fork_step) then 0 else "          \
-    "t.fork_step end"
+/* The step after which the steps of trial t are its own (migration 0042); 0: all are. */
+#define SQL_OWN_AFTER "coalesce(own_after(t.sweep_key, t.number, t.fork_step), 0)"
 
 /* JSON has no NaN. */
 #define SQL_FINITE(v) "case when " v " not in ('NaN', 'Infinity', '-Infinity') then " v " end"

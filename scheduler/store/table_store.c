@@ -11,6 +11,7 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/sql_events_priv.h"
+#include "scheduler/store/sql_ran_priv.h"
 #include "scheduler/store/values_priv.h"
 
 enum {
@@ -66,7 +67,9 @@ COLUMNS_READER(head, struct table_head, HEAD_FIELDS)
     NEXT(i64, fork_step, "coalesce(fork_step, -1)")                                                \
     NEXT(i64, created_ms, TABLE_MS("created_at"))                                                  \
     NEXT(i64, started_ms, TABLE_MS("started_at"))                                                  \
-    NEXT(i64, finished_ms, TABLE_MS("finished_at"))
+    NEXT(i64, finished_ms, TABLE_MS("finished_at"))                                                \
+    NEXT(i64, ran_ms, "coalesce(" SQL_RAN_MS("trial") ", -1)")                                     \
+    NEXT(i64, running_since_ms, "case when state = 'running' then " TABLE_MS("claimed_at") " end")
 COLUMNS_WHOLE_ROW(struct table_row, ROW_FIELDS)
 COLUMNS_READER(row, struct table_row, ROW_FIELDS)
 #define ROW_COLUMNS COLUMNS_SQL(ROW_FIELDS)

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/runner_store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/tx.h"
 
 #define TURN_WAIT_S "10" /* text, as it stands in statements */

@@ -150,11 +150,6 @@ static void follow_trial(struct decision_replay *r, const struct stored_event *e
 
 /* ---- comparing ---- */
 
-static const char *verdict_name(stop_verdict v)
-{
-    return v == STOP_GO_ON ? "go_on" : v == STOP_PRUNE ? "prune" : "pause";
-}
-
 /* A trial that completes goes on whatever the rule says: that end is its next event after the last
  * of these results, if the order is known so far. */
 static bool completes(const struct decision_replay *r, const struct stored_event *e)
@@ -193,7 +188,8 @@ static void compare_result(struct decision_replay *r, const struct stored_event 
     match_promotions(r, e, step);
     if (step->verdict != e->result.decision)
         (void)snprintf(r->why, sizeof r->why, "stored %s, again %s (%s)",
-                       verdict_name(e->result.decision), verdict_name(step->verdict), step->reason);
+                       stop_verdict_words[e->result.decision], stop_verdict_words[step->verdict],
+                       step->reason);
     else if ((uint64_t)step->rank != e->rank || (uint64_t)step->of != e->of)
         (void)snprintf(r->why, sizeof r->why,
                        "stored rank %" PRIu64 " of %" PRIu64 ", again %" PRId64 " of %" PRId64,

@@ -30,6 +30,8 @@
 #include "search/stopping/exploit.h"
 #include "search/stopping/stopping_priv.h"
 
+const char *const stop_verdict_words[] = {"go_on", "prune", "pause", NULL};
+
 #define UNKNOWN_REACH 27 /* before agreements are known trials wait at max_steps / 27 or above */
 
 as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, struct as_err *err)

@@ -20,6 +20,7 @@
 #define STOP_VAIN_TRIES 5 /* trials that fail on the way from the highest rung to the end */
 
 typedef enum stop_verdict { STOP_GO_ON, STOP_PRUNE, STOP_PAUSE } stop_verdict;
+extern const char *const stop_verdict_words[]; /* NULL-terminated, in the enum's order */
 
 /* The values of a trial at a rung, and what was decided. One for each (trial, rung). */
 struct rung_result {

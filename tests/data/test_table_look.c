@@ -252,22 +252,21 @@ static struct missing_code ends_of(const double *v, size_t n)
 
 START_TEST(ends_of_numbers)
 {
-    struct code_end code = {0};
-    double least = 0, most = 0;
+    struct found_code code = {0};
     const double low[] = {1, -999, 2, -999, 999, -999}, high[] = {9999, 3, 9999, 1, 2, 9999};
     const double one[] = {-99, -99, -99, 5}, none[] = {-99, -99, -99};
     struct missing_code m = ends_of(low, AS_ARRAY_LEN(low));
-    ck_assert(missing_code_find(&m, &code, &least, &most));
-    ck_assert(code.value == -999 && code.n == 3 && least == 1 && most == 2);
+    ck_assert(missing_code_find(&m, &code));
+    ck_assert(code.value == -999 && code.n == 3 && code.least == 1 && code.most == 2);
     m = ends_of(high, AS_ARRAY_LEN(high));
-    ck_assert(missing_code_find(&m, &code, &least, &most));
-    ck_assert(code.value == 9999 && code.n == 3 && least == 1 && most == 3);
+    ck_assert(missing_code_find(&m, &code));
+    ck_assert(code.value == 9999 && code.n == 3 && code.least == 1 && code.most == 3);
     m = ends_of(one, AS_ARRAY_LEN(one)); /* beside one other value it may be a class */
-    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    ck_assert(!missing_code_find(&m, &code));
     m = ends_of(none, AS_ARRAY_LEN(none));
-    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    ck_assert(!missing_code_find(&m, &code));
     m = (struct missing_code){0};
-    ck_assert(!missing_code_find(&m, &code, &least, &most));
+    ck_assert(!missing_code_find(&m, &code));
 }
 END_TEST
 

@@ -16,7 +16,7 @@ ALLOWED = [  # the paths with which all files of a circle begin, and why it stay
      "a space has constraints, a constraint is an expression over a configuration of the space"),
     (("data/preprocess/",), "preprocess.h declares what is learnt; each other file learns or applies a part of it"),
     (("scheduler/sweep/sweep_",), "one parser of one document, in three files"),
-    (("scheduler/store/pg", "scheduler/store/store", "scheduler/store/tx"),
+    (("scheduler/store/pg", "scheduler/store/conn_pool", "scheduler/store/store", "scheduler/store/tx"),
      "a transaction runs on a connection of the pool, and the pool runs a transaction again"),
     (("scheduler/suggester/",), "the suggester owns the chains; a chain hands out what suggester.h declares"),
     (("api/http/http",), "one exchange over libmicrohttpd, in three files"),

@@ -1,7 +1,7 @@
 """A model of the server for moving.py: what the Python client asks of it, each operation in one step, as one transaction has it.
 
 What stands for what: Sweep.planned is sweep_count.planned, which is max_trials and the known results, and at least the trials
-that exist (store/sweep_store.c, SWEEP_LIMIT and SWEEP_KNOWN); settle() is sweep_end_of(); ask() with params is trial_begin()
+that exist (store/sweep_change_store.c, SWEEP_LIMIT and SWEEP_KNOWN); settle() is sweep_end_of(); ask() with params is trial_begin()
 (services/trial_add.c), without them ask_trials(). Left out: constraints, early stopping, several objectives, who asks."""
 import copy
 import json

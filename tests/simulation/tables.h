@@ -13,7 +13,7 @@
 #include "scheduler/store/batch_ops.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/store.h"
-#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/tx.h"
 #include "tests/simulation/rows.h"
 

@@ -16,6 +16,7 @@
 #include "scheduler/lifecycle/lease_clock.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/store/runner_store.h"
+#include "scheduler/store/trial_held_store.h"
 #include "tests/simulation/invariants.h"
 #include "tests/simulation/fibers.h"
 #include "tests/support/check_main.h"

@@ -626,6 +626,18 @@ const steps = {
     assert.equal(await page.evaluate(() => window.pwned), undefined);
     const users = [...fixture.sweeps.values()].filter((s) => s.base.document.trial?.train?.dataset === "digits").length;
     assert.ok(users > 0);
+    await visit("#/data");
+    const names = () => region("Data sets").locator("tbody a").allInnerTexts();
+    await shows(page, "the names", names, ["digits", "people"]);
+    fixture.datasets.set("fresh", { ...fixture.datasets.get("digits"), name: "fresh" });
+    fixture.emit("dataset.changed", { dataset: "fresh" });
+    await shows(page, "the one that was added", names, ["digits", "fresh", "people"]);
+    await visit("#/data/fresh");
+    await heading("fresh").waitFor();
+    fixture.datasets.delete("fresh");
+    browser.expect(/status of 404/);
+    fixture.emit("dataset.changed", { dataset: "fresh" });
+    await page.getByText("There is no data set").waitFor();
     await visit("#/data/digits");
     await shows(page, "who uses it", attribute(region("Used by"), "data-sweeps"), String(users));
     await shows(page, "the models that learned from it", attribute(region("Used by"), "data-versions"), "3");

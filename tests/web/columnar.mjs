@@ -67,7 +67,7 @@ export function tableOf(trials, { version, whole, params, metrics, objectives = 
     { name: "number", type: "u32", values: trials.map((t) => t.number) },
     dict("state", trials.map((t) => t.state)),
     f64("attempt", (t) => t.attempt), f64("value", (t) => number(t.value)), { name: "infeasible", type: "u8", values: trials.map((t) => Number(t.feasible === false)) },
-    f64("created_at", (t) => time(t.created_at)), f64("started_at", (t) => time(t.started_at)), f64("ended_at", (t) => time(t.finished_at)),
+    f64("created_at", (t) => time(t.created_at)), f64("started_at", (t) => time(t.started_at)), f64("ended_at", (t) => time(t.finished_at)), f64("ran_ms", (t) => number(t.ran_ms)), f64("running_since", (t) => time(t.running_since)),
     dict("origin", trials.map((t) => t.origin)), { name: "restarts", type: "u32", values: trials.map((t) => t.restarts ?? 0) }, f64("step", (t) => number(t.step)), f64("rung", (t) => t.rungs?.length ?? 0),
     dict("runner", trials.map((t) => t.runner)), dict("client", trials.map((t) => t.client)), dict("group", trials.map((t) => t.group)),
     dict("reason", trials.map((t) => t.reason)),

@@ -358,6 +358,14 @@ const tests = {
     assert.deepEqual(d.unpack(structuredClone(packed)), output);
     assert.deepEqual([d.pack("text"), d.unpack(null)], ["text", null]);
   },
+  "how long a trial ran is without what it waited"() {
+    const at = "2026-11-25T05:00:00Z";
+    const now = Date.parse("2026-11-25T05:10:00Z");
+    const t = storeOf(table([trial(0, { finished_at: "2026-11-25T05:00:30Z" }), trial(1, { state: "paused", ran_ms: 20_000 }), trial(2, { state: "running", ran_ms: 20_000, running_since: "2026-11-25T05:09:00Z" }), trial(3, { state: "running", running_since: at }), trial(4, { finished_at: "2026-11-25T05:08:00Z", ran_ms: 50_000 }), trial(5, { state: "queued", started_at: null })])).table("7");
+    const ran = [30, 20, 80, 600, 50];
+    assert.deepEqual([0, 1, 2, 3, 4, 5].map((row) => d.ranOf(t, row, () => now)), [...ran.map((s) => 1000 * s), null]);
+    assert.deepEqual([0, 1, 4, 5].map((row) => d.numberAt(t.column("duration"), row)), [30, 20, 50, null]);
+  },
   async "what only news cause rests by its cost, in turns"() {
     const turns = new d.Turns();
     const [table, job, gone] = [{}, {}, {}];
@@ -375,6 +383,20 @@ const tests = {
     assert.ok(rest(0) > 63.5 && rest(1) > 63.5, `rests of ${rest(0)} and ${rest(1)} times the cost`); // clocks differ by less
     await new Promise((resolve) => { setTimeout(resolve, 1); });
     assert.equal(turns.every.value, 4); // 4 s of rest at most, and the work
+    turns.stop();
+  },
+  async "at the end of a sweep nothing rests, for a while"() {
+    const turns = new d.Turns();
+    const done = (cost, then = () => undefined) => async () => { then(); return cost; };
+    await new Promise((resolve) => { turns.ask({}, done(1e9, resolve)); }); // so it rests for 4 s
+    let isOver = false;
+    const chart = new Promise((resolve) => { turns.ask({}, done(1e9, () => { turns.ask({}, done(1, resolve)); })); });
+    const rest = setTimeout(() => { isOver = true; }, 3500);
+    await new Promise((resolve) => { setTimeout(resolve, 1); });
+    turns.hurry();
+    await chart;
+    clearTimeout(rest);
+    assert.ok(!isOver, "both came before a rest was over");
     turns.stop();
   },
   "how many lines pass each cell": () => {

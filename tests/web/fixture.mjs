@@ -127,6 +127,8 @@ class Sweep {
       sweep: this.base.id, number: this.trials.length, state: "running", origin: "suggested", attempt: 1, restarts: 0, params, seed: String(Math.floor(this.random() * 2 ** 53)), value: null, step: null, metrics: {},
       suggestion, feasible: null, index: this.trials.length, seen: null, finish_seq: null, client: null, shape: this.grouped ? "digits; mlp up to 91 42; relu; cross_entropy; float32; micro-batch 64; split 0.25 0; standardized" : null,
       group: this.grouped ? `${this.base.id}.g${this.trials.length - (this.trials.length % this.grouped)}.1` : null, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
+      get ran_ms() { return this.started_at === null ? null : this[RAN] ?? (this.finished_at ? Date.parse(this.finished_at) - Date.parse(this.started_at) : 0); },
+      get running_since() { return this.state === "running" ? this.started_at : null; },
     };
     this.trials.push(trial);
     if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, group: null, started_at: null });
@@ -301,6 +303,8 @@ function previewOfDataset(name) {
 }
 
 const RUNGS = [1, 3, 9];
+/** Of a trial that waits: for how long it ran before. */
+const RAN = Symbol("ran");
 
 /** A sweep with early stopping. One trial did not obey: it completed although it was pruned. */
 function stoppedSweep() {
@@ -323,7 +327,7 @@ function stoppedSweep() {
     if (ignored) continue;
     at[paused ? "paused" : "stopped"]++;
     t.step = RUNGS[last - 1];
-    if (paused) Object.assign(t, { state: "paused", finished_at: null });
+    if (paused) Object.assign(t, { state: "paused", finished_at: null, [RAN]: 83_000 });
   }
   // As population based training leaves them: two trials go on from trial 9.
   Object.assign(sweep.trials[41], { origin: "forked", parent: 9, fork_step: 3 });
@@ -662,7 +666,7 @@ function logOf(t) {
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
-    url: `http://127.0.0.1:${server.address().port}`, sweeps, models: registry.models, seen, requests, emit,
+    url: `http://127.0.0.1:${server.address().port}`, sweeps, datasets, models: registry.models, seen, requests, emit,
     /** The number of open streams, and of all streams so far. */
     streams: () => ({ open: clients.size, ever: streams }),
     /** Hold the answer to the next such request. `arrived`: the answer is made. */

@@ -176,6 +176,32 @@ try {
     assert.equal(live.older, null, "the older one was shown first");
   });
 
+  await step("when a sweep ends its last trials are asked for at once, before the rest is over that drawing them costs", async () => {
+    await openList();
+    await openSweep("live");
+    const asked = (part) => fixture.requests.filter((r) => r.method === "GET" && r.path === `/v1/sweeps/live${part}`).length;
+    const change = () => fixture.emit("sweep.changed", { sweep: "live", state: live.base.state });
+    await region("Trials").evaluate((table) => { // a change of the table takes so long that 4 s of rest follow
+      new MutationObserver(() => { for (const end = performance.now() + 100; performance.now() < end;); }).observe(table, { subtree: true, childList: true, characterData: true });
+    });
+    fixture.finish("live");
+    await matches(page, "the rest that has begun", text(region("Progress")), /Views follow\s+about every/);
+    for (const t of live.trials.filter((x) => x.state === "running")) {
+      live.end(t, "completed", 0.5, Date.now());
+      fixture.emit("trial.changed", { sweep: "live", number: t.number, state: t.state, attempt: t.attempt });
+    }
+    live.base.state = "completed";
+    const [heads, first] = [asked(""), fixture.requests.length];
+    change();
+    await until(page, "the end", async () => asked(""), (n) => n > heads);
+    await page.locator(".head .state-completed").waitFor();
+    change();
+    await until(page, "the figures once more, a second later", async () => asked(""), (n) => n > heads + 1);
+    const paths = fixture.requests.slice(first).map((r) => r.path);
+    const table = paths.indexOf("/v1/sweeps/live/table");
+    assert.ok(table >= 0 && table < paths.lastIndexOf("/v1/sweeps/live"), `asked for: ${paths.join(" ")}`);
+  });
+
   assert.deepEqual(errors, [], "the console stayed clean, and nothing broke the content security policy");
 } finally {
   fixture.close();

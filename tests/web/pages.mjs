@@ -702,6 +702,8 @@ try {
     await facts.getByRole("link", { name: "#44" }).click();
     await matches(page, "what it goes on from", text(facts), /Parent\s*#9 at step 9/);
     assert.match(await facts.getByRole("link", { name: "#9" }).getAttribute("href"), /stopped\/trials\/9$/);
+    await openTrial("stopped", 4);
+    await matches(page, "how long it ran before it waited, which it does since yesterday", text(facts), /Ran\s*1 m 23 s/);
     await openTrial("stopped", 10);
     await matches(page, "a value that is no number", text(region("Rungs")), /no number.*pruned/s);
     await openTrial("digits-mlp", 3);

@@ -28,6 +28,8 @@
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
 #define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
 
+#define CHECKPOINT_OWN_MAX ((size_t)4 << 30)
+
 #define NAME_MAX_BYTES 64
 #define BEST_NUMBERS 3 /* epoch, since, and the bits of value */
 #define MAX_TENSORS (SLOT_PARTS + STRATEGY_MAX_PARTS + 4 + 3 + TRAIN_MAX_CYCLES)
@@ -375,6 +377,23 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;
+    return AS_OK;
+}
+
+as_status checkpoint_read_own(struct member *m, struct safetensors **ret, struct as_err *err)
+{
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    struct as_err why;
+    as_status st = safetensors_read(m->checkpoint, CHECKPOINT_OWN_MAX, &s, &why);
+    *ret = NULL;
+    if (st == AS_OK && !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        st = as_fail(&why, AS_E_INVAL, "%.200s: the file is damaged: it has no checksum",
+                     m->checkpoint);
+    if (st == AS_E_INVAL)
+        return checkpoint_give_up(m, &why, err);
+    if (st != AS_OK)
+        return st == AS_E_NOT_FOUND ? AS_OK : as_fail(err, st, "%s", why.msg);
+    *ret = as_steal(s);
     return AS_OK;
 }
 

@@ -8,6 +8,8 @@
 
 #include "trial-runner/train/lockstep.h"
 
+struct safetensors;
+
 /* Write the member in a slot to its file. The member must be between two batches
  * (epoch_layout_between_batches). AS_E_IO naming the file, AS_E_NOMEM. */
 AS_MUST_CHECK as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err);
@@ -28,6 +30,12 @@ AS_MUST_CHECK as_status checkpoint_keep(struct lockstep *ls, size_t slot, struct
  * the member's state is undefined and it must leave the lockstep. */
 AS_MUST_CHECK as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found,
                                         struct as_err *err);
+
+/* Read the file of a member whose kind of model has a checkpoint of its own (trees, centres). *ret
+ * is NULL if there is none, or if it was damaged: then the member begins again, as
+ * checkpoint_give_up() says. Owned by the caller. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status checkpoint_read_own(struct member *m, struct safetensors **ret,
+                                            struct as_err *err);
 
 /* The member's file is damaged (`why`): remove it. The member begins again, which its log and its
  * report tell. AS_E_IO, AS_E_NOMEM: the report cannot be written. */

@@ -40,7 +40,6 @@
 #include "trial-runner/train/tree_metrics.h"
 
 #define FORMAT "assay-checkpoint-trees-1"
-#define MAX_CHECKPOINT ((size_t)4 << 30)
 #define TURN_NS (5 * NS_PER_MS)
 #define SAVE_COST_FACTOR 20  /* saving takes at most one part in 20 of the time */
 #define PIECE ((size_t)4096) /* rows that are predicted at once */
@@ -246,15 +245,9 @@ static as_status resume(struct tree_trial *t, struct as_err *err)
     m->saved_ns = clock_mono_ns();
     if (!m->checkpoint)
         return AS_OK;
-    struct as_err why;
-    as_status st = safetensors_read(m->checkpoint, MAX_CHECKPOINT, &s, &why);
-    if (st == AS_OK && !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
-        st = as_fail(&why, AS_E_INVAL, "%.200s: the file is damaged: it has no checksum",
-                     m->checkpoint);
-    if (st == AS_E_INVAL)
-        return checkpoint_give_up(m, &why, err);
-    if (st != AS_OK)
-        return st == AS_E_NOT_FOUND ? AS_OK : as_fail(err, st, "%s", why.msg);
+    as_status st = checkpoint_read_own(m, &s, err);
+    if (st != AS_OK || !s)
+        return st;
     st = read_position(t, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);

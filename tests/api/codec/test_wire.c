@@ -36,7 +36,9 @@ static struct trial_row make_trial(void)
                               .runner = "r1",
                               .reason = "exit 1",
                               .created_ms = 1763664423123,
-                              .started_ms = 1763664423124};
+                              .started_ms = 1763664423124,
+                              .ended_ran_ms = 1500,
+                              .running_since_ms = 1763664423200};
 }
 
 START_TEST(test_sweep)
@@ -126,6 +128,9 @@ START_TEST(test_trial)
     struct trial_row r = make_trial();
     JSON_AUTO full = ck_schema("Trial", trial_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(full, "value")), "NaN");
+    ck_assert_int_eq(json_integer_value(json_object_get(full, "ran_ms")), 1500);
+    ck_assert_str_eq(json_string_value(json_object_get(full, "running_since")),
+                     "2025-11-20T18:47:03.200Z");
     const json_t *metrics = json_object_get(full, "metrics");
     ck_assert(json_number_value(json_object_get(metrics, "huge")) == 1e23); /* as jsonb writes it */
     struct attempt_row attempts[] = {
@@ -237,7 +242,9 @@ START_TEST(test_event_and_token)
     e.reason = "r";
     e.runner = "x";
     e.model = "m";
+    e.dataset = "d";
     JSON_AUTO full = ck_schema("Event", event_encode(&e));
+    ck_assert_str_eq(json_string_value(json_object_get(full, "dataset")), "d");
     ck_assert_str_eq(json_string_value(json_object_get(full, "id")), "9223372036854775807");
     struct token_row t = {.id = "t", .role = ROLE_RUNNER, .created_ms = 1};
     JSON_AUTO page =

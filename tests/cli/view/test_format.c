@@ -48,6 +48,12 @@ START_TEST(times)
     ck_assert_int_eq(format_elapsed_ms(at, NULL, 5500), 4500);
     ck_assert_int_eq(format_elapsed_ms(at, NULL, 500), 0); /* the clocks of two machines differ */
     ck_assert_int_eq(format_elapsed_ms(NULL, NULL, 500), -1);
+    JSON_AUTO trial = json_pack("{s:I, s:n}", "ran_ms", (json_int_t)7000, "running_since");
+    ck_assert_int_eq(format_ran_ms(trial, 5500), 7000);
+    ck_assert_int_eq(json_object_set(trial, "running_since", at), 0);
+    ck_assert_int_eq(format_ran_ms(trial, 5500), 11500);
+    ck_assert_int_eq(json_object_set_new(trial, "ran_ms", json_null()), 0);
+    ck_assert_int_eq(format_ran_ms(trial, 5500), -1);
     ck_assert_str_eq(format_ago(at, 62000, buf), "1 min ago");
     ck_assert_str_eq(format_ago(NULL, 62000, buf), "-");
     ck_assert_str_eq(format_size(512, buf), "512 B");

@@ -66,7 +66,8 @@ START_TEST(several_objectives_and_a_constraint)
         "\"parameters\":{\"x\":{}}}}";
     static const char items_text[] =
         "[{\"number\":0,\"state\":\"completed\",\"value\":0.5,\"feasible\":true,\"metrics\":{"
-        "\"error\":0.5,\"speed\":3,\"mb\":9,\"other\":1},\"params\":{\"x\":1}},"
+        "\"error\":0.5,\"speed\":3,\"mb\":9,\"other\":1},\"params\":{\"x\":1},\"started_at\":"
+        "\"2026-11-29T10:00:00Z\",\"finished_at\":\"2026-11-29T11:00:00Z\",\"ran_ms\":2500},"
         "{\"number\":1,\"state\":\"completed\",\"value\":0.1,\"feasible\":false,\"metrics\":{"
         "\"error\":0.1,\"speed\":4,\"mb\":11},\"params\":{\"x\":2},\"group\":\"s.g1.1\"},"
         "{\"number\":2,\"state\":\"running\",\"value\":null,\"feasible\":null,\"metrics\":{},"
@@ -82,7 +83,7 @@ START_TEST(several_objectives_and_a_constraint)
     ck_ok(table_format(t, &terminal, &b, NULL, &err), err);
     ck_assert_str_eq(str_cstr(&b),
                      "trial\tstate\terror\tspeed\tmb\tfeasible\tstep\ttime\tx\tgroup\treason\n"
-                     "0\tcompleted\t0.5\t3\t9\tyes\t\t\t1\t\t\n"
+                     "0\tcompleted\t0.5\t3\t9\tyes\t\t2.500\t1\t\t\n"
                      "1\tcompleted\t0.1\t4\t11\tno\t\t\t2\ts.g1.1\t\n"
                      "2\trunning\t\t\t\t\t\t\t3\t\t\n");
     str_done(&b);

@@ -171,6 +171,13 @@ START_TEST(data_sets_are_read_in_full)
     ck_ok(dataset_delete(s.db, "d", &err), err);
     ck_fails(dataset_get(s.db, &s.a, "d", &d, &err), AS_E_NOT_FOUND, err, "'d'");
     ck_fails(dataset_delete(s.db, "d", &err), AS_E_NOT_FOUND, err, "'d'");
+    struct event_list events;
+    ck_ok(events_after(s.db, &s.a, NULL, 0, 10, &events, &err), err);
+    ck_assert_uint_eq(events.n, 2); /* it was added, and deleted; nothing else changed */
+    for (size_t i = 0; i < events.n; i++) {
+        ck_assert_str_eq(events.rows[i].type, "dataset.changed");
+        ck_assert_str_eq(events.rows[i].dataset, "d");
+    }
 }
 END_TEST
 

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "scheduler/lifecycle/rungs.h"
+#include "scheduler/services/trials.h"
+#include "scheduler/store/table_store.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 
@@ -209,6 +211,81 @@ START_TEST(the_best_one_is_promoted)
         count("select count(*) from event_each where type = 'trial.changed' and state = "
               "'queued' and number = 0"),
         1);
+}
+END_TEST
+
+/* The attempt of a trial of `a` ran from `from` to `to` seconds ago. */
+static void set_times(int64_t number, int64_t attempt, int from, int to)
+{
+    char sql[500];
+    snprintf(
+        sql, sizeof sql,
+        "update attempt set started_at = now() - interval '%d s', ended_at = case when ended_at "
+        "is not null then now() - interval '%d s' end where number = %lld and attempt = %lld; "
+        "update trial set started_at = (select min(started_at) from attempt x where x.number = "
+        "trial.number), finished_at = case when finished_at is not null then now() - interval "
+        "'%d s' end where number = %lld",
+        from, to, (long long)number, (long long)attempt, to, (long long)number);
+    pg_fixture_exec(s.url, sql);
+}
+
+static struct table_row table_row_of(int64_t number)
+{
+    struct table_row *rows = NULL;
+    size_t n = 0;
+    int64_t key = count("select key from sweep where id = 'a'");
+    struct tx_run run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run))
+        run.status = store_table_rows(run.tx, &s.a, key, number, number + 1, &rows, &n, &err);
+    ck_ok(run.status, err);
+    ck_assert_uint_eq(n, 1);
+    return rows[0];
+}
+
+START_TEST(what_a_trial_waits_is_no_time_that_it_runs)
+{
+    begin();
+    make_stopping("a", "pause", "'max_trials': 9", "");
+    struct claim_list l = claim(&s, "r", epoch, 3);
+    ck_assert_int_eq(trial_ran_ms(&(struct trial_row){.ended_ran_ms = -1}), -1);
+    ck_pauses(ref_of(&l.rows[0]), 3, 0.1);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_PAUSED);
+    set_times(0, 1, 100, 90);
+    struct trial_row row = trial_of(&s, "a", 0);
+    ck_assert_int_eq(row.state, TRIAL_PAUSED);
+    ck_assert_int_eq(trial_ran_ms(&row), 10000);
+    ck_assert_int_eq(row.running_since_ms, 0);
+    ck_assert_int_eq(table_row_of(0).ran_ms, 10000);
+    ck_pauses(ref_of(&l.rows[1]), 3, 0.2);
+    ck_pauses(ref_of(&l.rows[2]), 3, 0.3);
+    end(&s, ref_of(&l.rows[1]), OUTCOME_PAUSED);
+    end(&s, ref_of(&l.rows[2]), OUTCOME_PAUSED);
+    l = claim(&s, "r", epoch, 2); /* trial 0 was promoted */
+    ck_assert_int_eq(l.rows[0].number, 0);
+    row = trial_of(&s, "a", 0);
+    ck_assert_int_eq(trial_ran_ms(&row), 10000);
+    ck_assert_int_ne(row.running_since_ms, 0);
+    ck_assert_int_eq(table_row_of(0).running_since_ms, row.running_since_ms);
+    ck_goes_on(ref_of(&l.rows[0]), 4, 0.1);
+    end(&s, ref_of(&l.rows[0]), OUTCOME_COMPLETED);
+    set_times(0, 2, 7, 2);
+    row = trial_of(&s, "a", 0);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert_int_eq(trial_ran_ms(&row), 15000);
+    ck_assert_int_eq(row.running_since_ms, 0);
+    ck_assert_int_eq(table_row_of(0).ran_ms, 15000);
+    /* another one ran longer, in one attempt: its row says it */
+    ck_goes_on(ref_of(&l.rows[1]), 1, 0.5);
+    end(&s, ref_of(&l.rows[1]), OUTCOME_COMPLETED);
+    set_times(l.rows[1].number, 1, 30, 10);
+    row = trial_of(&s, "a", l.rows[1].number);
+    ck_assert_int_eq(trial_ran_ms(&row), 20000);
+    ck_assert_int_eq(table_row_of(l.rows[1].number).ran_ms, -1);
+    struct trial_page page;
+    const struct trial_query q = {.sort = TRIAL_BY_DURATION, .page = {.size = 2}};
+    ck_ok(trial_list(s.db, s.orders, &s.a, "a", &q, &page, &err), err);
+    ck_assert_int_eq(page.rows[0].number, 0);
+    ck_assert_int_eq(page.rows[1].number, l.rows[1].number);
 }
 END_TEST
 
@@ -1033,6 +1110,7 @@ TEST_SUITE()
     tcase_add_test(c, a_decision_stands);
     tcase_add_test(c, nobody_pauses_by_himself);
     tcase_add_test(c, the_best_one_is_promoted);
+    tcase_add_test(c, what_a_trial_waits_is_no_time_that_it_runs);
     tcase_add_test(c, a_rung_that_a_pausing_attempt_passed_counts);
     tcase_add_test(c, rungs_that_a_pausing_attempt_passed_count_at_the_end);
     tcase_add_test(c, who_misses_the_last_rung_is_named);

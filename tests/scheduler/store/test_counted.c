@@ -3,8 +3,8 @@
 
 #include "base/number.h"
 #include "scheduler/store/pg_priv.h"
-#include "scheduler/store/sweep_store.h"
-#include "scheduler/store/trial_store.h"
+#include "scheduler/store/sweep_head_store.h"
+#include "scheduler/store/trial_move_store.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 

@@ -940,6 +940,10 @@ export type Trial = {
   created_at: Time;
   started_at?: null | Time;
   finished_at?: null | Time;
+  /** For so long its attempts ran that have ended, since started_at: without the time in which it waited at a rung, or in the queue for another attempt. A running trial has run since running_since, too. null: it has not started */
+  ran_ms?: number | null;
+  /** When its present attempt began; null: it does not run */
+  running_since?: null | Time;
 };
 
 /** Where the parameters come from: suggested by the search; enqueued, known: see addTrial; forked: from those of `parent` */
@@ -1748,7 +1752,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "trial.rung" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed" | "dataset.changed";
   time: Time;
   sweep?: string;
   number?: number;
@@ -1763,6 +1767,8 @@ export type Event = {
   seat?: number;
   /** model.changed: its name */
   model?: string;
+  /** dataset.changed: its name; it was added or deleted */
+  dataset?: string;
 };
 
 export type DatasetCreate = {

@@ -2,7 +2,7 @@
  *
  * Rows are in the order of the trials' numbers. A column holds numbers (NaN: no value) or words (an
  * index into `words`; MISSING: no value). The names are those of the API: `number`, `state`,
- * `value`, `attempt`, `infeasible`, `created_at`, `started_at`, `ended_at` (milliseconds since 1970), `runner`,
+ * `value`, `attempt`, `infeasible`, `created_at`, `started_at`, `ended_at`, `running_since` (milliseconds since 1970), `ran_ms`, `runner`,
  * `client`, `group`, `rung`, `param:NAME`, `metric:NAME`, and more (docs/api.md). `duration` is
  * computed here.
  *
@@ -71,15 +71,27 @@ export const wordAt = (c: Column | undefined, row: number): string | null => (c?
 /** A row's value of any kind. */
 export const valueAt = (c: Column | undefined, row: number): number | string | null => (c?.kind === "number" ? numberAt(c, row) : wordAt(c, row));
 
-/* A column that is computed: seconds from start to end, or until now. */
+/** Milliseconds for which a trial has run by now, without the time in which it waited between its attempts; null: it has not
+ * started. */
+export function ranOf(table: Pick<Table, "column">, row: number, now: () => number): number | null {
+  const at = (name: string) => numberAt(table.column(name), row);
+  const start = at("started_at");
+  if (start === null) return null;
+  const since = at("running_since");
+  const [ran, end] = [at("ran_ms"), at("ended_at")];
+  if (ran === null && since === null) return (end ?? now()) - start;
+  return (ran ?? 0) + (since === null ? 0 : now() - since);
+}
+
+/* A column that is computed: seconds for which the trial has run. */
 export const DURATION = "duration";
 
 function durationOf(columns: Map<string, Column>, n: number): Column | undefined {
-  const [start, end] = [columns.get("started_at"), columns.get("ended_at")];
-  if (start?.kind !== "number" || end?.kind !== "number") return undefined;
+  if (columns.get("started_at")?.kind !== "number" || columns.get("ended_at")?.kind !== "number") return undefined;
   const now = Date.now();
   const values = new Float64Array(n);
-  for (let i = 0; i < n; i++) values[i] = ((Number.isNaN(end.values[i]) ? now : end.values[i]!) - start.values[i]!) / 1000;
+  const table = { column: (name: string) => columns.get(name) };
+  for (let i = 0; i < n; i++) values[i] = (ranOf(table, i, () => now) ?? NaN) / 1000;
   const made: Column = { name: DURATION, kind: "number", values };
   columns.set(DURATION, made);
   return made;

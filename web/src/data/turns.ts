@@ -68,6 +68,8 @@ export class Turns {
   readonly #costs = new Map<object, number>();
   #busy = false;
   #stopped = false;
+  /** Until then nothing rests. */
+  #hurried = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The end of the last work, its cost, and what had been drawn before it. */
   #ended = -Infinity;
@@ -77,6 +79,14 @@ export class Turns {
   /** Do this when its turn comes, in place of what the same owner waits for. `work` answers with its cost in ms. */
   ask(owner: object, work: () => Promise<number>): void {
     this.#waiting.set(owner, work);
+    this.#plan();
+  }
+
+  /** No more news are to come, after what is there now: nothing rests for as long as a rest may take. */
+  hurry(): void {
+    this.#hurried = performance.now() + LONGEST_MS;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#plan();
   }
 
@@ -94,7 +104,8 @@ export class Turns {
 
   /** Milliseconds until the next turn. */
   get #rest(): number {
-    return this.#ended + restOf(this.#cost + drawn - this.#drawnBefore) - performance.now();
+    const now = performance.now();
+    return now < this.#hurried ? 0 : this.#ended + restOf(this.#cost + drawn - this.#drawnBefore) - now;
   }
 
   #plan(): void {

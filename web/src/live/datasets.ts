@@ -1,6 +1,6 @@
-/* The data sets. They never change: a name that has other content is refused. */
+/* The data sets. One never changes: a name that has other content is refused until it is deleted. */
 import { signal } from "@preact/signals";
-import { call } from "../api/http";
+import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
 import { LazyResource } from "./lazy_resource";
 import { Model } from "./model";
@@ -19,7 +19,7 @@ export class DatasetsModel extends Model {
   }
 
   protected event(event: Api.Event): void {
-    if (event.type === "sweep.created") this.refresher.ask(); // its data set may be new
+    if (event.type === "dataset.changed") this.refresher.ask();
   }
 
   protected async load(signal: AbortSignal): Promise<void> {
@@ -51,6 +51,7 @@ export class OneDataset extends Model {
   /** Null until it is loaded: the first request of all reads the content. */
   readonly preview: LazyResource<Api.DatasetPreview>;
   readonly #name: string;
+  #changed = true;
   #usersChanged = true;
 
   constructor(name: string) {
@@ -65,17 +66,18 @@ export class OneDataset extends Model {
   }
 
   protected reset(): void {
-    this.#usersChanged = true; // the data set itself never changes
+    this.#usersChanged = this.#changed = true;
   }
 
   protected event(event: Api.Event): void {
-    if (event.type !== "sweep.created" && event.type !== "model.changed") return;
-    this.#usersChanged = true;
+    if (event.type === "dataset.changed" && event.dataset === this.#name) this.#changed = true; // it was deleted, or is another one now
+    else if (event.type === "sweep.created" || event.type === "model.changed") this.#usersChanged = true;
+    else return;
     this.refresher.ask();
   }
 
   protected async load(signal: AbortSignal): Promise<void> {
-    this.dataset.value ??= await call("GET /v1/datasets/{dataset}", { path: { dataset: this.#name }, signal });
+    if (this.#changed) await this.#loadDataset(signal);
     if (!this.#usersChanged) return;
     this.#usersChanged = false;
     try {
@@ -84,5 +86,18 @@ export class OneDataset extends Model {
       this.#usersChanged = true;
       throw error;
     }
+  }
+
+  async #loadDataset(signal: AbortSignal): Promise<void> {
+    const before = this.dataset.peek();
+    this.#changed = false;
+    try {
+      this.dataset.value = await call("GET /v1/datasets/{dataset}", { path: { dataset: this.#name }, signal });
+    } catch (error) {
+      this.#changed = true;
+      if (error instanceof Failure && error.status === 404) this.dataset.value = null;
+      throw error;
+    }
+    if (before !== null && before.created_at !== this.dataset.value.created_at) this.preview.mark();
   }
 }

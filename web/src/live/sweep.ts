@@ -22,6 +22,8 @@ const MAX_AGE_S = 30; // of what it computed: the server computes it for all vie
 
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
+/** Trials of it may run. */
+const isUnderWay = (state: Api.SweepState) => state === "running" || state === "paused";
 
 /** The Pareto front with the trials of all its pages. */
 async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise<Api.Pareto> {
@@ -166,6 +168,7 @@ export class SweepModel extends Model {
 
   #show(sweep: Api.Sweep): void {
     const before = this.steady.peek();
+    if (before && isUnderWay(before.state) && !isUnderWay(sweep.state)) this.trials.turns.hurry(); // else its last trials would seem to run for a while
     batch(() => {
       this.sweep.value = sweep;
       if (JSON.stringify(this.best.peek()) !== JSON.stringify(sweep.best)) this.best.value = sweep.best;

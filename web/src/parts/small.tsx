@@ -12,6 +12,12 @@ import { href } from "../route";
 /** A duration, final or so far; only a running one follows the clock. */
 export const took = (start: string | null | undefined, end: string | null | undefined) => elapsed(start, end, () => now.value);
 
+/** For so long a trial has run, without the time in which it waited between its attempts; null: it has not started. */
+export function ranFor(trial: Api.Trial): number | null {
+  const since = took(trial.running_since, null);
+  return typeof trial.ran_ms === "number" ? trial.ran_ms + (since ?? 0) : null;
+}
+
 export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}><i aria-hidden="true" />{state}</span>;
 }

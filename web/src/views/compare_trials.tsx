@@ -12,7 +12,7 @@ import { Figure } from "../parts/figure";
 import { drawFrame, frameOf } from "../parts/frame";
 import { judgedBy } from "../parts/objectives";
 import { axisBetween, placeOf } from "../parts/scale_of";
-import { attempt, Empty, Loading, State, Toggle, took } from "../parts/small";
+import { attempt, Empty, Loading, ranFor, State, Toggle } from "../parts/small";
 import type { Surface } from "../parts/surface";
 import { choose, href, route } from "../route";
 import { colour } from "../theme";
@@ -78,7 +78,7 @@ function resultsOf(trials: readonly Compared[]): Line[] {
   return [
     ...names.map((name) => lineOf(name, trials, (t) => number(own(t.trial.metrics, name) ?? (name === t.sweep.metric.name ? t.trial.value : null)))),
     lineOf("Step", trials, (t) => number(t.trial.step ?? null)),
-    lineOf("Took", trials, (t) => { const ms = took(t.trial.started_at, t.trial.finished_at); return { text: duration(ms), full: String(ms ?? "") }; }),
+    lineOf("Ran", trials, (t) => { const ms = ranFor(t.trial); return { text: duration(ms), full: String(ms ?? "") }; }),
     lineOf("Attempts", trials, (t) => ({ text: String(t.trial.attempt), full: String(t.trial.attempt) })),
     lineOf("Runner", trials, (t) => { const r = t.trial.runner ?? t.trial.client ?? "–"; return { text: r, full: r }; }),
   ];

@@ -1,6 +1,6 @@
 /* The data sets; one data set with its columns, its first rows, its files, and who learns from it. */
 import type * as Api from "../api/types";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { bytes, count, NONE, sig, toNumber } from "../format";
 import { DatasetsModel, OneDataset, type Users } from "../live/datasets";
 import { useSight } from "../live/lazy_resource";
@@ -12,8 +12,6 @@ import { choose, go, href, route } from "../route";
 import { FirstRowsPanel, ValuesPanel } from "./data_values";
 
 const PreviewDialog = lazy(async () => (await import("./preview")).PreviewDialog);
-
-const LOOK_MS = 5000;
 
 const sizeOf = (d: Api.Dataset) => d.files.reduce((sum, f) => sum + f.size, 0);
 
@@ -32,10 +30,6 @@ const columns: Column<Api.Dataset>[] = [
 
 export function DatasetsView() {
   const model = useModel(() => new DatasetsModel(), "data sets");
-  useEffect(() => { // no event tells of a new data set
-    const timer = setInterval(() => model.refresher.ask(), LOOK_MS);
-    return () => clearInterval(timer);
-  }, [model]);
   const { query } = route.value;
   const all = model.datasets.value;
   const order = { column: query.get("sort") ?? "name", descending: query.get("order") === "desc" };
@@ -43,7 +37,7 @@ export function DatasetsView() {
     <main>
       <div class="head"><h1>Data sets</h1>{all !== null && all.length > 0 && <span class="faint">{count(all.length)}</span>}</div>
       <Loading of={model.refresher} ready={all !== null}>
-        {all?.length === 0 ? <Empty title="No data sets yet"><p>A data set is what the built-in trainer learns from. Add one from a terminal:</p><pre>assay data add rows rows.csv --target column</pre><p class="faint">It appears here within seconds.</p></Empty> : (
+        {all?.length === 0 ? <Empty title="No data sets yet"><p>A data set is what the built-in trainer learns from. Add one from a terminal:</p><pre>assay data add rows rows.csv --target column</pre><p class="faint">It appears here at once.</p></Empty> : (
           <section class="panel flush">
             <Table label="Data sets" columns={columns} rows={all ?? []} rowKey={(d) => d.name} order={order} open={(d) => go(["data", d.name])}
               setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="" />

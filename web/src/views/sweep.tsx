@@ -52,8 +52,7 @@ function Panels({ model }: { model: SweepModel }) {
     <>
       <ViewedTable model={model} />
       <Head model={model} sweep={sweep} />
-      <Now of={model} show={(now) => <Facts sweep={now} every={model.trials.turns.every.value} />} />
-      <Now of={model} show={(now) => <>{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
+      <Now of={model} show={(now) => <><Facts sweep={now} every={model.trials.turns.every.value} />{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
       <div class="columns">
         <ChartPanel sweep={sweep} model={model} loaded={loaded} />
         <BestPanel sweep={sweep} model={model} />

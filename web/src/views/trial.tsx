@@ -10,7 +10,7 @@ import { Curves } from "../parts/curves";
 import { Found, placesOf } from "../parts/found";
 import { lazy } from "../parts/lazy";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
-import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Confirm, Loading, NoSweep, ranFor, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
@@ -113,7 +113,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ...(typeof trial.parent === "number" ? [["Parent", <><Fork sweep={trial.sweep} number={trial.parent} /> at step {count(trial.fork_step ?? 0)}</>] as [string, preact.ComponentChildren]] : []),
     ...(trial.forks.length > 0 ? [["Forks", trial.forks.map((f, i) => <>{i > 0 && ", "}<Fork sweep={trial.sweep} number={f.number} /> from step {count(f.step)}</>)] as [string, preact.ComponentChildren]] : []),
     ["Started", <Since time={trial.started_at} />],
-    ["Took", duration(took(trial.started_at, trial.finished_at))],
+    ["Ran", <span title="Its attempts together, without the time in which it waited at a rung or in the queue">{duration(ranFor(trial))}</span>],
     ["Seed", trial.seed],
   ];
   return (

@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
-import { numberAt, valueAt, wordAt, type Table as Trials } from "../data/columns";
+import { numberAt, ranOf, valueAt, wordAt, type Table as Trials } from "../data/columns";
 import { brushText, clearSelection, filterText, highlight, highlightedNumbers, pick, picked, pickedText, pickOnly, setFilter, shownRows, type Highlight } from "../data/selection";
 import { quotedName } from "../data/filter";
 import type { SweepTable } from "../data/sweep_table";
@@ -97,9 +97,11 @@ const has = (table: Trials, name: string): boolean => {
 };
 
 /** So long a trial has run; it follows the clock by itself. */
-function Running({ since }: { since: number }) {
-  return <>{duration(now.value - since)}</>;
+function Running({ table, row }: { table: Trials; row: Row }) {
+  return <>{duration(ranOf(table, row, () => now.value))}</>;
 }
+
+const RAN = "How long its attempts ran, without the time in which it waited at a rung or in the queue";
 
 function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   const judged = judgedBy(sweep);
@@ -127,8 +129,7 @@ function columnsOf(sweep: Api.Sweep, table: Trials): Shown[] {
   }
   columns.push(...Object.entries(sweep.document.parameters).map((p) => paramColumn(table, p)));
   const started = (row: Row) => numberAt(table.column("started_at"), row);
-  const ended = table.column("ended_at");
-  columns.push({ id: "duration", by: "duration", label: "Duration", width: 10, least: 9, numeric: true, sorts: true, cell: (row) => { const [s, e] = [started(row), numberAt(ended, row)]; return s !== null && e === null ? <Running since={s} /> : duration(s === null ? null : e! - s); } });
+  columns.push({ id: "duration", by: "duration", label: "Duration", title: RAN, width: 10, least: 9, numeric: true, sorts: true, cell: (row) => (stateOf(row) === "running" ? <Running table={table} row={row} /> : duration(ranOf(table, row, Date.now))) });
   if (has(table, "restarts")) columns.push({ id: "restarts", by: "restarts", label: "Restarts", width: 9, numeric: true, sorts: true, tone: (row) => !numberAt(table.column("restarts"), row) && "faint", cell: (row) => numberAt(table.column("restarts"), row) ?? 0 });
   const [origin, reasons] = [table.column("origin"), table.column("reason")];
   if (origin?.kind === "words" && origin.words.some((w) => w !== "suggested")) columns.push({ id: "origin", by: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, sorts: true, tone: (row) => wordAt(origin, row) === "suggested" && "faint", cell: (row) => wordAt(origin, row) });

@@ -1,0 +1,10 @@
+/* `write` of batch_ops.h, over PostgreSQL. Private to this folder. */
+#ifndef ASSAY_SCHEDULER_STORE_BATCH_WRITE_PRIV_H
+#define ASSAY_SCHEDULER_STORE_BATCH_WRITE_PRIV_H
+
+#include "scheduler/store/batch_ops.h"
+
+AS_MUST_CHECK as_status batch_write(struct tx *t, struct arena *a, struct batch_changes *c,
+                                    struct as_err *err);
+
+#endif
