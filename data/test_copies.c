@@ -1,3 +1,6 @@
+/* The table is read through into hashes of its rows, then the test file against them: memory is a
+ * hash for each row, and neither file is kept. Cells are compared as texts, because a copy is
+ * written as the original is; numbers that are written in two ways differ. */
 #include "data/test_copies.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * (score.h).
  *
  * value ± half is too narrow near the end of a metric's range, and has no width where every row is
- * right. A share (error, accuracy, AUC, F1, …) therefore has the interval of E. B. Wilson, "Probable
+ * right. A share (error, accuracy, AUC, F1, …) has the interval of E. B. Wilson, "Probable
  * Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927), for the number of
  * rows whose share would vary as much (the effective sample size; E. L. Korn, B. I. Graubard,
  * "Confidence Intervals for Proportions With Small Expected Number of Positive Counts", Survey

@@ -18,8 +18,8 @@ struct reaper_loop {
     struct periodic *thread;
 };
 
-/* Run a whole round when it is due, else only what reaper_finish() does. While the database cannot be
- * reached, only the first failure is logged. True: more may wait. */
+/* Run a whole round when it is due, else only what reaper_finish() does. While the database cannot
+ * be reached, only the first failure is logged. True: more may wait. */
 static bool reap_once(void *arg, bool is_due)
 {
     struct reaper_loop *loop = arg;
