@@ -286,11 +286,28 @@ size_t as_edit_distance(const char *a, const char *b)
     return rows[n % 3][m];
 }
 
+/* Are they equal but for the case of ASCII letters and blanks around them? */
+static bool is_same_word(const char *a, const char *b)
+{
+    a += strspn(a, " ");
+    b += strspn(b, " ");
+    size_t n = strlen(a), m = strlen(b);
+    while (n && a[n - 1] == ' ')
+        n--;
+    while (m && b[m - 1] == ' ')
+        m--;
+    return n == m && n > 0 && strncasecmp(a, b, n) == 0;
+}
+
 void as_nearest_offer(struct as_nearest *n, const char *name)
 {
     size_t len = strlen(n->given), distance = as_edit_distance(n->given, name);
     size_t rank = 4 * distance + 2 * (strlen(name) != len) + (name[0] != n->given[0]);
-    if (len == 0 || distance > (len < 5 ? 1 : 2) || (n->name && rank >= n->rank))
+    if (is_same_word(n->given, name))
+        rank = 0;
+    else if (distance >= len || distance > (len < 5 ? 1 : 2))
+        return;
+    if (n->name && rank >= n->rank)
         return;
     n->name = name;
     n->rank = rank;

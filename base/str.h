@@ -74,8 +74,9 @@ size_t as_edit_distance(const char *a, const char *b);
 
 /* Finds the name that a mistyped one was meant to be. Set `given`, offer the names that exist, and
  * read `name`: NULL when none is near enough. Names are near with one edit, those of five bytes and
- * more with two. Of equally near ones the one that has the same length, then the one that begins
- * with the same byte, then the first one is taken. */
+ * more with two, and those that differ in blanks around them and the case of letters alone, which
+ * are nearest. One letter is not near another. Of equally near ones the one that has the same
+ * length, then the one that begins with the same byte, then the first one is taken. */
 struct as_nearest {
     const char *given; /* borrowed */
     const char *name;  /* a view of what was offered */

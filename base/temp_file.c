@@ -7,10 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
-as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *err)
+static const char *folder(void)
 {
     const char *dir = getenv("TMPDIR");
-    int n = snprintf(path, size, "%s/assay-temp-XXXXXX", dir && *dir ? dir : "/tmp");
+    return dir && *dir ? dir : "/tmp";
+}
+
+as_status temp_file_fail(struct as_err *err)
+{
+    return as_fail(err, AS_E_IO, "a temporary file in %.120s (TMPDIR) cannot be written: %s",
+                   folder(), strerror(errno));
+}
+
+as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *err)
+{
+    int n = snprintf(path, size, "%s/assay-temp-XXXXXX", folder());
     if (n < 0 || (size_t)n >= size)
         return as_fail(err, AS_E_IO, "TMPDIR is too long");
     int fd = mkostemp(path, O_CLOEXEC);

@@ -15,4 +15,7 @@ AS_MUST_CHECK as_status temp_file_create(char *path, size_t size, int *ret_fd, s
 /* The same without a name: closing it deletes it. */
 AS_MUST_CHECK as_status temp_file_open(int *ret_fd, struct as_err *err);
 
+/* AS_E_IO: a temporary file cannot be written, with the reason in errno and the folder. */
+as_status temp_file_fail(struct as_err *err);
+
 #endif

@@ -256,9 +256,13 @@ void remark_format(const struct table_look *t, const struct remark *r, struct st
     if (r->column != SIZE_MAX) {
         add_column(&t->columns[r->column], r->kind, t->target, b);
     } else if (r->kind == REMARK_RARE) {
-        str_printf(b,
-                   "`%.*s`: the class '%.40s' has one row, and cannot be both learned and tested",
-                   NAME_SHOWN, t->target, t->rarest_name);
+        str_printf(b, "`%.*s`: ", NAME_SHOWN, t->target);
+        if (t->n_single > 1)
+            str_printf(b, "%zu of %zu classes have one row each (the first: '%.40s')", t->n_single,
+                       t->n_classes, t->rarest_name);
+        else
+            str_printf(b, "the class '%.40s' has one row", t->rarest_name);
+        str_puts(b, ", and cannot be both learned and tested");
     } else if (r->kind == REMARK_WRITTEN) {
         str_printf(b, "`%.*s`: numbers that are written with signs ('%.40s'); treated as classes; ",
                    NAME_SHOWN, t->target, t->written);

@@ -506,6 +506,7 @@ static as_status describe_target(struct look *l, struct table_look *ret, struct 
     }
     for (size_t i = 0; st == AS_OK && i < info.n_classes; i++) {
         size_t rows = rows_of_class(l, info.classes[i]);
+        ret->n_single += rows == 1;
         if (rows == 0 || (ret->rarest_name && rows >= ret->rarest))
             continue; /* 0: a class that is written in two ways, such as 1 and 01 */
         free(ret->rarest_name);

@@ -66,6 +66,7 @@ struct table_look {
     size_t n_classes;              /* 0: a regression */
     size_t rarest;                 /* rows of the rarest class … */
     char *rarest_name;             /* … and its name; NULL: a regression. Owned */
+    size_t n_single;               /* classes that have one row */
     struct skewness skewness;      /* of one target of numbers; else empty */
     struct look_rounding rounding; /* the same */
     bool one_value;                /* … which is the same float32 in all rows */

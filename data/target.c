@@ -261,6 +261,9 @@ static as_status fail_no_column(const char *target, size_t n, const char *const 
                                 struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
+    struct as_nearest near = {.given = target};
+    for (size_t i = 0; names && target && i < n; i++)
+        as_nearest_offer(&near, names[i]);
     for (size_t i = 0; names && i < n && list.len < 240; i++)
         str_printf(&list, "%s%.60s", i ? ", " : "", names[i]);
     if (!names)
@@ -270,6 +273,11 @@ static as_status fail_no_column(const char *target, size_t n, const char *const 
     if (!target)
         return as_fail(err, AS_E_INVAL, "no target column is named; the columns are: %s",
                        str_cstr(&list));
+    if (near.name)
+        return as_fail(err, AS_E_INVAL,
+                       "there is no target column '%.60s'; did you mean '%.60s'? The columns are: "
+                       "%s",
+                       target, near.name, str_cstr(&list));
     return as_fail(err, AS_E_INVAL, "there is no target column '%.80s'; the columns are: %s",
                    target, str_cstr(&list));
 }

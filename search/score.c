@@ -77,15 +77,6 @@ bool score_is_maximized(score_metric m)
     return m < SCORE_METRICS && metrics[m].maximize;
 }
 
-void score_interval(score_metric m, double value, double half, double *ret_low, double *ret_high)
-{
-    bool is_share = m == SCORE_ERROR || (score_is_maximized(m) && m != SCORE_R2);
-    double least = m == SCORE_R2 ? -INFINITY : 0, low = value - half, high = value + half;
-    double greatest = is_share || m == SCORE_R2 ? 1 : INFINITY;
-    *ret_low = low < least ? least : low;
-    *ret_high = high > greatest ? greatest : high;
-}
-
 /* One computation: its input, and the influences. */
 struct score {
     const struct score_truth *truth;

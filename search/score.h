@@ -47,10 +47,6 @@ const char *score_format(score_metric m);
 bool score_is_of_classes(score_metric m);
 bool score_is_maximized(score_metric m);
 
-/* value - half and value + half, limited to the values that the metric can have: no AUC is above 1,
- * no error below 0. NaN where either number is. */
-void score_interval(score_metric m, double value, double half, double *ret_low, double *ret_high);
-
 /* What is true of all rows; borrowed. */
 struct score_truth {
     size_t rows, outputs;

@@ -1,7 +1,7 @@
 /* One thread, one mutex, one condition. A round runs every reaper_ms; between rounds the thread
- * wakes when a sweep's last trial has ended (on_finishing(), called in any thread after the
- * commit), so that a sweep is finished at once. The wake-up is a hint: the next round finds every
- * sweep by its state, also after a crash. */
+ * wakes when a sweep's last trial has ended, or an ensemble is asked for (on_finishing(), called in
+ * any thread after the commit), so that the sweep is finished, and the ensemble made, at once. The
+ * wake-up is a hint: the next round finds them by their state, also after a crash. */
 #include "api/server/reaper_loop.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ struct reaper_loop {
     struct periodic *thread;
 };
 
-/* Run a whole round when it is due, else only end the finished sweeps. While the database cannot be
- * reached, only the first failure is logged. True: more sweeps wait for their end. */
+/* Run a whole round when it is due, else only what reaper_finish() does. While the database cannot
+ * be reached, only the first failure is logged. True: more may wait. */
 static bool reap_once(void *arg, bool is_due)
 {
     struct reaper_loop *loop = arg;
@@ -41,7 +41,7 @@ static bool reap_once(void *arg, bool is_due)
     return st == AS_OK && r.more_to_finish;
 }
 
-/* Called in any thread: the last trial of a sweep has ended. */
+/* Called in any thread: reaper_finish() has work. */
 static void on_finishing(void *ctx)
 {
     struct reaper_loop *r = ctx;

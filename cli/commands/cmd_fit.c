@@ -24,6 +24,9 @@
 #include "cli/session/interrupt.h"
 #include "cli/view/say.h"
 
+#define NOT_GIVEN INT64_MIN /* an option with a number */
+#define LEAST_SIZE 1000     /* bytes of a model */
+
 static void fit_done(struct fit *f)
 {
     table_look_done(&f->look);
@@ -141,6 +144,8 @@ static as_status prepare(struct fit *f, struct as_err *err)
         st = fit_table_look(f, err);
     if (st == AS_OK)
         st = plan(f, err);
+    if (st == AS_OK && f->data.test)
+        st = fit_table_test(f, err);
     if (st != AS_OK || f->print)
         return st;
     st = fit_server_find(f, err);
@@ -195,6 +200,20 @@ static int fit(struct fit *f)
     return session_end(&f->session, st, &err);
 }
 
+/* An option that was not given becomes 0, what is decided by the table. */
+static as_status check_count(const char *option, int64_t most, const char *expected, int64_t *value,
+                             struct as_err *err)
+{
+    if (*value == NOT_GIVEN) {
+        *value = 0;
+        return AS_OK;
+    }
+    if (*value >= 1 && *value <= most)
+        return AS_OK;
+    return as_fail(err, AS_E_USAGE, "--%s: found %" PRId64 ", expected %s", option, *value,
+                   expected);
+}
+
 static as_status check_options(struct fit *f, struct as_err *err)
 {
     struct data_add *d = &f->data;
@@ -205,18 +224,17 @@ static as_status check_options(struct fit *f, struct as_err *err)
     if (f->time_ms < FIT_MIN_TIME_MS)
         return as_fail(err, AS_E_USAGE, "--time: found %" PRId64 " ms, expected 10s or more",
                        f->time_ms);
-    if (as_parse_size(f->size, &f->wishes.size_bytes, err) < 0 || f->wishes.size_bytes < 1000)
-        return as_fail(err, AS_E_USAGE, "--size: found '%.40s', expected a size such as 50MB",
-                       f->size);
-    if (f->wishes.folds < 0)
-        return as_fail(err, AS_E_USAGE, "--folds: found %" PRId64 ", expected 1 or more",
-                       f->wishes.folds);
-    if (f->wishes.trials < 0 || f->wishes.trials > 1000000)
-        return as_fail(err, AS_E_USAGE, "--trials: found %" PRId64 ", expected 1 to 1000000",
-                       f->wishes.trials);
-    if (f->wishes.layers < 0 || f->wishes.layers > FIT_LAYERS)
-        return as_fail(err, AS_E_USAGE, "--layers: found %" PRId64 ", expected 1 or %d",
-                       f->wishes.layers, FIT_LAYERS);
+    if (as_parse_size(f->size, &f->wishes.size_bytes, err) < 0 || f->wishes.size_bytes < LEAST_SIZE)
+        return as_fail(err, AS_E_USAGE,
+                       "--size: found '%.40s', expected a size such as 50MB, %d bytes or more",
+                       f->size, LEAST_SIZE);
+    as_status st = check_count("folds", INT64_MAX, "1 or more", &f->wishes.folds, err);
+    if (st == AS_OK)
+        st = check_count("trials", 1000000, "1 to 1000000", &f->wishes.trials, err);
+    if (st == AS_OK)
+        st = check_count("layers", FIT_LAYERS, "1 or 2", &f->wishes.layers, err);
+    if (st < 0)
+        return st;
     if (f->name && (!as_slug_valid(f->name) || strlen(f->name) > FIT_NAME_MAX))
         return as_fail(err, AS_E_USAGE,
                        "--name: found '%.80s', expected lower-case letters, digits, '.', '_' and "
@@ -249,7 +267,10 @@ static int run(struct fit *f, int argc, char **argv, char *const *line)
 
 int cmd_fit(const struct verb *v, int argc, char **argv)
 {
-    struct fit f = {.time_ms = INT64_C(600000), .row_time_ms = 20, .size = "50MB"};
+    struct fit f = {.time_ms = INT64_C(600000),
+                    .row_time_ms = 20,
+                    .size = "50MB",
+                    .wishes = {.folds = NOT_GIVEN, .trials = NOT_GIVEN, .layers = NOT_GIVEN}};
     static const char *const later = ""; /* fit_server_find() connects */
     AS_AUTO(as_freep)
     char **line = as_calloc((size_t)argc, sizeof *line); /* opt_parse() moves it */

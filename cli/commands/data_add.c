@@ -279,7 +279,9 @@ static as_status upload_folder(const struct data_add *d, json_t *files, struct a
 static as_status upload_file(const struct data_add *d, const char *path, const char *role,
                              json_t *files, struct as_err *err)
 {
-    const char *name = as_streq(path, "-") ? "standard input" : path;
+    const char *name = as_streq(path, "-")                ? "standard input"
+                       : d->shown && as_streq(path, d->file) ? d->shown
+                                                             : path;
     return upload_named(d, path, name, role, files, err);
 }
 
@@ -448,6 +450,8 @@ static as_status check_test(const struct data_add *d, struct as_err *err)
 static as_status check_folder(struct data_add *d, struct as_err *err)
 {
     size_t h, w;
+    if (as_streq(d->format, "csv"))
+        return as_fail(err, AS_E_USAGE, "%.160s is a folder, expected a CSV file", d->file);
     if (d->format && !as_streq(d->format, "safetensors"))
         return as_fail(err, AS_E_USAGE,
                        "%.160s is a folder: its images are packed as safetensors, not as %s",
@@ -518,20 +522,21 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
     json_int_t features = json_integer_value(json_object_get(answer, "features"));
     json_int_t outputs = json_integer_value(json_object_get(answer, "outputs"));
     const char *before = again ? " (registered before)" : "";
+    bool is_of_classes = as_streq(task, "classification");
     if (as_streq(task, "language_modeling"))
         say("%s%s: %" JSON_INTEGER_FORMAT " tokens of %" JSON_INTEGER_FORMAT " kinds", d->name,
             before, rows, outputs);
     else
         say("%s%s: %" JSON_INTEGER_FORMAT " rows, %" JSON_INTEGER_FORMAT
-            " features, %s, %" JSON_INTEGER_FORMAT " %s",
-            d->name, before, rows, features, task ? task : "?", outputs,
-            as_streq(task, "classification") ? "classes" : "outputs");
+            " feature%s, %s, %" JSON_INTEGER_FORMAT " %s%s",
+            d->name, before, rows, features, features == 1 ? "" : "s", task ? task : "?", outputs,
+            is_of_classes ? "class" : "output", outputs == 1 ? "" : is_of_classes ? "es" : "s");
     const json_t *test = json_object_get(answer, "test");
     if (test)
         say("%s: %" JSON_INTEGER_FORMAT
             " test rows, which no search sees: the end of a sweep reports them",
             d->name, json_integer_value(json_object_get(test, "rows")));
-    if (!d->task && data_show_numbers_are_classes(answer))
+    if (!d->task && outputs > 2 && data_show_numbers_are_classes(answer))
         say("%s: the target's %" JSON_INTEGER_FORMAT
             " whole numbers are taken as classes; if they are quantities, give --task "
             "regression",

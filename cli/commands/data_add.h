@@ -13,6 +13,7 @@ struct data_add {
     const struct session *session;
     const char *name;
     const char *file;     /* FILE, or --features */
+    const char *shown;    /* the name of FILE for people; NULL: its path */
     const char *features; /* --features */
     const char *targets;
     const char *test, *test_targets; /* files of the test rows */

@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "cli/session/interrupt.h"
 
-#define POLL_MS 200
+#define POLL_MS 200      /* at most: most ensembles take less */
+#define FIRST_POLL_MS 10 /* each wait is twice the one before */
 #define RETRY_MS 30000
 
 bool ensemble_is_pending(const json_t *ensemble)
@@ -21,9 +22,12 @@ static as_status wait_made(const struct session *s, const struct trial_ref *swee
                            const char *field, int64_t until_ns, json_t **answer, struct as_err *err)
 {
     as_status st = AS_OK;
+    int poll_ms = FIRST_POLL_MS;
     while (st == AS_OK && clock_mono_ns() <= until_ns &&
            ensemble_is_pending(field ? json_object_get(*answer, field) : *answer)) {
-        if (!interrupt_sleep_ms(POLL_MS))
+        bool slept = interrupt_sleep_ms(poll_ms);
+        poll_ms = 2 * poll_ms < POLL_MS ? 2 * poll_ms : POLL_MS;
+        if (!slept)
             return as_fail(err, AS_E_CONFLICT, "interrupted");
         json_decref(as_steal(*answer));
         st = request_get_within(s->client, sweep, rest, RETRY_MS, answer, err);

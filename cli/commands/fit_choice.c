@@ -31,6 +31,7 @@ struct choosing {
     int64_t size_bytes, until_ns;
     struct fit_sizes sizes;
     struct fit_choice best, larger; /* within the size, and of all that are larger */
+    struct fit_choice smallest;     /* of all that are larger */
     bool has_best, has_larger, maximize;
     const char *metric; /* of the ensembles; a view of `own` */
     json_t *own;        /* the sweep's own ensemble; owned */
@@ -88,18 +89,25 @@ static bool is_better(const struct choosing *c, const struct fit_choice *a,
     return c->maximize ? a->value > b->value : a->value < b->value;
 }
 
-/* Keep a candidate if it is the best of its side of the size. Shares its ensemble. */
-static void offer(struct choosing *c, const struct fit_choice *offered)
+/* Shares its ensemble. */
+static void hold(struct fit_choice *held, const struct fit_choice *offered)
 {
-    bool fits = offered->bytes <= c->size_bytes;
-    struct fit_choice *held = fits ? &c->best : &c->larger;
-    bool *has = fits ? &c->has_best : &c->has_larger;
-    if (*has && !is_better(c, offered, held))
-        return;
     json_t *shared = json_incref(offered->ensemble);
     fit_choice_done(held);
     *held = *offered;
     held->ensemble = shared;
+}
+
+/* Keep a candidate if it is the best of its side of the size, or the smallest that is too large. */
+static void offer(struct choosing *c, const struct fit_choice *offered)
+{
+    bool fits = offered->bytes <= c->size_bytes;
+    struct fit_choice *best = fits ? &c->best : &c->larger;
+    bool *has = fits ? &c->has_best : &c->has_larger;
+    if (!fits && (!c->has_larger || offered->bytes < c->smallest.bytes))
+        hold(&c->smallest, offered);
+    if (!*has || is_better(c, offered, best))
+        hold(best, offered);
     *has = true;
 }
 
@@ -233,6 +241,7 @@ static void choosing_done(struct choosing *c)
     json_decref(c->own);
     fit_choice_done(&c->best);
     fit_choice_done(&c->larger);
+    fit_choice_done(&c->smallest);
 }
 
 as_status fit_choice_make(const struct session *s, const struct fit_trained *of, int64_t size_bytes,
@@ -248,8 +257,9 @@ as_status fit_choice_make(const struct session *s, const struct fit_trained *of,
     as_status st = look_at_all(&c, err);
     if (st < 0)
         return st;
-    struct fit_choice *chosen = c.has_best ? &c.best : &c.larger;
-    chosen->costs = c.has_best && c.has_larger && is_better(&c, &c.larger, &c.best);
+    struct fit_choice *chosen = c.has_best ? &c.best : &c.smallest;
+    chosen->costs =
+        c.has_larger && c.larger.value != chosen->value && is_better(&c, &c.larger, chosen);
     chosen->larger_value = c.larger.value;
     chosen->larger_bytes = c.larger.bytes;
     if ((st = calibrate_chosen(&c, chosen, err)) < 0)

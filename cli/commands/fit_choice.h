@@ -28,7 +28,7 @@ struct fit_choice {
 void fit_choice_done(struct fit_choice *c);
 
 /* Choose the best by the sweep's metric of: the sweep's own ensemble, a stacked one, smaller
- * ones, the best trial; those larger than `size_bytes` are taken only if all are.
+ * ones, the best trial; if all are larger than `size_bytes`, the smallest.
  *   until_ns  a time of clock_mono_ns(): no further ensemble is asked for, or waited for, after it
  *   ret       owned by the caller, fit_choice_done()
  * AS_E_NOT_FOUND: no trial has completed. Errors of the client. */

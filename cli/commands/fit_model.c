@@ -242,8 +242,8 @@ static as_status keep_fast_enough(struct fit *f, int64_t until_ns, struct kept *
     as_status st = keep(f, f->wishes.size_bytes, false, until_ns, k, err);
     for (int i = 0; st == AS_OK && k->row_ms > limit && i < SMALLER_TRIES; i++) {
         AS_AUTO(kept_done) struct kept next = {0};
-        double share = limit / k->row_ms;
-        st = keep(f, (int64_t)((double)k->choice.bytes * share), true, until_ns, &next, err);
+        double bytes = (double)k->choice.bytes * limit / k->row_ms;
+        st = keep(f, bytes < 1 ? 1 : (int64_t)bytes, true, until_ns, &next, err);
         if (st != AS_OK || !next.version)
             return st; /* no candidate is so small */
         if (!slower->version)

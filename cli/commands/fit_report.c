@@ -13,6 +13,20 @@
 
 #define LABEL "%-13s"
 
+/* As the ensemble calls it, also where there is none: "rmse" for "val_rmse". */
+static const char *metric_of(const struct fit_result *r)
+{
+    const char *metric = json_string_value(json_object_get(r->choice->ensemble, "metric"));
+    size_t prefix = as_starts_with(r->metric, "val_") ? strlen("val_") : 0;
+    return metric ? metric : r->metric + prefix;
+}
+
+static void add_number(double v, struct str *b)
+{
+    JSON_AUTO j = json_number_new(v);
+    format_value(b, j, FORMAT_SHORT);
+}
+
 /* ---- what the model is made of ---- */
 
 /* Append "3 boosted_trees, 1 mlp": the kinds of the trials, in the order in which they come. */
@@ -89,37 +103,58 @@ static void add_model(const struct fit_result *r, struct str *b)
         str_printf(b, ", with %zu models of folds", r->models);
     add_calibration(r, b);
     str_putc(b, '\n');
+    if (!c->costs && bytes <= r->size_bytes)
+        return;
+    str_printf(b, LABEL "%s %s (--size)", "Size", bytes > r->size_bytes ? "more than" : "at most",
+               format_size(r->size_bytes, limit));
+    if (bytes > r->size_bytes)
+        str_puts(b, ": no smaller model was found");
     if (c->costs) {
-        json_t *value = json_number_new(c->value), *larger = json_number_new(c->larger_value);
-        str_printf(b, LABEL "at most %s: a model of %s has %s ", "Size",
-                   format_size(r->size_bytes, limit), format_size(c->larger_bytes, size),
-                   r->metric);
-        format_value(b, larger, FORMAT_SHORT);
+        str_printf(b, "%s a model of %s has %s ", bytes > r->size_bytes ? ";" : ":",
+                   format_size(c->larger_bytes, size), metric_of(r));
+        add_number(c->larger_value, b);
         str_puts(b, ", this one ");
-        format_value(b, value, FORMAT_SHORT);
-        str_puts(b, " (--size)\n");
-        json_decref(value);
-        json_decref(larger);
-    } else if (bytes > r->size_bytes) {
-        str_printf(b, LABEL "more than %s (--size): no smaller model was found\n", "Size",
-                   format_size(r->size_bytes, limit));
+        add_number(c->value, b);
     }
+    str_putc(b, '\n');
 }
 
 /* ---- figures ---- */
+
+/* Decimals such that half of the interval has two digits: further ones say nothing. -1: more than
+ * are readable, or there is no interval. */
+static int decimals_of(const json_t *low, const json_t *high)
+{
+    double half = (json_number_value(high) - json_number_value(low)) / 2;
+    if (!json_is_number(low) || !json_is_number(high) || !(half > 0))
+        return -1;
+    double decimals = 1 - floor(log10(half));
+    return decimals > 7 ? -1 : decimals < 0 ? 0 : (int)decimals;
+}
+
+/* "0.926 (90 % interval 0.905 to 0.947)"; `of` has the ends. */
+static void add_figure(const json_t *value, const json_t *of, struct str *b)
+{
+    const json_t *low = json_object_get(of, "low"), *high = json_object_get(of, "high");
+    const json_t *const shown[] = {value, low, high};
+    const char *const before[] = {"", " interval ", " to "};
+    int decimals = decimals_of(low, high);
+    for (size_t i = 0; i < AS_ARRAY_LEN(shown) && shown[i]; i++) {
+        if (i == 1)
+            str_printf(b, " (%.0f %%", 100 * json_number_value(json_object_get(of, "probability")));
+        str_puts(b, before[i]);
+        if (decimals >= 0 && json_is_number(shown[i]))
+            str_printf(b, "%.*f", decimals, json_number_value(shown[i]));
+        else
+            format_value(b, shown[i], FORMAT_SHORT);
+    }
+    str_puts(b, low && high ? ")" : "");
+}
 
 /* The figure of the chosen model in an ensemble, or in its test rows. */
 static const json_t *figure_of(const struct fit_choice *c)
 {
     return c->single ? json_object_get(c->ensemble, "best_single") : c->ensemble;
-}
-
-/* As the ensemble calls it, also where there is none: "rmse" for "val_rmse". */
-static const char *metric_of(const struct fit_result *r)
-{
-    const char *metric = json_string_value(json_object_get(r->choice->ensemble, "metric"));
-    size_t prefix = as_starts_with(r->metric, "val_") ? strlen("val_") : 0;
-    return metric ? metric : r->metric + prefix;
 }
 
 /* The figure of the test rows and, where the ensemble has it, its interval. Without an ensemble it
@@ -142,10 +177,16 @@ static void add_test(const struct fit_result *r, struct str *b)
     JSON_AUTO figure = test_of(r, &rows);
     if (!figure)
         return;
+    const json_t *value = json_object_get(figure, "value");
+    json_int_t n = json_integer_value(rows);
     str_printf(b, LABEL "%s ", "Test", metric_of(r));
-    format_value(b, json_object_get(figure, "value"), FORMAT_SHORT);
-    format_interval(b, figure);
-    str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n", json_integer_value(rows));
+    if (json_is_number(value)) {
+        add_figure(value, figure, b);
+        str_printf(b, ", on %" JSON_INTEGER_FORMAT " test rows\n", n);
+    } else {
+        str_printf(b, "has no value on the %" JSON_INTEGER_FORMAT " test rows%s\n", n,
+                   as_streq(metric_of(r), "auc") ? ": it takes rows of two classes" : "");
+    }
 }
 
 static void add_score(const struct fit_result *r, struct str *b)
@@ -154,12 +195,13 @@ static void add_score(const struct fit_result *r, struct str *b)
     const json_t *figure = figure_of(c), *best = json_object_get(r->sweep, "best");
     const char *metric = json_string_value(json_object_get(c->ensemble, "metric"));
     str_printf(b, LABEL "%s ", "Score", metric_of(r));
-    format_value(b, json_object_get(figure ? figure : best, "value"), FORMAT_SHORT);
-    format_interval(b, json_object_get(figure, "interval"));
+    add_figure(json_object_get(figure ? figure : best, "value"),
+               json_object_get(figure, "interval"), b);
     if (c->ensemble)
-        str_printf(b,
-                   ", %" JSON_INTEGER_FORMAT " rows, each predicted by models that had not seen it",
-                   json_integer_value(json_object_get(c->ensemble, "rows")));
+        str_printf(
+            b, ", %" JSON_INTEGER_FORMAT " rows, each predicted by models that had not seen it%s",
+            json_integer_value(json_object_get(c->ensemble, "rows")),
+            json_object_get(figure, "interval") ? "" : "; too few for an interval");
     else
         str_puts(b, ", by which it was chosen: too good");
     str_putc(b, '\n');

@@ -66,6 +66,9 @@ int64_t fit_kept_back_ms(const struct fit *f); /* for what comes after the searc
 /* fit_table.c: look at the table, say what there is to say of it, and decide about its columns:
  * f->look, f->columns, f->facts. */
 AS_MUST_CHECK as_status fit_table_look(struct fit *f, struct as_err *err);
+/* Look at the test rows, after the columns are known: a file that cannot be used is refused before
+ * anything is sent, and rows that are learned from, too, are a doubt. */
+AS_MUST_CHECK as_status fit_table_test(struct fit *f, struct as_err *err);
 /* Register it. A name that other content has is given a number: f->dataset. */
 AS_MUST_CHECK as_status fit_table_add(struct fit *f, struct as_err *err);
 

@@ -1,5 +1,6 @@
 /* The table of `assay fit`: what there is to say of it, and the data set that it becomes. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -10,6 +11,7 @@
 #include "cli/view/say.h"
 #include "data/csv_table.h"
 #include "data/dataset_json.h"
+#include "data/test_copies.h"
 
 #define NAMES_TRIED 100 /* NAME, NAME-2, … */
 
@@ -47,6 +49,12 @@ static void say_skewness(const struct fit *f)
             f->look.target, skewness_of(&f->look.skewness.own),
             t == TARGET_LOG ? "its logarithm" : "log(1 + it)", f->facts.skewness_left,
             f->look.target);
+}
+
+/* Put the file's name before an error that does not say it. */
+static as_status name_file(const char *file, as_status st, struct as_err *err)
+{
+    return strstr(err->msg, file) ? st : as_err_prefix(err, st, "%.200s", file);
 }
 
 static as_status look(struct fit *f, dataset_task task, struct as_err *err)
@@ -97,7 +105,7 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
     if (st == AS_OK)
         st = fit_facts_check(&f->look, err);
     if (st < 0)
-        return as_err_prefix(err, st, "%.200s", f->data.file);
+        return name_file(f->data.file, st, err);
     st = remarks_of(&f->look, &remarks, &n, err);
     if (st == AS_OK)
         st = fit_columns_choose(&f->look, f->wishes.groups, &f->columns, err);
@@ -119,6 +127,30 @@ as_status fit_table_look(struct fit *f, struct as_err *err)
         say("Taken as texts, whose words are hashed: %s", str_cstr(&f->columns.text));
     say_skewness(f);
     return AS_OK;
+}
+
+as_status fit_table_test(struct fit *f, struct as_err *err)
+{
+    AS_AUTO(dataset_options_done) struct dataset_options o = {0};
+    AS_AUTO(str_done) struct str line = {0};
+    size_t rows = 0, copies = 0;
+    as_status st = data_add_options(&f->data, &o, err);
+    if (st == AS_OK)
+        st = test_copies_count(f->data.file, f->data.test, f->data.target, &o, &rows, &copies, err);
+    if (st != AS_OK || copies == 0)
+        return st;
+    remark_count(&line, copies);
+    str_puts(&line, " of ");
+    remark_count(&line, rows);
+    str_puts(&line, " test rows are rows of the table, too: their figure is too good");
+    if ((st = str_check(&line, err)) != AS_OK)
+        return st;
+    if (!f->print)
+        say("%s", str_cstr(&line));
+    return json_array_append_new(f->remarks, json_string(str_cstr(&line))) != 0 ||
+                   json_array_append_new(f->doubts, json_string(str_cstr(&line))) != 0
+               ? as_fail_nomem(err)
+               : AS_OK;
 }
 
 static as_status take_sample(struct fit *f, struct as_err *err)
@@ -145,6 +177,7 @@ as_status fit_table_add(struct fit *f, struct as_err *err)
     const char *file = f->data.file;
     as_status st = take_sample(f, err);
     f->data.file = f->sample[0] ? f->sample : file;
+    f->data.shown = file;
     for (int i = 1; st == AS_OK && i <= NAMES_TRIED; i++) {
         (void)snprintf(f->dataset, sizeof f->dataset, i > 1 ? "%s-%d" : "%s", f->model, i);
         f->data.name = f->dataset;

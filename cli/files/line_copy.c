@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/temp_file.h"
 
 #define BYTES ((size_t)1 << 16)
 
@@ -28,7 +29,7 @@ static as_status copy_piece(struct line_copy *c, FILE *const *out, size_t n, str
     size_t len = stop ? (size_t)(stop - from) + 1 : c->end - c->at;
     for (size_t i = 0; i < n; i++)
         if (fwrite(from, 1, len, out[i]) != len)
-            return as_fail(err, AS_E_IO, "a temporary file cannot be written");
+            return temp_file_fail(err);
     c->at += len;
     c->line_no += stop != NULL;
     return AS_OK;

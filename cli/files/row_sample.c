@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/temp_file.h"
 #include "cli/files/line_copy.h"
 #include "data/formats/csv.h"
 
@@ -28,7 +29,7 @@ static as_status open_files(struct sample *s, const char *path, int fd, struct a
     if (st != AS_OK)
         return st;
     s->out = line_copy_stream(fd);
-    return s->out ? AS_OK : as_fail(err, AS_E_IO, "a temporary file cannot be written");
+    return s->out ? AS_OK : temp_file_fail(err);
 }
 
 as_status row_sample_file(const char *path, const struct csv_dialect *dialect, double share, int fd,
@@ -57,7 +58,7 @@ as_status row_sample_file(const char *path, const struct csv_dialect *dialect, d
         return as_err_prefix(err, st, "%.120s", path);
     st = line_copy_until(&s.lines, 0, &s.out, taken, err);
     if (st == AS_OK && fflush(s.out) != 0)
-        st = as_fail(err, AS_E_IO, "a temporary file cannot be written");
+        st = temp_file_fail(err);
     if (st == AS_OK)
         *ret = kept;
     return st;

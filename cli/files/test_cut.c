@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/temp_file.h"
 #include "cli/files/line_copy.h"
 #include "data/formats/csv.h"
 
@@ -38,7 +39,7 @@ static as_status open_files(struct cut *c, const char *path, int train_fd, int t
     c->out[TEST] = line_copy_stream(test_fd);
     return c->out[TRAIN] && c->out[TEST]
                ? AS_OK
-               : as_fail(err, AS_E_IO, "a temporary file cannot be written");
+               : temp_file_fail(err);
 }
 
 /* Copy the lines before line `end` (0: all) to a part. */
@@ -133,7 +134,7 @@ as_status test_cut_file(const char *path, const struct csv_dialect *dialect, con
     if (st != AS_OK)
         return st;
     if (fflush(c.out[TRAIN]) != 0 || fflush(c.out[TEST]) != 0)
-        return as_fail(err, AS_E_IO, "a temporary file cannot be written");
+        return temp_file_fail(err);
     *ret = rows;
     return AS_OK;
 }

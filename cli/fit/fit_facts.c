@@ -35,6 +35,21 @@ static void add_name(struct str *list, const char *name)
     dataset_name_pattern(name, list);
 }
 
+static as_status fail_groups(const struct table_look *look, const char *groups, struct as_err *err)
+{
+    struct as_nearest near = {.given = groups};
+    if (as_streq(look->target, groups))
+        return as_fail(err, AS_E_INVAL, "--groups: found the target, '%.80s'", groups);
+    for (size_t i = 0; i < look->n_columns; i++)
+        as_nearest_offer(&near, look->columns[i].name);
+    if (near.name)
+        return as_fail(err, AS_E_INVAL,
+                       "--groups: there is no column '%.80s'; did you mean '%.80s'?", groups,
+                       near.name);
+    return as_fail(err, AS_E_INVAL, "--groups: there is no column '%.80s' beside the target",
+                   groups);
+}
+
 as_status fit_columns_choose(const struct table_look *look, const char *groups,
                              struct fit_columns *ret, struct as_err *err)
 {
@@ -66,8 +81,7 @@ as_status fit_columns_choose(const struct table_look *look, const char *groups,
         left += how != USE_NOT;
     }
     if (!found)
-        return as_fail(err, AS_E_INVAL, "--groups: there is no column '%.80s' beside the target",
-                       groups);
+        return fail_groups(look, groups, err);
     if (left == 0)
         return as_fail(
             err, AS_E_INVAL,
@@ -96,6 +110,12 @@ as_status fit_facts_check(const struct table_look *look, struct as_err *err)
                        look->rounding.m2 > 0 ? (double)look->rounding.least : look->rounding.mean,
                        look->rounding.m2 > 0 ? ", although they differ: subtract that number first"
                                              : ", so there is nothing to predict");
+    if (look->n_single > 1 && look->n_single == look->n_rows)
+        return as_fail(err, AS_E_INVAL,
+                       "column '%.80s': each of the %zu rows has a class of its own ('%.60s', …), "
+                       "expected classes that several rows have, or numbers: is it an identifier, "
+                       "or a text?",
+                       look->target, look->n_rows, look->rarest_name);
     if (look->n_classes != 2 || look->rarest > 1)
         return AS_OK;
     return as_fail(err, AS_E_INVAL,

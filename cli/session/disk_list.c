@@ -42,7 +42,7 @@ as_status disk_list_add(struct disk_list *s, const json_t *items, struct as_err 
         if (!text)
             return as_fail_nomem(err);
         if (fputs(text, s->f) < 0 || fputc('\n', s->f) < 0)
-            return as_fail(err, AS_E_IO, "cannot write a temporary file: %s", strerror(errno));
+            return temp_file_fail(err);
         s->n++;
     }
     return AS_OK;
@@ -74,7 +74,7 @@ as_status disk_list_pages(struct disk_list *s, request_page_fn page, void *arg, 
     AS_AUTO(as_freep) char *line = NULL;
     size_t cap = 0;
     if (fflush(s->f) != 0 || fseek(s->f, 0, SEEK_SET) != 0)
-        return as_fail(err, AS_E_IO, "cannot write a temporary file: %s", strerror(errno));
+        return temp_file_fail(err);
     for (;;) {
         JSON_AUTO items = NULL;
         as_status st = read_page(s, &line, &cap, &items, err);

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("constants", "errors", "messages", "states", "address", "connection", "parameters", "distributions", "constraints", "trial", "pruners", "own_sampler", "fixed", "frames",
            "run",
            "notebook", "progress", "results", "attributes", "artifacts", "terminator", "sweep", "moving", "asking", "ask_tell", "study", "methods", "create", "studies", "inside", "sampler",
-           "callbacks", "integration", "tables", "importance", "charts", "visualization", "storages", "names")
+           "callbacks", "integration", "tables", "kept_models", "importance", "charts", "visualization", "storages", "names")
 LINES_MAX = 400
 
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/formats/foreign_format.h"
 #include "data/formats/source.h"
 #include "base/str.h"
 
@@ -151,6 +152,19 @@ static size_t unquote_cell(char *s, const char *end, char **ret_next)
     return (size_t)(out - s);
 }
 
+static as_status fail_text(const struct csv *c, const char *p, size_t len, struct as_err *err)
+{
+    if (memchr(p, '\0', len))
+        return as_fail(err, AS_E_INVAL,
+                       "line %zu has a NUL byte, expected text: the file is damaged, or no table "
+                       "(tr -d '\\0' removes such bytes)",
+                       c->line);
+    return as_fail(err, AS_E_INVAL,
+                   "line %zu is not valid UTF-8 text; if the file is in Windows-1252 or Latin-1, "
+                   "convert it: iconv -f WINDOWS-1252 -t UTF-8",
+                   c->line);
+}
+
 /* Split buf[at .. at+len) into cells and step over it. */
 static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, struct as_err *err)
 {
@@ -160,11 +174,7 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
     for (const char *q = p; q < end; q++)
         lines += *q == '\n';
     if (!as_utf8_valid(p, len))
-        return as_fail(
-            err, AS_E_INVAL,
-            "line %zu is not valid UTF-8 text; if the file is in Windows-1252 or Latin-1, "
-            "convert it: iconv -f WINDOWS-1252 -t UTF-8",
-            c->line);
+        return fail_text(c, p, len, err);
     if (end > p && end[-1] == '\n')
         end--;
     if (end > p && end[-1] == '\r')
@@ -325,10 +335,14 @@ struct place {
     struct csv_dialect dialect;
 };
 
-/* Step over a byte order mark. */
+/* Step over a byte order mark. Files of other formats are refused by their first bytes. */
 static as_status check_mark(struct csv *c, struct as_err *err)
 {
-    const char *p = c->buf;
+    const char *p = c->buf, *advice;
+    const char *foreign = foreign_format(p, c->len, &advice);
+    if (foreign)
+        return as_fail(err, AS_E_UNSUPPORTED, "found %s, expected a CSV table: %s", foreign,
+                       advice);
     if (c->len >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
         return as_fail(err, AS_E_UNSUPPORTED,
                        "the table is text in UTF-16 (its first bytes say so), expected UTF-8; "
@@ -390,9 +404,13 @@ static as_status check_dialect(const struct csv *c, const struct csv_row *row, s
     const char *other = ",;\t";
     for (; row->n_cells == 1 && *other; other++)
         if (memchr(first->s, *other, first->len))
-            return as_fail(err, AS_E_INVAL, "line %zu: found %s, expected %s between cells",
+            return as_fail(err, AS_E_INVAL,
+                           "line %zu: found %s, expected %s between cells (--separator %s)",
                            row->line, csv_separator_name(*other),
-                           csv_separator_name(c->dialect.separator));
+                           csv_separator_name(c->dialect.separator),
+                           *other == '\t'  ? "tab"
+                           : *other == ';' ? "';'"
+                                           : ",");
     for (size_t i = 0; i < row->n_cells; i++) {
         const char *cr = memchr(row->cells[i].s, '\r', row->cells[i].len);
         if (cr && cr[1] != '\n')

@@ -195,6 +195,8 @@ static as_status ask(struct tx *t, struct arena *a, const struct request *q, con
         return st;
     st =
         store_ensemble_ask(t, key, text, ends.s, ENSEMBLES_OF_SWEEP_MAX, &number, ret_created, err);
+    if (st == AS_OK && *ret_created)
+        tx_finishing(t);
     return st == AS_OK ? store_ensemble_asked_get(t, a, q->sweeps[0], number, ret, err) : st;
 }
 

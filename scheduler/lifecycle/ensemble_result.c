@@ -15,6 +15,7 @@
 #include "scheduler/lifecycle/ensemble_metric.h"
 #include "scheduler/lifecycle/ensemble_sizes.h"
 #include "scheduler/lifecycle/ensemble_test.h"
+#include "search/score_interval.h"
 
 struct work {
     const struct ensemble_job *job;
@@ -87,13 +88,13 @@ static json_t *picked_json(const struct work *w, const struct ensemble *e)
 }
 
 /* The 90 % interval of a figure; NULL if there is none, or memory is out. */
-static json_t *interval_json(const struct work *w, double value, double half)
+static json_t *interval_json(const struct work *w, double value, double half, double evidence)
 {
     double low, high;
-    score_interval(w->metric.metric, value, half, &low, &high);
+    score_interval(w->metric.metric, value, half, evidence, &low, &high);
     return isnan(half) ? NULL
                        : json_pack("{s:o, s:o, s:f}", "low", json_number_new(low), "high",
-                                   json_number_new(high), "probability", ENSEMBLE_INTERVAL);
+                                   json_number_new(high), "probability", SCORE_INTERVAL);
 }
 
 static json_t *single_json(const struct work *w, const struct ensemble *e)
@@ -101,8 +102,9 @@ static json_t *single_json(const struct work *w, const struct ensemble *e)
     const struct ensemble_candidate *c = candidate_of(w, e->best_single);
     return json_pack("{s:s*, s:I, s:o, s:o*, s:o, s:o}", "sweep", w->job->several ? c->sweep : NULL,
                      "number", (json_int_t)c->number, "value", json_number_new(e->single_value),
-                     "interval", interval_json(w, e->single_value, e->single_half), "value_select",
-                     json_number_new(e->values[e->best_single]), "picked", picked_json(w, e));
+                     "interval", interval_json(w, e->single_value, e->single_half, e->evidence),
+                     "value_select", json_number_new(e->values[e->best_single]), "picked",
+                     picked_json(w, e));
 }
 
 static json_t *gain_json(const struct ensemble *e)
@@ -111,7 +113,7 @@ static json_t *gain_json(const struct ensemble *e)
                             (int)e->within_noise);
     if (j && !isnan(e->gain_low) &&
         (set_number(j, "low", e->gain_low) != 0 || set_number(j, "high", e->gain_high) != 0 ||
-         json_object_set_new(j, "probability", json_real(ENSEMBLE_INTERVAL)) != 0))
+         json_object_set_new(j, "probability", json_real(SCORE_INTERVAL)) != 0))
         return NULL;
     return as_steal(j);
 }
@@ -190,7 +192,7 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
         score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
         (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
         (json_int_t)e->rows, "folds", (json_int_t)e->folds, "value", json_number_new(e->value),
-        "interval", interval_json(w, e->value, e->value_half), "value_select",
+        "interval", interval_json(w, e->value, e->value_half, e->evidence), "value_select",
         json_number_new(e->value_selected), "best_single", single_json(w, e), "gain", gain_json(e),
         "recommended", e->recommended ? "ensemble" : "single", "combine", combine_json(w, e),
         "members", members_json(w, e), "candidates", (json_int_t)w->data.n_taken);

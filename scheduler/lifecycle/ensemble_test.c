@@ -11,8 +11,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-
-#define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
+#include "search/score_interval.h"
 
 struct work {
     const struct ensemble_data *chosen;
@@ -125,12 +124,9 @@ static as_status read_files(struct store *db, struct work *w, struct as_err *err
 /* The half of an interval, from influences. */
 static double half_of(const struct work *w, bool difference, int k)
 {
-    double sum = 0, n = (double)w->data.rows;
-    for (size_t i = 0; i < w->data.rows; i++) {
-        double d = difference ? w->influence[0][i] - w->influence[1][i] : w->influence[k][i];
-        sum += d * d;
-    }
-    return w->data.rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE * sqrt(sum) / n;
+    const double *a = w->influence[k], *b = difference ? w->influence[1 - k] : NULL;
+    size_t rows = w->data.rows;
+    return rows < ENSEMBLE_INTERVAL_ROWS ? NAN : score_half_width(a, b, rows);
 }
 
 static json_t *figure_new(double value, double low, double high)
@@ -139,7 +135,7 @@ static json_t *figure_new(double value, double low, double high)
     if (j && !isnan(low) &&
         (json_object_set_new(j, "low", json_number_new(low)) != 0 ||
          json_object_set_new(j, "high", json_number_new(high)) != 0 ||
-         json_object_set_new(j, "probability", json_real(ENSEMBLE_INTERVAL)) != 0))
+         json_object_set_new(j, "probability", json_real(SCORE_INTERVAL)) != 0))
         return NULL;
     return as_steal(j);
 }
@@ -148,7 +144,9 @@ static json_t *figure_new(double value, double low, double high)
 static json_t *metric_new(const struct work *w, const double value[2], int k)
 {
     double low, high;
-    score_interval(w->metric, value[k], half_of(w, false, k), &low, &high);
+    const struct score_truth truth = ensemble_data_truth(&w->data);
+    score_interval(w->metric, value[k], half_of(w, false, k), score_evidence(w->metric, &truth),
+                   &low, &high);
     return figure_new(value[k], low, high);
 }
 

@@ -253,14 +253,19 @@ static as_status make_asked(struct store *db, struct reaper_report *report, stru
 {
     bool worked = false;
     as_status st = ensemble_requests_tick(db, &worked, err);
-    report->ensembles += st == AS_OK && worked;
-    return st;
+    if (st != AS_OK || !worked)
+        return st;
+    report->ensembles++;
+    report->more_to_finish = true;
+    return AS_OK;
 }
 
 as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     struct reaper_report report = {0};
     as_status st = finish_sweeps(reaper->db, &report, err);
+    if (st == AS_OK)
+        st = make_asked(reaper->db, &report, err);
     *ret = report;
     return st;
 }

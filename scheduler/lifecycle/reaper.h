@@ -22,7 +22,7 @@ struct reaper_report {
     int64_t ensembles;     /* sweeps finished, and ensembles made on request */
     int64_t removed;       /* old keys and events */
     int64_t hopeless;      /* trials that waited and could not be promoted any more */
-    bool more_to_finish;   /* reaper_finish() has more sweeps to finish */
+    bool more_to_finish;   /* reaper_finish() may have more to do */
 };
 
 /* Run one round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace
@@ -34,8 +34,9 @@ struct reaper_report {
 AS_MUST_CHECK as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret,
                                     struct as_err *err);
 
-/* Run only one part of a round: end sweeps that are over, a limited number each time. Call it when
- * store_on_finishing() reports a sweep, without waiting for the next round. AS_E_UNAVAILABLE. */
+/* Run only one part of a round: end sweeps that are over, a limited number each time, and make one
+ * ensemble that was asked for. Call it when store_on_finishing() reports work, without waiting for
+ * the next round. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret,
                                       struct as_err *err);
 

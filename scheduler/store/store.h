@@ -90,8 +90,8 @@ typedef void store_finished_fn(void *ctx, int64_t sweep_key);
 void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 
 /* Call fn after each commit of this process that left a sweep with nothing but its end to do
- * (SWEEP_FINISHING): reaper_finish() has work. fn must not block. NULL: none. No operation may be
- * running. */
+ * (SWEEP_FINISHING), or that asked for an ensemble: reaper_finish() has work. fn must not block.
+ * NULL: none. No operation may be running. */
 typedef void store_finishing_fn(void *ctx);
 void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx);
 

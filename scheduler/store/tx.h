@@ -65,8 +65,8 @@ AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
  * store_on_finished() is called after the commit, once for each such sweep. */
 void tx_finished(struct tx *t, int64_t sweep_key);
 
-/* Record that a sweep changes to SWEEP_FINISHING in this transaction. The function of
- * store_on_finishing() is called after the commit. */
+/* Record that this transaction leaves work for reaper_finish(): a sweep changes to SWEEP_FINISHING,
+ * or an ensemble is asked for. The function of store_on_finishing() is called after the commit. */
 void tx_finishing(struct tx *t);
 
 /* Record that the answer is what another transaction had committed: a TX_WRITE that wrote nothing

@@ -14,8 +14,7 @@
 #include "base/str.h"
 #include "search/ensemble/selection_priv.h"
 #include "search/problem/random_stream.h"
-
-#define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
+#include "search/score_interval.h"
 
 static const ensemble_fit_fn methods[ENSEMBLE_METHODS] = {
     [ENSEMBLE_GREEDY] = greedy_fit,
@@ -166,17 +165,12 @@ static as_status fit_across(struct work *w, struct ensemble *e, size_t fold, str
 /* The intervals of the figures and of the gain, from the influences of both on each row. */
 static void set_intervals(const struct work *w, struct ensemble *e)
 {
-    double sums[3] = {0}, n = (double)e->rows;
-    for (size_t i = 0; i < e->rows; i++) {
-        double a = w->influence[0][i], b = w->influence[1][i];
-        sums[0] += a * a;
-        sums[1] += b * b;
-        sums[2] += (a - b) * (a - b);
-    }
-    double width = e->rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE / n;
-    double half = width * sqrt(sums[2]);
-    e->value_half = width * sqrt(sums[0]);
-    e->single_half = width * sqrt(sums[1]);
+    const double *a = w->influence[0], *b = w->influence[1];
+    bool enough = e->rows >= ENSEMBLE_INTERVAL_ROWS;
+    double half = enough ? score_half_width(a, b, e->rows) : NAN;
+    e->value_half = enough ? score_half_width(a, NULL, e->rows) : NAN;
+    e->single_half = enough ? score_half_width(b, NULL, e->rows) : NAN;
+    e->evidence = score_evidence(w->in->metric, &w->in->truth);
     e->gain_low = e->gain - half;
     e->gain_high = e->gain + half;
     e->within_noise = !(e->gain_low > 0 || e->gain_high < 0);

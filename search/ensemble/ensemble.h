@@ -26,7 +26,6 @@
 #define ENSEMBLE_FOLDS_MANY 2 /* with more than ENSEMBLE_MANY_ROWS rows: halves are enough then */
 #define ENSEMBLE_MANY_ROWS 20000
 #define ENSEMBLE_INTERVAL_ROWS 30 /* with fewer rows there is no interval, only noise */
-#define ENSEMBLE_INTERVAL 0.9     /* the interval's probability */
 
 /* Candidates keep the order of the input. Values are in the metric's own unit and direction, and
  * NaN where the metric has none.
@@ -62,8 +61,8 @@ struct ensemble {
      * better. The interval is normal, from the influences of the rows (score.h); NaN below
      * ENSEMBLE_INTERVAL_ROWS rows. */
     double gain, gain_low, gain_high;
-    /* Half the width of the intervals of value and single_value, as above; NaN likewise. */
-    double value_half, single_half;
+    /* Of the intervals of value and single_value (score_interval.h); halves are NaN likewise. */
+    double value_half, single_half, evidence;
     bool within_noise; /* the interval contains 0, or there is none */
     bool recommended;  /* the ensemble: it has several members or a calibration, and its gain is
                         * above 0 */

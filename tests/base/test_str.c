@@ -218,6 +218,11 @@ START_TEST(nearest_names)
     ck_assert_str_eq(nearest("fiels", names, n), "files");
     ck_assert_ptr_null(nearest("shw1", names, n));
     ck_assert_ptr_null(nearest("", names, n));
+    static const char *const columns[] = {"a", "b", " Price", "PRICES", "y"};
+    n = AS_ARRAY_LEN(columns);
+    ck_assert_str_eq(nearest("price", columns, n), " Price"); /* case and blanks, before an edit */
+    ck_assert_str_eq(nearest("Y", columns, n), "y");
+    ck_assert_ptr_null(nearest("x", columns, n)); /* every letter would be near */
     ck_assert_ptr_null(nearest("quite-another", names, n));
 }
 END_TEST

@@ -382,6 +382,11 @@ static void put_rare(size_t i, struct str *b)
     str_printf(b, "%zu.25,%s", i, i == 7 ? "once" : i % 2 ? "a" : "b");
 }
 
+static void put_several_rare(size_t i, struct str *b)
+{
+    str_printf(b, "%zu.25,%s", i, i == 7 ? "once" : i == 9 ? "only" : i % 2 ? "a" : "b");
+}
+
 START_TEST(rows_and_classes)
 {
     AS_AUTO(table_look_done) struct table_look t = {0};
@@ -392,6 +397,9 @@ START_TEST(rows_and_classes)
     ck_assert_str_eq(t.rarest_name, "rare");
     says("x,y", 60, put_rare,
          "`y`: the class 'once' has one row, and cannot be both learned and tested\n");
+    says("x,y", 60, put_several_rare,
+         "`y`: 2 of 4 classes have one row each (the first: 'once'), and cannot be both learned "
+         "and tested\n");
 }
 END_TEST
 

@@ -12,6 +12,11 @@ import sys
 import numpy as np
 
 
+def as_floats(tensor):
+    """Of its bytes and its entry in the header."""
+    return np.frombuffer(tensor[0], "<f4").reshape(tensor[1]["shape"]).astype(np.float64)
+
+
 class Model:
     """A trial's model.safetensors."""
 
@@ -24,8 +29,7 @@ class Model:
         self.tensors = {}
         for name, t in header.items():
             begin, end = t["data_offsets"]
-            values = np.frombuffer(data[8 + length + begin:8 + length + end], "<f4")
-            self.tensors[name] = values.reshape(t["shape"]).astype(np.float64)
+            self.tensors[name] = as_floats((data[8 + length + begin:8 + length + end], t))
         self.train = self.meta["train"]
         self.record = self.meta["preprocessing"]
         self.net = self.train.get("model", {})
@@ -235,4 +239,5 @@ def main(model, rows, output=None):
     np.save(output, predictions(m, outputs))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -21,14 +21,15 @@ from harness import ASSAY, BUILD, PATIENCE_S, Assay
 
 
 PROGRAM = """
-import assay, importlib.util, os
+import assay, copy, importlib.util, os, pickle
 rows = [{"id": 9000 + i, "age": i * 7919 % 61 if i % 20 else None, "town": "Ulm" if i * 104729 % 11 < 5 else "Bern, west"} for i in range(200)]
 for row in rows:
     row["again"] = (row["age"] or 30) + 25 * (row["town"] == "Ulm") + row["id"] * 7907 % 23 > 55
 model = assay.fit(rows, "again", trials=2, name="rows", time="5m", verbose=False)
 assert model.metric == "auc" and model.interval[0] < model.score <= model.interval[1] and model.classes == [False, True], model
 assert any("`id`: another value in each row" in r for r in model.remarks), model.remarks
-unlabelled = [{k: v for k, v in row.items() if k != "again"} for row in rows[:9]]
+unlabelled_all = [{k: v for k, v in row.items() if k != "again"} for row in rows]
+unlabelled = unlabelled_all[:9]
 found = model.predict(unlabelled)
 shares = model.predict_proba(unlabelled)
 assert [p[1] > 0.5 for p in shares] == found and all(abs(sum(p) - 1) < 1e-5 for p in shares), (found, shares)
@@ -38,11 +39,23 @@ model.save("rows.safetensors")
 folder = model._folder
 del model
 assert os.path.getsize("rows.safetensors") > 0 and not os.path.exists(folder)
+loaded = assay.load_model("rows.safetensors")
+assert loaded.classes == ["false", "true"] and loaded.predict_proba(unlabelled) == shares and loaded.metric == "auc", loaded
+folders = {loaded._folder, pickle.loads(pickle.dumps(loaded))._folder}  # the other object has ended, with a folder of its own
+again = copy.copy(loaded)
+assert len(folders) == 2 and os.path.exists(loaded._path) and again.predict_proba(unlabelled) == shares, folders
+values = [" yes " if row["again"] else "no" for row in rows]
+model = assay.fit(unlabelled_all, values, test=(unlabelled_all[:50], values[:50]), trials=1, name="values", time="5m", verbose=False)
+assert model.classes == ["no", " yes "] and model.test > 0.5, (model.classes, model.test)
+assert "50 of 50 test rows are rows of the table, too: their figure is too good" in model.remarks, model.remarks
 coded = [{**row, "age": -999.0 if row["age"] is None else row["age"]} for row in rows]
 model = assay.fit(coded, "again", trials=1, name="coded", time="5m", missing=(-999, 9999), verbose=False)
 assert not any("-999" in r for r in model.remarks), model.remarks
 assert model.predict_proba(coded[:21]) == model.predict_proba(rows[:21])
-for bad, words in ((lambda: assay.fit(rows, "agin"), "there is no column 'agin'"), (lambda: assay.fit(7, "y"), "the table is int"),
+for bad, words in ((lambda: assay.fit(rows, "agin"), "there is no column 'agin'; did you mean 'again'?"),
+                   (lambda: assay.fit(unlabelled_all, values, test=rows[:9]), "test: there is no column 'target', the target"),
+                   (lambda: assay.load_model(assay.__file__), "is no model file"),
+                   (lambda: loaded.predict([{"age": 4}]), "the table: line 1: there is no column"), (lambda: assay.fit(7, "y"), "the table is int"),
                    (lambda: assay.fit({"a": [1, 2], "b": [1]}, "b"), "[1, 2] rows"), (lambda: assay.fit(rows, [1, 2]), "2 values for 200 rows"),
                    (lambda: assay.fit(rows, "again", metric="rmse"), "--metric: found 'rmse'")):
     try:
@@ -214,6 +227,7 @@ def check_numbers(assay, work):
     assert (report["model"], report["version"], report["metric"]) == ("numbers", 1, "rmse"), report
     assert report["interval"]["low"] < report["value"] < report["interval"]["high"], report
     assert report["test"]["value"] > 0 and report["size"] > 0 and report["row_ms"] > 0, report
+    assert "40 of 40 test rows are rows of the table, too: their figure is too good" in report["remarks"], report
     alone = fit(assay, work, "numbers.csv", "--target", "y", "--test", "numbers-test.csv", "--trials", "1", "--time", "5m", "--row-time", "0s", "--json")
     alone = json.loads(alone.stdout.splitlines()[-1])  # no ensemble measured it: its own test figure
     assert alone["slower"] is None and alone["row_ms"] > 0, alone  # no row takes no time, and there is no smaller model
@@ -318,11 +332,20 @@ def check_places(assay, work):
 def check_refused(assay, work):
     with open(os.path.join(work, "twice.csv"), "w") as f:
         f.write("a,a,y\n1,2,0\n3,4,1\n5,6,0\n")
+    with open(os.path.join(work, "lacks.csv"), "w") as f:
+        f.write("a,b\n1,2\n3,4\n")
     with open(os.path.join(work, "alone.csv"), "w") as f:
         f.write("a,y\n1,0\n2,1\n3,0\n")
     for args, words in (
         (["numbers.csv"], "expected --target COLUMN"),
         (["numbers.csv", "--target", "z"], "there is no target column 'z'; the columns are: a, b, y"),
+        (["numbers.csv", "--target", "Y"], "there is no target column 'Y'; did you mean 'y'? The columns are: a, b, y"),
+        (["numbers.csv", "--target", "y", "--test", "no.csv"], "cannot open no.csv"),
+        (["numbers.csv", "--target", "y", "--test", "lacks.csv"], "lacks.csv: there is no target column 'y'"),
+        (["numbers.csv", "--target", "y", "--test", "."], ". is a folder, expected a regular file"),
+        (["numbers.csv", "--target", "y", "--trials", "0"], "--trials: found 0, expected 1 to 1000000"),
+        (["numbers.csv", "--target", "y", "--folds", "0"], "--folds: found 0, expected 1 or more"),
+        ([".", "--target", "y"], ". is a folder, expected a CSV file"),
         (["numbers.csv", "--target", "y", "--metric", "auc"], "--metric: found 'auc', expected one of rmse, mae, r2, mape"),
         (["numbers.csv", "--target", "y", "--groups", "who"], "--groups: there is no column 'who'"),
         (["numbers.csv", "--target", "y", "--layers", "3"], "--layers: found 3, expected 1 or 2"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What docs/models.md says of the tensors in a model file is enough to predict with it: networks that are
-rebuilt from the document alone (rebuild.py, numpy) predict what `assay predict` does."""
+"""What docs/models.md says of a model file is enough to predict with it: networks that are rebuilt from the document alone
+(rebuild.py, numpy), and calibrated stacked ensembles of extra trees, neighbours, naive Bayes and networks (rebuild_whole.py),
+predict what `assay predict` does."""
 import os
 import random
 import subprocess
@@ -18,6 +19,31 @@ search: {{method: random, seed: 1}}
 limits: {{max_trials: 1}}
 trial: {{train: {{dataset: {data}, epochs: 4, batch_size: 16, optimizer: {{lr: 0.01}}, {fields}}}}}
 """
+# One trial of each kind, two of neighbours, in three folds: networks see a part of the parameters.
+KINDS = """
+name: {name}
+metric: {{name: {metric}, goal: minimize}}
+search: {{method: grid}}
+parameters:
+  kind: {{type: categorical, values: [extra_trees, knn, {kinds}]}}
+  epochs: {{type: constant, value: 5, when: {{kind: [mlp, {linear}]}}}}
+  lr: {{type: constant, value: 0.01, when: {{kind: [mlp, {linear}]}}}}
+  weights: {{type: categorical, values: [uniform, distance], when: {{kind: knn}}}}
+  neighbours: {{type: constant, value: 7, when: {{kind: knn}}}}
+trial:
+  train:
+    dataset: {data}
+    epochs: "${{epochs}}"
+    optimizer: {{lr: "${{lr}}"}}
+    validation: {{folds: 3}}
+    model: {{kind: "${{kind}}", weights: "${{weights}}", neighbours: "${{neighbours}}"}}
+"""
+# Of each ensemble its data set, its metric and how it is asked for.
+WHOLE = {
+    "whole-classes": ("classes", "val_log_loss", "naive_bayes, logistic, mlp", "logistic", ["--method", "stacking", "--calibrate"]),
+    "whole-numbers": ("table", "val_rmse", "linear, mlp", "linear", ["--method", "stacking"]),
+    "whole-mean": ("classes", "val_log_loss", "naive_bayes, logistic, mlp", "logistic", ["--method", "greedy"]),
+}
 # Of each network its data set and its fields.
 NETWORKS = {
     "normed": ("table", "model: {layers: [7, 5], norm: batch}"),
@@ -103,18 +129,40 @@ def check(assay, python, work, name, data, rows):
     assert far < 1e-5, (name, far)
 
 
+def check_whole(assay, python, work, name, data, asked, rows):
+    model, mine, theirs = (os.path.join(work, name + end) for end in (".safetensors", ".npy", ".predict.npy"))
+    assay.cli("ensemble", name, *asked)
+    assay.cli("models", "add", name, "--ensemble", "1", name)
+    assay.cli("models", "get", name, model)
+    run(python, os.path.join(HERE, "rebuild_whole.py"), model, rows, mine)
+    assay.cli("predict", model, "--data", rows, "--output", theirs, *(["--proba"] if data == "classes" else []))
+    far = float(run(python, "-c", FARTHEST, mine, theirs))
+    print(f"{name}: farthest apart {far:.1e}", flush=True)
+    assert far < 1e-5, (name, far)
+
+
+def write_sweep(work, name, text):
+    path = os.path.join(work, name + ".yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
 def main():
     python = find_numpy()
     with Assay(runners=2) as assay, tempfile.TemporaryDirectory() as work:
         rows = make_data(assay, python, work)
         for name, (data, fields) in NETWORKS.items():
-            path = os.path.join(work, name + ".yaml")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(SWEEP.format(name=name, data=data, fields=fields))
-            assay.cli("run", path)
+            assay.cli("run", write_sweep(work, name, SWEEP.format(name=name, data=data, fields=fields)))
+        for name, (data, metric, kinds, linear, _) in WHOLE.items():
+            text = KINDS.format(name=name, data=data, metric=metric, kinds=kinds, linear=linear)
+            assay.cli("run", write_sweep(work, name, text))
         for name, (data, _) in NETWORKS.items():
             assert assay.wait_ended(name)["state"] == "completed", assay.trials(name)
             check(assay, python, work, name, data, rows[data])
+        for name, (data, _, _, _, asked) in WHOLE.items():
+            assert assay.wait_ended(name)["state"] == "completed", assay.trials(name)
+            check_whole(assay, python, work, name, data, asked, rows[data])
 
 
 main()

@@ -188,31 +188,6 @@ START_TEST(metrics_have_names)
 }
 END_TEST
 
-START_TEST(intervals_end_where_the_metric_does)
-{
-    static const struct {
-        score_metric m;
-        double value, half, low, high;
-    } cases[] = {{SCORE_AUC, 0.99, 0.02, 0.97, 1},
-                 {SCORE_AUC, 0.1, 0.2, 0, 0.1 + 0.2},
-                 {SCORE_ERROR, 0.75, 0.5, 0.25, 1},
-                 {SCORE_LOG_LOSS, 0.5, 0.75, 0, 1.25},
-                 {SCORE_RMSE, 3, 4, 0, 7},
-                 {SCORE_R2, 0.5, 2, -1.5, 1},
-                 {SCORE_BRIER, 0.25, 0.5, 0, 0.75},
-                 {SCORE_F1, 0.5, 0.25, 0.25, 0.75},
-                 {SCORE_PINBALL(90), 0.5, 0.75, 0, 1.25}};
-    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        double low = 7, high = 7;
-        score_interval(cases[i].m, cases[i].value, cases[i].half, &low, &high);
-        ck_assert_double_eq(low, cases[i].low);
-        ck_assert_double_eq(high, cases[i].high);
-        score_interval(cases[i].m, cases[i].value, NAN, &low, &high);
-        ck_assert(isnan(low) && isnan(high));
-    }
-}
-END_TEST
-
 TEST_SUITE()
 {
     Suite *s = suite_create("search/score");
@@ -225,7 +200,6 @@ TEST_SUITE()
     tcase_add_loop_test(t, no_value_without_weight, 0, SCORE_METRICS);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, SCORE_METRICS);
     tcase_add_test(t, metrics_have_names);
-    tcase_add_test(t, intervals_end_where_the_metric_does);
     suite_add_tcase(s, t);
     return s;
 }

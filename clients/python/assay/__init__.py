@@ -31,6 +31,7 @@ from .errors import AssayError, SpaceError, TrialPruned, Unavailable
 from .fixed import FixedTrial, create_trial
 from .importance import get_param_importances
 from .inside import artifacts_dir, checkpoint_dir, in_trial, params, report, seed, should_stop
+from .kept_models import load_model
 from .methods import CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler
 from .names import __getattr__
 from .sampler import AssaySampler
@@ -47,4 +48,4 @@ __all__ = ["AssayError", "AssaySampler", "BaseDistribution", "CategoricalDistrib
            "TrialState", "Unavailable", "__version__", "artifacts_dir", "checkpoint_dir", "copy_study",
            "create_study", "create_trial", "cross_val_score", "delete_study", "fit", "get_all_study_names",
            "get_all_study_summaries", "get_param_importances", "huggingface_callback", "in_trial", "keras_callback",
-           "lightning_callback", "load_study", "optimize", "params", "report", "seed", "should_stop", "xgboost_callback"]
+           "lightning_callback", "load_model", "load_study", "optimize", "params", "report", "seed", "should_stop", "xgboost_callback"]

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from difflib import get_close_matches
 from time import monotonic
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -84,8 +85,8 @@ def _cell(value: Any) -> str:
 
 
 def _class_key(value: Any) -> str:
-    """How a class is written in predictions: whole numbers have no fraction there."""
-    text = _cell(value)
+    """How a class is written in predictions: whole numbers have no fraction there, texts no blanks around them."""
+    text = _cell(value).strip()
     try:
         return str(int(float(text))) if float(text).is_integer() else text
     except (ValueError, OverflowError):
@@ -119,21 +120,25 @@ def _assay() -> str:
     return program
 
 
-def _failure(text: str) -> str:
-    """The message of an error that the program wrote as a problem document."""
+def _failure(text: str, names: Mapping[str, str] = {}) -> str:
+    """The message of an error that the program wrote as a problem document. `names`: what temporary files are."""
+    found = text.strip()[-600:]
     for line in reversed(text.strip().splitlines()):
         try:
-            return str(json.loads(line)["detail"])
+            found = str(json.loads(line)["detail"])
+            break
         except (ValueError, KeyError, TypeError):
             continue
-    return text.strip()[-600:]
+    for path, name in names.items():
+        found = found.replace(path, name)
+    return found
 
 
-def _run(args: Sequence[str]) -> str:
+def _run(args: Sequence[str], names: Mapping[str, str] = {}) -> str:
     done = subprocess.run([_assay(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           encoding="utf-8", errors="replace")
     if done.returncode != 0:
-        raise AssayError(_failure(done.stderr))
+        raise AssayError(_failure(done.stderr, names))
     return done.stdout
 
 
@@ -161,7 +166,18 @@ class Model:
         return f"<assay.Model {self.name}@{self.version}: {self.metric} {self.score:.6g}>"
 
     def __del__(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.__dict__.get("_folder", ""), ignore_errors=True)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Of pickle, joblib and copy: with the file, because each object has a folder of its own."""
+        with open(self._path, "rb") as f:
+            return {**self.__dict__, "_folder": f.read()}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        folder = tempfile.mkdtemp(prefix="assay-fit-")
+        self.__dict__.update(state, _folder=folder)
+        with open(self._path, "wb") as f:
+            f.write(state["_folder"])
 
     @property
     def _path(self) -> str:
@@ -179,7 +195,8 @@ class Model:
                 index, form, path = columns.index, columns.form, os.path.join(folder, "rows.csv")
                 _write(columns, path)
             out = os.path.join(folder, "predictions.csv")
-            _run(["predict", self._path, "--data", path, "--output", out, "--json", *(["--proba"] if proba else [])])
+            _run(["predict", self._path, "--data", path, "--output", out, "--json", *(["--proba"] if proba else [])],
+                 {} if index is None and path == table else {path: "the table"})
             with open(out, newline="", encoding="utf-8") as f:
                 rows = list(csv.reader(f))
             return rows[0], rows[1:], index, form
@@ -259,7 +276,10 @@ def _found_target(columns: _Columns, target: Any) -> Tuple[_Columns, str]:
     """target: a name, an index, or the values themselves."""
     if isinstance(target, str):
         if target not in columns.names:
-            raise AssayError(f"target: there is no column '{target}'; the columns are: {', '.join(columns.names[:20])}")
+            same = [n for n in columns.names if n.strip().lower() == target.strip().lower()]
+            near = (same or get_close_matches(target, columns.names, 1))[:1]
+            meant = f"did you mean '{near[0]}'? The" if near else "the"
+            raise AssayError(f"target: there is no column '{target}'; {meant} columns are: {', '.join(columns.names[:20])}")
         return columns, target
     if isinstance(target, int) and target in columns.labels:  # a column of this name, not of this number
         return columns, columns.names[list(columns.labels).index(target)]
@@ -275,6 +295,22 @@ def _found_target(columns: _Columns, target: Any) -> Tuple[_Columns, str]:
     if name in columns.names:
         raise AssayError(f"target: its name '{name}' is that of a column, too")
     return columns._replace(names=[*columns.names, name], values=[*columns.values, values]), name
+
+
+def _test_of(test: Any, goal: str) -> _Columns:
+    """A table with the target's column, or a table and the target's values."""
+    if not isinstance(test, tuple):
+        columns = _columns_of(test)
+        if goal not in columns.names:
+            raise AssayError(f"test: there is no column '{goal}', the target: give it, or test=(table, values)")
+        return columns
+    if len(test) != 2:
+        raise AssayError(f"test: found {len(test)} items, expected a table, or a table and the target's values")
+    columns = _columns_of(test[0])
+    values = test[1].tolist() if hasattr(test[1], "tolist") else list(test[1])
+    if len(values) != len(columns.values[0]):
+        raise AssayError(f"test: found {len(values)} values for {len(columns.values[0])} rows")
+    return columns._replace(names=[*columns.names, goal], values=[*columns.values, values])
 
 
 def _labels_of(columns: _Columns, target: str) -> Dict[str, Any]:
@@ -301,7 +337,7 @@ class _Follower:
         _say(f"{counts.get('completed', 0)} trials{shown}, about {left:.0f} s left")
 
 
-def _fit_program(args: Sequence[str], verbose: bool) -> JSON:
+def _fit_program(args: Sequence[str], verbose: bool, names: Mapping[str, str]) -> JSON:
     follower = _Follower(verbose)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors, subprocess.Popen(
             [_assay(), "fit", *args, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -311,7 +347,7 @@ def _fit_program(args: Sequence[str], verbose: bool) -> JSON:
             follower.read(line)
         if child.wait() != 0:
             errors.seek(0)
-            raise AssayError(_failure(errors.read()) or f"`assay fit` ended with {child.returncode}")
+            raise AssayError(_failure(errors.read(), names) or f"`assay fit` ended with {child.returncode}")
     return follower.last
 
 
@@ -324,7 +360,7 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: Union[s
         server: Optional[str] = None, profile: Optional[str] = None, verbose: bool = True) -> Model:
     """A model of a table, in `time` (a text such as "10m", or seconds; `size` is bytes). target: the name or number of a
     column, or its values. test: rows for a figure that
-    nothing is chosen by, with the target's column. The other options are those of `assay fit` (docs/fit.md), which is run."""
+    nothing is chosen by, with the target's column or as (table, values). The other options are those of `assay fit` (docs/fit.md), which is run."""
     where = [f for option, v in (("--server", server), ("--profile", profile)) if v for f in (option, v)]
     folder = tempfile.mkdtemp(prefix="assay-fit-")
     try:
@@ -337,16 +373,18 @@ def fit(data: Table, target: Any, *, test: Optional[Table] = None, time: Union[s
             _write(columns, path)
         args = [path, "--target", goal, "--time", _amount(time, 1000, "ms"), "--size", _amount(size, 1, ""),
                 "--output", os.path.join(folder, "model.safetensors")]
+        names = {} if columns is None else {path: "the table"}
         if test is not None and not isinstance(test, (str, os.PathLike)):
             tested = os.path.join(folder, "test.csv")
-            _write(_columns_of(test), tested)
+            _write(_test_of(test, goal), tested)
+            names[tested] = "test"
             test = tested
         for option, value in (("--test", test), ("--metric", metric), ("--groups", groups), ("--folds", folds), ("--trials", trials), ("--layers", layers),
                               ("--name", name), ("--task", task), ("--drop", _list(drop)), ("--numeric", _list(numeric)),
                               ("--text", _list(text)), ("--missing", _numbers(missing))):
             args += [option, str(value)] if value not in (None, "") else []
         args += [] if warm else ["--no-warm"]
-        report = _fit_program([*args, *where], verbose)
+        report = _fit_program([*args, *where], verbose, names)
         if columns and report.get("classes"):
             found = _labels_of(columns, goal)
             labels = {str(c): found.get(str(c), c) for c in report["classes"]}

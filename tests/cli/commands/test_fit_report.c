@@ -75,7 +75,7 @@ START_TEST(calibrated_and_faster)
     const struct fit_choice choice = {.ensemble = a.ensemble, .value = 0.75, .bytes = 2000};
     const struct fit_slower slower = {a.first, 0.875, 31.25};
     struct fit_result r = result_of(&a, &choice, &slower);
-    says(&r, "Score        f1 0.75 (90 % interval 0.5 to 0.875), 200 rows", true);
+    says(&r, "Score        f1 0.75 (90 % interval 0.50 to 0.88), 200 rows", true);
     says(&r,
          "Made of      a greedy ensemble of 2 mlp, with 3 models of folds, calibrated; 'yes' where "
          "its probability is above 0.125\n",
@@ -137,6 +137,79 @@ START_TEST(too_slow_and_alone)
 }
 END_TEST
 
+/* A figure has the digits that its interval leaves it. */
+START_TEST(digits)
+{
+    static const struct {
+        const char *figure, *says;
+    } cases[] = {{"0.900702,\"interval\":{\"low\":0.870342,\"high\":0.931063,\"probability\":0.9}",
+                  "Score        f1 0.901 (90 % interval 0.870 to 0.931), 200 rows"},
+                 {"56163.4386,\"interval\":{\"low\":50124.6,\"high\":62202.2,\"probability\":0.9}",
+                  "f1 56163 (90 % interval 50125 to 62202)"},
+                 {"2e-9,\"interval\":{\"low\":1e-9,\"high\":3e-9,\"probability\":0.9}",
+                  "f1 2e-09 (90 % interval 1e-09 to 3e-09)"},
+                 {"0.98765432",
+                  "f1 0.987654, 200 rows, each predicted by models that had not seen it; too "
+                  "few for an interval\n"}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(answers_done) struct answers a;
+        AS_AUTO(str_done) struct str b = {0};
+        answers_init(&a);
+        str_printf(&b, "{\"metric\":\"f1\",\"rows\":200,\"value\":%s}", cases[i].figure);
+        json_decref(a.ensemble);
+        a.ensemble = read(str_cstr(&b));
+        const struct fit_choice choice = {.ensemble = a.ensemble, .bytes = 2000};
+        const struct fit_slower slower = {0};
+        const struct fit_result r = result_of(&a, &choice, &slower);
+        says(&r, cases[i].says, true);
+    }
+}
+END_TEST
+
+START_TEST(a_test_figure_without_a_value)
+{
+    AS_AUTO(answers_done) struct answers a;
+    answers_init(&a);
+    const struct fit_choice choice = {.ensemble = a.ensemble, .value = 0.75, .bytes = 2000};
+    const struct fit_slower slower = {0};
+    const struct fit_result r = result_of(&a, &choice, &slower);
+    ck_assert_int_eq(json_object_set_new(a.ensemble, "metric", json_string("auc")), 0);
+    ck_assert_int_eq(json_object_set_new(a.ensemble, "test",
+                                         read("{\"rows\":10,\"ensemble\":{\"value\":\"NaN\"}}")),
+                     0);
+    says(&r, "Test         auc has no value on the 10 test rows: it takes rows of two classes\n",
+         true);
+    ck_assert_int_eq(
+        json_object_set_new(a.ensemble, "test", read("{\"rows\":10,\"ensemble\":{\"value\":0.5}}")),
+        0);
+    says(&r, "Test         auc 0.5, on 10 test rows\n", true);
+}
+END_TEST
+
+/* Nothing is as small as was asked for: the smallest is kept, and what that costs is said. */
+START_TEST(larger_than_asked_for)
+{
+    AS_AUTO(answers_done) struct answers a;
+    answers_init(&a);
+    struct fit_choice choice = {.ensemble = a.ensemble, .value = 0.75, .bytes = 2000};
+    const struct fit_slower slower = {0};
+    struct fit_result r = result_of(&a, &choice, &slower);
+    r.size_bytes = 1000;
+    says(&r, "Size         more than 1.0 kB (--size): no smaller model was found\n", true);
+    choice.costs = true;
+    choice.larger_bytes = 324000;
+    choice.larger_value = 0.875;
+    says(&r,
+         "more than 1.0 kB (--size): no smaller model was found; a model of 324 kB has f1 0.875, "
+         "this one 0.75\n",
+         true);
+    r.size_bytes = 3000;
+    says(&r,
+         "Size         at most 3.0 kB (--size): a model of 324 kB has f1 0.875, this one 0.75\n",
+         true);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *s = suite_create("fit report");
@@ -144,6 +217,9 @@ TEST_SUITE()
     tcase_add_test(t, calibrated_and_faster);
     tcase_add_test(t, two_layers);
     tcase_add_test(t, too_slow_and_alone);
+    tcase_add_test(t, digits);
+    tcase_add_test(t, a_test_figure_without_a_value);
+    tcase_add_test(t, larger_than_asked_for);
     suite_add_tcase(s, t);
     return s;
 }

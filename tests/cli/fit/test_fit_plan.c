@@ -701,6 +701,10 @@ START_TEST(columns)
     all[5].constant = true;
     ck_assert_int_eq(fit_columns_choose(&look, "who", &none, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "--groups: column 'who' has one value in all rows"));
+    ck_assert_int_eq(fit_columns_choose(&look, "WHO", &none, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "there is no column 'WHO'; did you mean 'who'?"));
+    ck_assert_int_eq(fit_columns_choose(&look, "y", &none, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "--groups: found the target, 'y'"));
     const struct table_look empty = {.n_columns = 1, .columns = &all[6], .target = (char *)"y"};
     AS_AUTO(fit_columns_done) struct fit_columns nothing = {0};
     ck_assert_int_eq(fit_columns_choose(&empty, NULL, &nothing, &err), AS_E_INVAL);
@@ -729,6 +733,12 @@ START_TEST(a_class_with_one_row)
     look.n_classes = 2;
     ck_assert_int_eq(fit_facts_check(&look, &err), AS_E_INVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "column 'y': the class 'q' has one row, expected 2"));
+    look.n_classes = look.n_single = look.n_rows = 40;
+    ck_assert_int_eq(fit_facts_check(&look, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(
+        strstr(err.msg, "column 'y': each of the 40 rows has a class of its own ('q', …)"));
+    look.n_rows = 41;
+    ck_ok(fit_facts_check(&look, &err), err);
 }
 END_TEST
 

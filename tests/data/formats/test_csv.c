@@ -121,7 +121,8 @@ START_TEST(malformed)
         "line 2 is not valid UTF-8 text; if the file is in Windows-1252 or Latin-1, convert it: "
         "iconv -f WINDOWS-1252 -t UTF-8");
     struct csv *c = NULL;
-    ck_fails(csv_open_bytes("a\0b", 3, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err, "UTF-8");
+    ck_fails(csv_open_bytes("a\0b", 3, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err,
+             "line 1 has a NUL byte, expected text");
     ck_fails(csv_open("/nonexistent/x.csv", CSV_HEADER_AUTO, &c, &err), AS_E_NOT_FOUND, err,
              "/nonexistent/x.csv");
     ck_assert_ptr_null(c);
@@ -389,7 +390,33 @@ START_TEST(other_dialects_are_refused)
     ck_fails(csv_open_bytes_as("\xfe\xff\0a", 4, &open, CSV_HEADER_AUTO, &c, &err),
              AS_E_UNSUPPORTED, err, "iconv -f UTF-16 -t UTF-8");
     ck_fails(csv_open_bytes_as("a,b\n1,2\n", 8, &tabs, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err,
-             "line 1: found ',', expected a tab between cells");
+             "line 1: found ',', expected a tab between cells (--separator ,)");
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+/* People give what they have: the message says what that is. A header may begin with the same
+ * letters. */
+START_TEST(other_formats_are_named)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *says;
+    } cases[] = {
+        {"PAR1\x15\x04\n\0\x15", 9, "found a Parquet file, expected a CSV table: with pandas, "},
+        {"PK\x03\x04\x14\0\x06\n", 8, "found an Excel workbook or a ZIP archive"},
+        {"SQLite format 3\0", 16, "found an SQLite database"},
+        {"\x28\xb5\x2f\xfd$", 5, "found a file packed with Zstandard, expected a CSV table: unzstd"},
+        {"BZh91AY&SY\n", 11, "found a file packed with bzip2"},
+        {"<!doctype HTML>\n", 16, "expected a CSV table: was a page downloaded"},
+        {"<HTML>\n<body>\n", 14, "found a page of HTML"}};
+    struct csv *c = NULL;
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++)
+        ck_fails(csv_open_bytes(cases[i].bytes, cases[i].len, CSV_HEADER_AUTO, &c, &err),
+                 AS_E_UNSUPPORTED, err, cases[i].says);
+    ck_assert_int_eq(read_all("PAR1,PAR2\n1,2\n3,4\n"), AS_E_EXHAUSTED); /* to its end */
+    ck_assert_int_eq(read_all("ORCHID,PK\nx,2\ny,4\n"), AS_E_EXHAUSTED);
     ck_assert_ptr_null(c);
 }
 END_TEST
@@ -413,6 +440,7 @@ TEST_SUITE()
     tcase_add_test(t, comments);
     tcase_add_test(t, gzip);
     tcase_add_test(t, other_dialects_are_refused);
+    tcase_add_test(t, other_formats_are_named);
     suite_add_tcase(s, t);
     return s;
 }

@@ -299,6 +299,39 @@ START_TEST(one_server_at_a_time)
 }
 END_TEST
 
+static void count_wakes(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* Whoever asks does not wait for the next round: the reaper is woken, and its short round makes one
+ * ensemble after another. */
+START_TEST(made_without_waiting_for_a_round)
+{
+    struct ensemble_asked e;
+    struct reaper_report report;
+    bool created;
+    int wakes = 0;
+    ended_sweep("a", 2, 0);
+    ck_ok(reaper_finish(&s.reaper, &report, &err), err); /* the sweep's own */
+    store_on_finishing(s.db, count_wakes, &wakes);
+    ck_ok(ask_for("a", "{}", &e, &created), err);
+    ck_ok(ask_for("a", "{'method': 'stacking'}", &e, &created), err);
+    ck_assert_int_eq(wakes, 2);
+    ck_ok(ask_for("a", "{}", &e, &created), err); /* it is there already */
+    ck_assert_int_eq(wakes, 2);
+    store_on_finishing(s.db, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        ck_ok(reaper_finish(&s.reaper, &report, &err), err);
+        ck_assert_int_eq(report.ensembles, 1);
+        ck_assert(report.more_to_finish);
+    }
+    ck_ok(reaper_finish(&s.reaper, &report, &err), err);
+    ck_assert_int_eq(report.ensembles, 0);
+    ck_assert(!report.more_to_finish);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *su = suite_create("ensemble requests");
@@ -312,5 +345,6 @@ TEST_SUITE()
     tcase_add_test(c, refuses);
     tcase_add_test(c, by_a_column_that_trials_left);
     tcase_add_test(c, one_server_at_a_time);
+    tcase_add_test(c, made_without_waiting_for_a_round);
     return su;
 }

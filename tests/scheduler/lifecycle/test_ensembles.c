@@ -347,8 +347,11 @@ START_TEST(test_rows_measure_what_was_chosen)
     ck_assert_double_eq_tol(figure(test, "best_single", "value"), 0.25, 1e-9);
     ck_assert_double_eq_tol(figure(test, "ensemble", "value"), 0, 1e-9);
     ck_assert_double_eq_tol(figure(test, "gain", "value"), 0.25, 1e-9);
-    /* an error rate: 1.6449 sqrt(p (1 - p) / n) */
-    ck_assert_double_eq_tol(figure(test, "best_single", "high") - 0.25, 0.07964, 1e-4);
+    /* Wilson's intervals of 20 and of 0 of 80 rows */
+    ck_assert_double_eq_tol(figure(test, "best_single", "low"), 0.17943, 1e-4);
+    ck_assert_double_eq_tol(figure(test, "best_single", "high"), 0.33692, 1e-4);
+    ck_assert_double_eq(figure(test, "ensemble", "low"), 0);
+    ck_assert_double_eq_tol(figure(test, "ensemble", "high"), 0.03271, 1e-4);
     ck_assert(figure(test, "gain", "low") > 0);
     ck_assert(json_is_false(json_object_get(json_object_get(test, "gain"), "within_noise")));
     json_decref(j);
