@@ -129,6 +129,7 @@ class Sweep {
       group: this.grouped ? `${this.base.id}.g${this.trials.length - (this.trials.length % this.grouped)}.1` : null, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
       get ran_ms() { return this.started_at === null ? null : this[RAN] ?? (this.finished_at ? Date.parse(this.finished_at) - Date.parse(this.started_at) : 0); },
       get running_since() { return this.state === "running" ? this.started_at : null; },
+      set ran_ms(_) {}, set running_since(_) {}, // of a copy that is taken back: they follow from the rest
     };
     this.trials.push(trial);
     if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, group: null, started_at: null });
