@@ -145,9 +145,10 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
     b->is_revisit = (double)t->n_results >= REVISIT * (double)(last + 1);
 }
 
-/* Is the branch tuned for its own sake? One that opens parameters is, and a value of the leading
- * choice; the models compare the others. But where nothing is declared, a value that was seen untuned may need other numbers than
- * the one that was tuned, so that a sweep that stalls looks at each. */
+/* Is the branch tuned for its own sake? One that opens parameters is, and so is a value of the
+ * leading choice; the models compare the others. But where nothing is declared, a value that was
+ * seen untuned may need other numbers than the one that was tuned, so that a sweep that stalls
+ * looks at each. */
 static bool is_for_tuning(const struct branches *t, const struct branch *b)
 {
     const struct encoded_param *p = &t->s->enc->params[b->param];
