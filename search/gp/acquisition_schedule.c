@@ -16,6 +16,8 @@
  * model sees all trials alike, and so does the smooth one, which follows trends to where no trial
  * is. UCB exploits the warped model; logEI explores more. A model that has lost its turns (decision
  * 4025) leaves them to the next row.
+ * A branch that deserves trials has every third suggestion, and one of the leading choice
+ * (decision 4036) two of three while the sweep stalls.
  *   With categories, logEI alternates between the warped and the smooth model, which with few
  *   results is the plain one: a trend through less than ten trials is worse. Every fourth
  *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
@@ -33,6 +35,7 @@ static const struct schedule_row rows[] = {
     {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, POINT_BEST},
     {FACT_FEW_SUCCEED, 2, 1, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_NEARBY},
     {FACT_DOUBT, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, POINT_REPEAT},
+    {FACT_VALUE, 3, 1, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BRANCH},
     {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BRANCH},
     {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, POINT_BEST},
     {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, POINT_BEST},

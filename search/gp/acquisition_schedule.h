@@ -23,7 +23,8 @@ enum schedule_fact {
     FACT_DOUBT = 1 << 10,             /* it is not known whether the best value is luck */
     FACT_FEW_SUCCEED = 1 << 11,       /* nearly all trials fail (nearby.h) */
     FACT_BASIN = 1 << 12, /* the trials crowd, and another basin is hardly known (basin.h) */
-    FACT_PART = 1 << 13   /* a part of the space was written off too early (left_part.h) */
+    FACT_PART = 1 << 13,  /* a part of the space was written off too early (left_part.h) */
+    FACT_VALUE = 1 << 14  /* the sweep stalls, and that branch is one of the leading choice */
 };
 
 /* How a row finds its point. */

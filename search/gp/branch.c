@@ -32,6 +32,7 @@ struct branches {
     const struct training_set *s;
     bool *active; /* [n x d] */
     size_t n_results;
+    size_t lead;       /* the leading choice, or TRAINING_SET_NONE */
     bool looks_around; /* values of choices that open nothing are tuned, too */
 };
 
@@ -88,7 +89,7 @@ static size_t trials_wanted(const struct branches *t, const struct branch *b)
     size_t n = TRIALS_LEAST;
     if (p->is_parent)
         n += TRIALS_FOR_OPENED * opened_by(t, b);
-    else if (t->looks_around && p->kind == ENCODED_CHOICE)
+    else if (b->is_own || (t->looks_around && p->kind == ENCODED_CHOICE))
         n += t->s->enc->n_numeric; /* which of them matter under this value is not known */
     return n < TRIALS_MOST ? n : TRIALS_MOST;
 }
@@ -136,6 +137,7 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
         curve[b->n_ended++] = best;
     }
     double variance = n_values ? squares / (double)n_values : 0;
+    b->is_own = b->param == t->lead && b->best != TRAINING_SET_NONE;
     b->optimistic = optimistic_cost(t, b, curve, variance, n_values);
     size_t has = b->n_ended + b->n_pending;
     size_t wanted = has < TRIALS_MOST ? trials_wanted(t, b) : 0;
@@ -143,13 +145,14 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
     b->is_revisit = (double)t->n_results >= REVISIT * (double)(last + 1);
 }
 
-/* Is the branch tuned for its own sake? One that opens parameters is; the models compare the
- * others. But where nothing is declared, a value that was seen untuned may need other numbers than
- * the one that was tuned, so that a sweep that stalls looks at each. */
+/* Is the branch tuned for its own sake? One that opens parameters is, and so is a value of the
+ * leading choice; the models compare the others. But where nothing is declared, a value that was
+ * seen untuned may need other numbers than the one that was tuned, so that a sweep that stalls
+ * looks at each. */
 static bool is_for_tuning(const struct branches *t, const struct branch *b)
 {
     const struct encoded_param *p = &t->s->enc->params[b->param];
-    return p->is_parent || (t->looks_around && p->kind == ENCODED_CHOICE);
+    return p->is_parent || b->is_own || (t->looks_around && p->kind == ENCODED_CHOICE);
 }
 
 static bool deserves_trial(const struct branches *t, struct branch *b)
@@ -208,8 +211,8 @@ static bool any_has_branches(const struct encoding *e)
     return false;
 }
 
-as_status branch_choose(const struct training_set *s, bool *ret_found, struct branch *ret,
-                        struct as_err *err)
+as_status branch_choose(const struct training_set *s, size_t lead, bool *ret_found,
+                        struct branch *ret, struct as_err *err)
 {
     size_t d = s->enc->n;
     *ret_found = false;
@@ -221,7 +224,8 @@ as_status branch_choose(const struct training_set *s, bool *ret_found, struct br
         return as_fail(err, AS_E_NOMEM, "out of memory for the branches of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++)
         encoding_active(s->enc, training_set_point(s, i), active + i * d);
-    struct branches t = {s, active, s->n_completed + s->n_failed + s->n_partial, looks_around(s)};
+    struct branches t = {s, active, s->n_completed + s->n_failed + s->n_partial, lead,
+                         looks_around(s)};
     *ret_found = choose(&t, curve, ret);
     return AS_OK;
 }

@@ -26,15 +26,17 @@ struct branch {
     size_t n_ended, n_pending; /* its trials; ended ones may have failed */
     size_t n_missing;          /* trials that it gets whatever they show */
     size_t best;               /* its best feasible trial, TRAINING_SET_NONE without one */
-    bool is_revisit;           /* it was left, and its time for another look has come */
+    bool is_own;       /* a value of the leading choice, which has trials for a model of its own */
+    bool is_revisit;   /* it was left, and its time for another look has come */
     double optimistic; /* the cost that its best trial may still reach; INFINITY: none of its
                                   trials has a cost */
 };
 
 /* The branch that most deserves a trial, among those that do not hold the best trial: first the one
  * that misses most trials, then the one of the lowest optimistic cost. *ret_found is false if none
- * deserves one. For one objective. O(n d (branches + d)). AS_E_NOMEM. */
-AS_MUST_CHECK as_status branch_choose(const struct training_set *s, bool *ret_found,
+ * deserves one. For one objective. lead: the choice whose values are tuned whether the sweep
+ * stalls or not (leading_choice.h), or TRAINING_SET_NONE. O(n d (branches + d)). AS_E_NOMEM. */
+AS_MUST_CHECK as_status branch_choose(const struct training_set *s, size_t lead, bool *ret_found,
                                       struct branch *ret, struct as_err *err);
 
 /* Is the point's configuration in the branch? Always, if b is NULL. */

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "search/gp/basin.h"
 #include "search/gp/failure_penalty.h"
+#include "search/gp/leading_choice.h"
 #include "search/gp/crossing.h"
 #include "search/gp/nearby.h"
 #include "search/gp/quadratic.h"
@@ -57,10 +58,10 @@ static void cache_free(struct search_method_cache *cache)
     if (!c)
         return;
     surrogate_store_done(&c->store);
-    surrogate_store_done(&c->part);
+    surrogate_store_done(&c->own);
     gp_optimizer_work_done(&c->optimizer);
     training_places_done(&c->places);
-    training_places_done(&c->part_places);
+    training_places_done(&c->own_places);
     free(c);
 }
 AS_DEFINE_FREEP(struct search_method_cache, cache_free)
@@ -68,9 +69,9 @@ AS_DEFINE_FREEP(struct search_method_cache, cache_free)
 static size_t cache_bytes(const struct search_method_cache *cache)
 {
     const struct gp_cache *c = (const struct gp_cache *)cache;
-    return sizeof *c + surrogate_store_bytes(&c->store) + surrogate_store_bytes(&c->part) +
+    return sizeof *c + surrogate_store_bytes(&c->store) + surrogate_store_bytes(&c->own) +
            gp_optimizer_work_bytes(&c->optimizer) + training_places_bytes(&c->places) +
-           training_places_bytes(&c->part_places);
+           training_places_bytes(&c->own_places);
 }
 
 static void ask_done(struct gp_ask *a)
@@ -116,7 +117,7 @@ static void add_limit(struct gp_ask *a, double min, double max)
     q->limits[q->n_limits++] = (struct outcome_bound){min, max};
 }
 
-static double beta_of(const struct training_set *s)
+double gp_ucb_beta(const struct training_set *s)
 {
     double share = fmin(1, (double)s->n_pending / UCB_PARALLEL);
     return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
@@ -127,7 +128,7 @@ static double beta_of(const struct training_set *s)
 static as_status prepare_models(struct gp_ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
-    a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = beta_of(a->set)};
+    a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = gp_ucb_beta(a->set)};
     if (a->row->kind != ACQUISITION_FEASIBILITY)
         a->acquisition.n_objectives = spec->n_objectives;
     for (size_t k = 0; k < a->acquisition.n_objectives; k++) {
@@ -427,11 +428,14 @@ static void shift_priors(struct gp_ask *a)
 
 static as_status ask_models(struct gp_ask *a, struct as_err *err)
 {
+    *a->own_model = '\0'; /* the second time, where all but repeats was tried */
     /* also if the models fail, because its state continues */
     trust_region_update(&a->trust, a->set);
     a->priors = trust_weights(a->set);
     if (a->row->point == POINT_PART)
         return gp_part_suggest(a, err);
+    if (gp_value_has_turn(a))
+        return gp_value_suggest(a, err);
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
@@ -476,7 +480,6 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
         rc = add_part(state, "calibration", reliability_write(&a->reliability));
     if (rc == 0 && json_is_object(old))
         rc = json_object_update(models, (json_t *)old);
-    bool is_part = a->row && a->row->point == POINT_PART;
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
@@ -486,7 +489,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
                                                                                       : after};
         char name[16];
         surrogate_name(&spec, name);
-        rc = json_object_set(models, is_part ? GP_PART_MODEL : name, a->models[i].state);
+        rc = json_object_set(models, *a->own_model ? a->own_model : name, a->models[i].state);
     }
     if (rc < 0)
         return out_of_memory(err);
@@ -514,14 +517,21 @@ static size_t most_earlier(const struct training_set *s)
     return size < SMALL_DESIGN ? 0 : size / POINTS_FOR_EARLIER;
 }
 
+/* The hyperparameters that the last fit of a model found; NULL: there was none. */
+static const json_t *theta_of(const struct gp_ask *a, const char *model)
+{
+    const json_t *models = json_object_get(a->state, "models");
+    return json_object_get(json_object_get(models, model), "theta");
+}
+
 /* The noise that the last fit of a model found, as a share of the variance of its values; 0: there
  * was none. */
 static double noise_of(const struct gp_ask *a, const char *model)
 {
-    const json_t *models = json_object_get(a->state, "models");
-    const json_t *theta = json_object_get(json_object_get(models, model), "theta");
     double v;
-    return json_number_get(json_array_get(theta, a->set->enc->n_lengths + 1), &v) ? exp(v) : 0;
+    return json_number_get(json_array_get(theta_of(a, model), a->set->enc->n_lengths + 1), &v)
+               ? exp(v)
+               : 0;
 }
 
 /* Is it worth a trial to know whether the best value is luck? Once: the answer is whether values
@@ -547,13 +557,15 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
     bool is_found = false, has_part = false;
+    size_t lead = leading_choice(s, theta_of(a, "w0"));
     as_status st =
-        s->spec->n_objectives == 1 ? branch_choose(s, &is_found, &a->branch, err) : AS_OK;
+        s->spec->n_objectives == 1 ? branch_choose(s, lead, &is_found, &a->branch, err) : AS_OK;
     if (st == AS_OK)
         st = part_choose(s, &a->idle, &a->cache->store.fit, &has_part, &a->part, err);
     bool has_basin = s->crowded && basin_choose(s, &a->basin);
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
+                                 (is_found && a->branch.is_own && s->stalled ? FACT_VALUE : 0) |
                                  (has_basin ? FACT_BASIN : 0) | (has_part ? FACT_PART : 0) |
                                  (is_in_doubt(a) ? FACT_DOUBT : 0),
                              reliability_lost(&a->reliability), turn_of(a));
@@ -642,11 +654,11 @@ static as_status learn_influence(struct gp_ask *a, struct as_err *err)
 }
 
 /* Keep what the model predicts of the new trial: not the quadratic's prediction, nor that of a
- * part's own model, and none of a repeat, which is made where the result is known. */
+ * part's or a value's own model, and none of a repeat, which is made where the result is known. */
 static void watch_prediction(struct gp_ask *a)
 {
     if (a->found.is_found && a->acquisition.n_objectives == 1 && !a->is_quadratic &&
-        !a->is_repeat && a->row->point != POINT_PART)
+        !a->is_repeat && !*a->own_model)
         reliability_watch(&a->reliability, a->number, &a->models[0], a->found.mean[0],
                           a->found.sd[0]);
 }

@@ -21,9 +21,9 @@
 /* Kept between suggestions. */
 struct gp_cache {
     struct surrogate_store store;
-    struct surrogate_store part; /* the model of a part's trials */
+    struct surrogate_store own; /* the model of a part's trials, or of a value's */
     struct gp_optimizer_work optimizer;
-    struct training_places places, part_places;
+    struct training_places places, own_places;
 };
 
 struct gp_ask {
@@ -37,18 +37,19 @@ struct gp_ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
-    struct branch branch;       /* of a row for branches */
-    bool is_quadratic;          /* the point is the quadratic's */
-    bool is_repeat;             /* the point is the best trial's */
-    size_t basin;               /* of a row for basins: the head; TRAINING_SET_NONE: elsewhere */
-    struct left_part part;      /* of a row for parts */
-    bool is_spread;             /* the point is far from the part's trials; no model chose it */
-    bool is_nearby;             /* the point is a move of one of the few successes */
-    bool is_crossing;           /* the best trial, moved into the branch */
-    struct relevance relevance; /* what was learned of the parameters; `set` is encoded so */
-    struct bends bends;         /* and of their scales */
-    struct idle_numbers idle;   /* which of them have no effect among the good trials */
-    struct influence influence; /* whether the parameters matter at all */
+    struct branch branch;  /* of a row for branches */
+    char own_model[48];    /* of a part or a value: the name of its state; "": another was used */
+    bool is_quadratic;     /* the point is the quadratic's */
+    bool is_repeat;        /* the point is the best trial's */
+    size_t basin;          /* of a row for basins: the head; TRAINING_SET_NONE: elsewhere */
+    struct left_part part; /* of a row for parts */
+    bool is_spread;        /* the point is far from the part's trials; no model chose it */
+    bool is_nearby;        /* the point is a move of one of the few successes */
+    bool is_crossing;      /* the best trial, moved into the branch */
+    struct relevance relevance;     /* what was learned of the parameters; `set` is encoded so */
+    struct bends bends;             /* and of their scales */
+    struct idle_numbers idle;       /* which of them have no effect among the good trials */
+    struct influence influence;     /* whether the parameters matter at all */
     struct reliability reliability; /* what came of the models' predictions; one objective */
     struct prior_weights priors;
     struct gp_found found;
@@ -61,6 +62,16 @@ struct gp_ask {
 /* Set the point, and what is found of it, in a->part (a row for parts). AS_E_NUMERIC: its model
  * cannot be fitted. AS_E_NOMEM. */
 AS_MUST_CHECK as_status gp_part_suggest(struct gp_ask *a, struct as_err *err);
+
+/* Is the suggestion in a->branch (a row for branches) for the model of its own trials? It takes
+ * turns with that of all trials. */
+bool gp_value_has_turn(const struct gp_ask *a);
+/* Set the point, and what is found of it, by that model. AS_E_NUMERIC: it cannot be fitted.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_value_suggest(struct gp_ask *a, struct as_err *err);
+
+/* UCB's number of deviations. */
+double gp_ucb_beta(const struct training_set *s);
 
 /* Write the reason.
  *   fallback  why the models were not used, or NULL

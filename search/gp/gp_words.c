@@ -88,6 +88,8 @@ static void add_branch(const json_t *branch, struct str *b)
         str_printf(b, ", which may still reach %.4g", optimistic);
     if (json_is_true(json_object_get(branch, "crossing")))
         str_puts(b, ", all else as in the best trial");
+    if (json_is_true(json_object_get(branch, "own_model")))
+        str_puts(b, ", by a model of its trials alone");
 }
 
 /* The part of the space that the suggestion was made in. */

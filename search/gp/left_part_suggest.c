@@ -1,5 +1,6 @@
 /* A suggestion in a part of the space: the part is a sweep of its own, whose trials are those that
  * lie in it. The fit of its model begins with that of the last part's. */
+#include <stdio.h>
 #include <string.h>
 
 #include "search/gp/gp_priv.h"
@@ -19,7 +20,7 @@ static as_status create_set(const struct gp_ask *a, struct observation *trials,
             trials[n++] = s->trials[i];
     const struct encoding_learned learned = {NULL, 0, a->bends.bent, a->bends.n_bent};
     return training_set_create_with(s->spec, &(struct history){trials, n}, &learned,
-                                    &a->cache->part_places, ret, err);
+                                    &a->cache->own_places, ret, err);
 }
 
 /* The acquisition's best point in the part, by a model of the part's trials. */
@@ -35,10 +36,11 @@ static as_status find_by_model(struct gp_ask *a, const struct training_set *s, s
     }
     struct surrogate_spec spec = {a->row->target, 0, GP_MAX_ROWS, a->number};
     const json_t *state = json_object_get(json_object_get(a->state, "models"), GP_PART_MODEL);
-    as_status st = surrogate_prepare(&a->cache->part, s, &spec, state, &a->models[0], err);
+    as_status st = surrogate_prepare(&a->cache->own, s, &spec, state, &a->models[0], err);
     if (st < 0)
         return st;
     a->n_models = 1;
+    (void)snprintf(a->own_model, sizeof a->own_model, "%s", GP_PART_MODEL);
     a->acquisition = (struct acquisition){.kind = a->row->kind, .n_objectives = 1};
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[s->best]);
     struct gp_optimizer_problem p = {.set = s,

@@ -56,7 +56,8 @@ static int add_incumbent(const struct gp_ask *a, json_t *reason)
                                          json_number_new(o->values[0])));
 }
 
-/* {"parameter", "value", "trials", "optimistic"}; the last in the metric's own sense. */
+/* {"parameter", "value", "trials", "optimistic"}; the last in the metric's own sense. With
+ * "crossing", all else is as in the best trial; with "own_model", a model of its trials chose. */
 static int add_branch(const struct gp_ask *a, json_t *reason)
 {
     const struct branch *b = &a->branch;
@@ -64,11 +65,12 @@ static int add_branch(const struct gp_ask *a, json_t *reason)
     double optimistic = a->set->spec->maximize[0] ? -b->optimistic : b->optimistic;
     return json_object_set_new(
         reason, "branch",
-        json_pack("{s:s, s:o, s:I, s:o, s:o*}", "parameter", p->name, "value",
+        json_pack("{s:s, s:o, s:I, s:o, s:o*, s:o*}", "parameter", p->name, "value",
                   param_value_to_json(p, a->config->entries[b->param].value), "trials",
                   (json_int_t)b->n_ended + (json_int_t)b->n_pending, "optimistic",
                   isfinite(optimistic) ? json_number_new(optimistic) : json_null(), "crossing",
-                  a->is_crossing ? json_true() : NULL));
+                  a->is_crossing ? json_true() : NULL, "own_model",
+                  *a->own_model ? json_true() : NULL));
 }
 
 /* [{"parameter", "where": {choice: value}, "trials"}] of each number without effect. */
@@ -192,7 +194,7 @@ static const char *acquisition_words(const struct gp_ask *a)
         return "repeat";
     if (a->is_nearby)
         return "nearby";
-    return a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind);
+    return a->is_quadratic ? "quadratic" : acquisition_name(a->acquisition.kind);
 }
 
 static int describe_model(const struct gp_ask *a, json_t *reason)

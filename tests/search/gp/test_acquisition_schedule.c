@@ -94,6 +94,18 @@ START_TEST(models_lose_their_turns)
 }
 END_TEST
 
+/* A branch has every third turn, and a value of the leading choice two of three in a stall. */
+START_TEST(branches_have_their_turns)
+{
+    for (uint64_t t = 0; t < 6; t++) {
+        const unsigned of_branch = FACT_CATEGORIES | FACT_BRANCH;
+        ck_assert_int_eq(schedule_at(of_branch, 0, t)->point == POINT_BRANCH, t % 3 == 2);
+        ck_assert_int_eq(schedule_at(of_branch | FACT_VALUE, 0, t)->point == POINT_BRANCH,
+                         t % 3 != 0);
+    }
+}
+END_TEST
+
 /* Whether the best value is luck comes before branches and turns, but not before feasibility. */
 START_TEST(a_doubt_is_resolved_first)
 {
@@ -208,6 +220,7 @@ TEST_SUITE()
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, numbers_alone);
     tcase_add_test(t, models_lose_their_turns);
+    tcase_add_test(t, branches_have_their_turns);
     tcase_add_test(t, a_doubt_is_resolved_first);
     tcase_add_test(t, numbers_with_levels);
     tcase_add_test(t, categories);

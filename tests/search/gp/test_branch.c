@@ -34,7 +34,7 @@ static bool chosen(struct sweep *w, struct branch *ret)
     const struct history h = {w->trials, w->n};
     bool found = false;
     ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
-    ck_ok(branch_choose(set, &found, ret, &err), err);
+    ck_ok(branch_choose(set, TRAINING_SET_NONE, &found, ret, &err), err);
     return found;
 }
 

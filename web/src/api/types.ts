@@ -1034,6 +1034,8 @@ export type SuggestionReason = {
     optimistic: null | Number;
     /** True: everything that the best trial also has is as in the best trial; otherwise absent */
     crossing?: boolean;
+    /** True: a model of the branch's trials alone chose it; otherwise absent */
+    own_model?: boolean;
   };
   /** How much the parameters' priors still count. gp: the factor of their logarithm in the acquisition; tpe: their share of the draws that are not near a good trial. Absent: not at all */
   prior?: number;
