@@ -1,5 +1,5 @@
 /* How long a trial ran, without the time in which it waited: at a rung, in the queue, for a retry.
- * Its attempts say it (decision 5029). Private to this folder. */
+ * Its attempts say it (decision 5028). Private to this folder. */
 #ifndef ASSAY_SCHEDULER_STORE_SQL_RAN_PRIV_H
 #define ASSAY_SCHEDULER_STORE_SQL_RAN_PRIV_H
 
