@@ -2,8 +2,10 @@
  * search has to find out which one means something where.
  *
  * First, every problem with conditions of the families `real` and `table`, without them (a
- * parameter that does not apply is accepted and has no effect). Then kinds of this file, each a
- * family of instances whose number keys the hash that draws their places and weights:
+ * parameter that does not apply is accepted and has no effect): boosting, networks, support vector
+ * machines, and a choice among five learners of 20 parameters in all (learners.h). Then kinds of
+ * this file, each a family of instances whose number keys the hash that draws their places and
+ * weights:
  *   crowd    28 or 31 parameters, of which one category decides, and the best value of it looks
  *            worst until three numbers are right
  *   kernel   a table of cells as a support vector machine has it: numbers that are dead under one
@@ -378,6 +380,8 @@ const struct problem_def flat_problems[] = {
     FLAT("xgboost-11"),
     FLAT("xgboost-1464"),
     FLAT("xgboost-18"),
+    FLAT("learners-adult"),
+    FLAT("learners-letter"),
     /* for reports */
     FLAT("methods-3"),
     FLAT("switches-3"),
@@ -388,6 +392,8 @@ const struct problem_def flat_problems[] = {
     FLAT("xgboost-1049"),
     FLAT("xgboost-1462"),
     FLAT("svm-letter"),
+    FLAT("learners-california"),
+    FLAT("learners-digits"),
     /* of each kind 1 and 2 tuned on, 3 and 4 for reports */
     ROW(crowd, 1, crowd28, NULL),
     ROW(crowd, 2, crowd31, NULL),

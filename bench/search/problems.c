@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/yaml_reader.h"
+#include "bench/search/learners.h"
 #include "bench/search/problems_priv.h"
 #include "bench/search/surrogate.h"
 #include "bench/search/table.h"
@@ -33,6 +34,7 @@ static const struct {
     {"noisy", noisy_problems},
     {"real", real_problems},
     {"real", surrogate_problems},
+    {"real", learners_problems},
     {"real", trainer_problems},
     {"table", table_problems},
     {"rough", rough_problems},
@@ -163,14 +165,30 @@ static as_status take_scale(struct problem *p, struct as_err *err)
     return p->scale > 0 ? AS_OK : as_fail(err, AS_E_INVAL, "%s: no spread of values", p->def->name);
 }
 
+/* The space's document, and that of the learners' file (NULL without one). */
+static as_status read_space(const struct problem *p, const char *path, json_t **ret_space,
+                            json_t **ret_learners, struct as_err *err)
+{
+    const char *text = p->def->parameters;
+    if (text != NULL)
+        return yaml_parse(text, strlen(text), ret_space, err);
+    if (p->def->fn != fn_learners)
+        return table_read_parameters(path, ret_space, err);
+    as_status st = learners_read(path, ret_learners, err);
+    if (st == AS_OK)
+        *ret_space = json_incref(json_object_get(*ret_learners, "parameters"));
+    return st;
+}
+
 static as_status open_space(struct problem *p, const char *path, struct as_err *err)
 {
     JSON_AUTO doc = NULL;
-    const char *text = p->def->parameters;
-    as_status st = text != NULL ? yaml_parse(text, strlen(text), &doc, err)
-                                : table_read_parameters(path, &doc, err);
+    JSON_AUTO learners = NULL;
+    as_status st = read_space(p, path, &doc, &learners, err);
     if (st == AS_OK)
         st = space_parse(doc, "/parameters", &p->space, err);
+    if (st == AS_OK && learners != NULL)
+        st = learners_create(learners, p->space, &p->learners, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%s", p->def->name);
     if (p->space->n > PROBLEM_MAX_PARAMS)
@@ -207,7 +225,8 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
     p->def = def;
     p->optimum = def->optimum;
     (void)walk(0, def->name, &p->family);
-    str_printf(&path, "%s/tables/%s.csv", BENCH_SEARCH_DIR, def->name);
+    str_printf(&path, def->fn == fn_learners ? "%s/learners/%s.json" : "%s/tables/%s.csv",
+               BENCH_SEARCH_DIR, def->name);
     as_status st = str_check(&path, err);
     if (st == AS_OK && def->flat_of != NULL) {
         st = open_flat(p, err);
@@ -229,6 +248,8 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
         st = surrogate_open(def->arg, p->space, &p->surrogate, err);
         if (st < 0)
             return st;
+    } else if (p->learners != NULL) {
+        p->optimum = learners_lowest(p->learners);
     }
     st = take_scale(p, err);
     if (st < 0)
@@ -243,6 +264,7 @@ void problem_free(struct problem *p)
         return;
     table_free(p->table); /* refers to the space */
     surrogate_free(p->surrogate);
+    learners_free(p->learners);
     problem_free(p->declared);
     space_free(p->space);
     json_decref(p->parameters);

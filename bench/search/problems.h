@@ -4,9 +4,9 @@
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
- * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
- * runs; tables are real training runs, one per cell of a
- * grid (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
+ * (real.c), or are such: surrogates of training and of a choice among learners (trained.c), and
+ * tables of the built-in trainer's runs; tables are real training runs, one per cell of a grid
+ * (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
  * behind curved borders (rough.c); flat ones say nothing of which parameter means something where,
  * or have noise, results or failures that depend on the place (flat.c). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
@@ -39,7 +39,7 @@ typedef void problem_best_fn(const struct problem *p, double *x);
 /* One row of a family's list. */
 struct problem_def {
     const char *name;
-    const char *parameters; /* the sweep document's `parameters`, YAML; NULL: read from the table */
+    const char *parameters; /* the sweep document's `parameters`, YAML; NULL: read from the file */
     problem_fn *fn;         /* NULL: a table */
     double optimum;         /* lowest value, without noise; for a table it is looked up */
     const char *best;       /* a configuration that has it, YAML; NULL: a table, or by fn_best */
@@ -53,6 +53,7 @@ struct problem_def {
 
 struct table;     /* table.h */
 struct surrogate; /* surrogate.h */
+struct learners;  /* learners.h */
 
 struct problem {
     const struct problem_def *def;
@@ -63,6 +64,7 @@ struct problem {
     json_t *parameters;          /* canonical document of the space, in its order */
     struct table *table;         /* NULL: a function */
     struct surrogate *surrogate; /* of a surrogate's problem */
+    struct learners *learners;   /* of a choice among learners */
     double optimum;
     double scale; /* median regret of 512 Sobol points: the unit of "small" on this problem */
 };

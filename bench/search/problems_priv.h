@@ -10,6 +10,7 @@ extern const struct problem_def conditional_problems[];
 extern const struct problem_def noisy_problems[];
 extern const struct problem_def real_problems[];
 extern const struct problem_def surrogate_problems[];
+extern const struct problem_def learners_problems[];
 extern const struct problem_def trainer_problems[]; /* tables of the built-in trainer's runs */
 extern const struct problem_def table_problems[];
 extern const struct problem_def rough_problems[];
@@ -39,5 +40,6 @@ static inline double square(double v)
 problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;
 
 problem_fn fn_surrogate; /* of surrogate_problems */
+problem_fn fn_learners;  /* of learners_problems */
 
 #endif

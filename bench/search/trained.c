@@ -1,7 +1,8 @@
-/* The problems that are surrogates of real runs (surrogate.h). The objective is the error, 1 -
- * accuracy. A row's optimum is the lowest error that surrogate_best.py found, and its median that
- * of random configurations there; an error of 0 is a surrogate's ceiling. `gp` was tuned on the
- * first rows; the others are for reports. */
+/* The problems that are surrogates of real runs (surrogate.h, and at the end learners.h). The
+ * objective is the error, 1 - accuracy. A row's optimum is the lowest error that surrogate_best.py
+ * found, and its median that of random configurations there; an error of 0 is a surrogate's
+ * ceiling. `gp` was tuned on the first rows; the others are for reports. */
+#include "bench/search/learners.h"
 #include "bench/search/problems_priv.h"
 #include "bench/search/surrogate.h"
 
@@ -71,4 +72,24 @@ const struct problem_def surrogate_problems[] = {
     LCBENCH("167190", 0.0443152618, 0.2666),
     LCBENCH("189865", 0.0096774292, 0.1505),
     {0},
+};
+
+double fn_learners(const struct problem *p, const double *x)
+{
+    return learners_value(p->learners, x);
+}
+
+static void best_learners(const struct problem *p, double *x)
+{
+    learners_best(p->learners, x);
+}
+
+#define LEARNERS(of)                                                                               \
+    {                                                                                              \
+        .name = "learners-" of, .fn = fn_learners, .fn_best = best_learners                        \
+    }
+
+/* `gp` was tuned on the first two, and on their flat ones (flat.c). */
+const struct problem_def learners_problems[] = {
+    LEARNERS("adult"), LEARNERS("letter"), LEARNERS("california"), LEARNERS("digits"), {0},
 };

@@ -12,6 +12,8 @@
 #include "search/regression/subset.h"
 #include "search/gp/surrogate_priv.h"
 
+#define UNIT_PARAMETERS 11
+
 static void fit_done(struct surrogate_fit *f)
 {
     free(f->theta);
@@ -455,6 +457,16 @@ static as_status fit_reserve(const struct surrogate_task *t, struct surrogate_fi
     return f->theta && f->scale && f->in_fit ? AS_OK : out_of_memory(err);
 }
 
+/* The smooth model of a large space that declares nothing: of many parameters some mean little, and
+ * results cannot tell a large variance with long lengthscales from one of 1 with shorter ones
+ * (decision 4037). */
+static bool is_unit(const struct surrogate_task *t)
+{
+    const struct encoding *e = t->s->enc;
+    return t->columns.is_smooth && !t->columns.has_steps && e->n_category > 0 &&
+           !e->has_conditions && e->n >= UNIT_PARAMETERS;
+}
+
 as_status surrogate_prepare(struct surrogate_store *store, const struct training_set *s,
                             const struct surrogate_spec *spec, const json_t *state,
                             struct surrogate *ret, struct as_err *err)
@@ -466,6 +478,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
     t.columns.is_exact = s->spec->is_exact && surrogate_is_objective(spec->target);
     t.columns.has_steps = s->rungs && surrogate_is_objective(spec->target);
+    t.columns.is_unit = is_unit(&t);
     as_status st = collect_values(&t, err);
     if (st < 0 || (st = fit_reserve(&t, &t.fit, err)) < 0 ||
         (st = fit_reserve(&t, &t.next, err)) < 0)

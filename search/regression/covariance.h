@@ -48,6 +48,7 @@ struct gp_columns {
     size_t n_groups;       /* lengthscales of real columns */
     const uint32_t *group; /* n_real numbers below n_groups; NULL: column j is group j. Borrowed */
     bool is_smooth;        /* the squared exponential, and the prior of lengthscales for it */
+    bool is_unit;          /* a fit leaves s2 at 1, and expects some noise (fit.h) */
     bool is_exact;         /* values have no noise: a fit leaves it at its floor */
     bool has_steps;        /* rows have steps; false: gp_rows.s is not read */
 };

@@ -30,6 +30,10 @@
 #define SPARE_SHARE 0.4
 #define SPARE_LENGTH 5.0
 
+/* Of unit columns: BoTorch's. */
+#define UNIT_NOISE_CENTRE (-4.0)
+#define UNIT_NOISE_LEAST 1e-4
+
 /* The median of l_s. With 2, values at a twentieth of the steps have a correlation of 0.7 with
  * those at the end; on learning curves of networks it is 0.6 to 0.9. */
 #define STEP_LENGTH 2.0
@@ -116,6 +120,10 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
     /* with steps the deviation of all values is mostly that of the course */
     ret_lower[n] = log(c->has_steps ? 1e-6 : 1e-3), ret_upper[n] = log(100);
     ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = c->is_exact ? log(1e-9) : 0;
+    if (c->is_unit)
+        ret_lower[n] = ret_upper[n] = 0;
+    if (c->is_unit && !c->is_exact)
+        ret_lower[n + 1] = log(UNIT_NOISE_LEAST);
     if (c->has_steps)
         ret_lower[n + 2] = log(0.005), ret_upper[n + 2] = log(100);
     if (c->has_steps)
@@ -170,16 +178,28 @@ static double negative_log_prior_lengths(const struct fit *f, const double *thet
     return value;
 }
 
+/* Of the noise of unit columns: theta is the logarithm of e^t. */
+static double negative_log_prior_noise(double theta, double *grad)
+{
+    double off = theta - UNIT_NOISE_CENTRE;
+    *grad += 1 + off;
+    return theta + 0.5 * off * off;
+}
+
 /* Negative log prior, and its gradient added to grad. */
 static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
 {
     size_t n = gp_n_lengths(f->c);
     double value = f->c->is_smooth ? negative_log_prior_smooth(f, theta, grad)
                                    : negative_log_prior_lengths(f, theta, grad);
-    double s2 = exp(theta[n]), e = exp(theta[n + 1]), v = GP_NOISE_FLOOR + e;
-    value += 0.15 * s2 - theta[n] + 0.05 * v - 0.1 * log(v);
-    grad[n] += 0.15 * s2 - 1;
-    grad[n + 1] += e * (0.05 - 0.1 / v);
+    if (f->c->is_unit) {
+        value += negative_log_prior_noise(theta[n + 1], &grad[n + 1]);
+    } else {
+        double s2 = exp(theta[n]), e = exp(theta[n + 1]), v = GP_NOISE_FLOOR + e;
+        value += 0.15 * s2 - theta[n] + 0.05 * v - 0.1 * log(v);
+        grad[n] += 0.15 * s2 - 1;
+        grad[n + 1] += e * (0.05 - 0.1 / v);
+    }
     if (f->c->has_steps) {
         double off = theta[n + 2] - log(STEP_LENGTH), course = theta[n + 3];
         value += 0.5 * (off * off + course * course) / (STEP_SPREAD * STEP_SPREAD);

@@ -9,12 +9,15 @@
  *                     LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)), by value
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
+ *   of unit columns, which have no s2, instead:
+ *                     LogNormal(-4, 1) of e^t, by value
  *   l_s of steps      LogNormal(ln 2, 3)     (ln l - ln 2)^2 / 18, by ln l
  *   c of steps        LogNormal(0, 3)        (ln c)^2 / 18, by ln c
- * That of smooth columns is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization
- * performs great in high dimensions", ICML 2024. Bounds: l, l_s 0.005..100, s2 1e-3..100 (from 1e-6
- * on with steps), c 1e-3..100, e^t 1e-9..1, of exact columns 1e-9. The other priors were chosen by
- * measurement: bench/search-quality. */
+ * Those of smooth and of unit columns are of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian
+ * optimization performs great in high dimensions", ICML 2024, and of BoTorch, which follows it.
+ * Bounds: l, l_s 0.005..100, s2 1e-3..100 (from 1e-6 on with steps; 1 of unit columns), c
+ * 1e-3..100, e^t 1e-9..1, from 1e-4 on of unit columns, of exact columns 1e-9. The other priors
+ * were chosen by measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
+#include "bench/search/learners.h"
 #include "bench/search/problems.h"
 #include "bench/search/surrogate.h"
 #include "bench/search/table.h"
@@ -236,6 +237,57 @@ START_TEST(a_surrogate_is_sent_the_active_parameters)
 }
 END_TEST
 
+/* Two learners: one reads `rate` alone, the other the choice `how`. */
+static const char learners_space[] = "learner: {type: categorical, values: [a, b]}\n"
+                                     "rate: {type: float, min: 0, max: 1}\n"
+                                     "how: {type: categorical, values: [x, y]}\n";
+#define LEARNERS_DOC(tree)                                                                         \
+    "{\"optimum\": 0.25, \"best\": {\"learner\": \"b\", \"how\": \"y\"}, \"parts\": ["             \
+    "{\"when\": {\"learner\": \"a\"}, \"columns\": [\"rate\"], \"trees\": [" tree                  \
+    ", [-1, 1]]}, {\"when\": {\"learner\": \"b\"}, \"columns\": [\"how\"], "                       \
+    "\"trees\": [[0, 0.5, -1, 0.5, -1, 0.25]]}]}"
+
+static as_status learners_of(const char *text, struct space **ret_space, struct learners **ret)
+{
+    JSON_AUTO space = NULL;
+    JSON_AUTO doc = NULL;
+    ck_ok(yaml_parse(learners_space, strlen(learners_space), &space, &err), err);
+    ck_ok(space_parse(space, "/parameters", ret_space, &err), err);
+    ck_ok(json_parse(text, strlen(text), &doc, &err), err);
+    return learners_create(doc, *ret_space, ret, &err);
+}
+
+START_TEST(a_learner_has_the_sum_of_its_own_trees)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    AS_AUTO(learners_freep) struct learners *l = NULL;
+    double x[3];
+    ck_ok(learners_of(LEARNERS_DOC("[0, 0.5, 0, 0.2, -1, 2, -1, 4, -1, 8]"), &s, &l), err);
+    /* rate, value: the left child has what is at most the threshold */
+    static const double seen[][2] = {{0.2, 3}, {0.3, 5}, {0.5, 5}, {0.6, 9}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(seen); i++)
+        for (double how = 0; how < 2; how++)
+            ck_assert(learners_value(l, (double[]){0, seen[i][0], how}) == seen[i][1]);
+    ck_assert(learners_value(l, (double[]){1, 0.3, 0}) == 0.5);
+    learners_best(l, x);
+    ck_assert(x[0] == 1 && isnan(x[1]) && x[2] == 1);
+    ck_assert(learners_value(l, x) == learners_lowest(l));
+}
+END_TEST
+
+START_TEST(a_tree_that_is_not_complete_is_refused)
+{
+    static const char *const docs[] = {LEARNERS_DOC("[]"), LEARNERS_DOC("[0, 0.5, -1, 1]"),
+                                       LEARNERS_DOC("[-1, 1, -1, 1]"),
+                                       LEARNERS_DOC("[1, 0.5, -1, 1, -1, 2]")};
+    for (size_t i = 0; i < AS_ARRAY_LEN(docs); i++) {
+        AS_AUTO(space_freep) struct space *s = NULL;
+        AS_AUTO(learners_freep) struct learners *l = NULL;
+        ck_assert_int_eq(learners_of(docs[i], &s, &l), AS_E_INVAL);
+    }
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *s = suite_create("bench_problems");
@@ -244,6 +296,8 @@ TEST_SUITE()
     tcase_add_test(t, names_are_found_and_differ);
     tcase_add_test(t, a_surrogate_without_its_script_is_unavailable);
     tcase_add_test(t, a_surrogate_is_sent_the_active_parameters);
+    tcase_add_test(t, a_learner_has_the_sum_of_its_own_trees);
+    tcase_add_test(t, a_tree_that_is_not_complete_is_refused);
     suite_add_tcase(s, t);
     return s;
 }

@@ -169,6 +169,46 @@ START_TEST(strange_fits_under_way)
 }
 END_TEST
 
+#define NUMBER(name) name ": {type: float, min: 0, max: 1}\n"
+#define NINE_NUMBERS                                                                               \
+    NUMBER("a")                                                                                    \
+    NUMBER("b")                                                                                    \
+    NUMBER("c") NUMBER("d") NUMBER("e") NUMBER("f") NUMBER("g") NUMBER("h") NUMBER("i")
+#define KIND "kind: {type: categorical, values: [p, q]}\n"
+
+/* ln s2 of a model of 25 random trials. */
+static double variance_of(const char *space, surrogate_target target)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(space);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    AS_AUTO(rig_done) struct rig r = {.w = &w};
+    struct as_err err = {0};
+    sweep_init(&w, s, 3, false);
+    ck_ok(search_method_parse("sobol", "", &w.spec.method, &err), err);
+    while (w.n < 25) {
+        ck_ok(sweep_ask(&w, &err), err);
+        double a = sweep_number(&w, w.n - 1, 0), b = sweep_number(&w, w.n - 1, 1);
+        sweep_tell(&w, w.n - 1, (a - 0.3) * (a - 0.3) + a * b);
+    }
+    prepare(&r, target);
+    return gp_model_theta(r.made.model)[r.set->enc->n_lengths];
+}
+
+/* The smooth model of a large space of choices that declares nothing has the variance of its
+ * values; others have their own. */
+START_TEST(the_smooth_model_of_a_large_flat_space_is_of_unit_variance)
+{
+    static const char flat[] = NINE_NUMBERS NUMBER("j") KIND;
+    static const char declared[] =
+        NINE_NUMBERS KIND "j: {type: float, min: 0, max: 1, when: {kind: p}}\n";
+    ck_assert(variance_of(flat, SURROGATE_SMOOTH) == 0);
+    ck_assert(variance_of(flat, SURROGATE_WARPED) != 0);
+    ck_assert(variance_of(declared, SURROGATE_SMOOTH) != 0);
+    ck_assert(variance_of(NINE_NUMBERS KIND, SURROGATE_SMOOTH) != 0);
+    ck_assert(variance_of(NINE_NUMBERS NUMBER("j") NUMBER("k"), SURROGATE_SMOOTH) != 0);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *s = suite_create("search/gp/fits");
@@ -177,6 +217,7 @@ TEST_SUITE()
     tcase_add_test(t, slices_converge);
     tcase_add_test(t, many_results_at_once);
     tcase_add_test(t, strange_fits_under_way);
+    tcase_add_test(t, the_smooth_model_of_a_large_flat_space_is_of_unit_variance);
     suite_add_tcase(s, t);
     return s;
 }

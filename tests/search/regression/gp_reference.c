@@ -48,6 +48,7 @@ void gp_case_set_kind(struct gp_case *g, int kind)
     static const double steps[] = {0.28, 1, 0.55, 0, 1, 0.83}; /* of rows 0, 1, … */
     static const double factors[] = {1, 30, 0.2, 4, 100};
     g->c.is_smooth = kind % 2;
+    g->c.is_unit = kind == 5;
     g->c.has_steps = kind / 2 == 1;
     g->factors = kind / 2 == 2 ? calloc(g->rows.n + 1, sizeof(double)) : NULL;
     for (size_t i = 0; g->factors && i < g->rows.n; i++)
@@ -200,7 +201,10 @@ double reference_nll(const struct gp_case *g, const double *theta)
         value += ((theta[lengths + 2] - logl(2)) * (theta[lengths + 2] - logl(2)) +
                   theta[lengths + 3] * theta[lengths + 3]) /
                  18;
-    value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
+    long double t = theta[lengths + 1];
+    value += g->c.is_unit
+                 ? t + (t + 4) * (t + 4) / 2
+                 : -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
     free(l);
     free(w);
     return (double)value;

@@ -22,8 +22,8 @@ struct gp_case {
 struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed);
 
 /* Every kind of kernel, for loops of GP_CASE_KINDS: smooth or not, with steps, or with factors of
- * the noise. */
-#define GP_CASE_KINDS 5
+ * the noise; smooth with factors is of unit variance. */
+#define GP_CASE_KINDS 6
 void gp_case_set_kind(struct gp_case *g, int kind);
 void gp_case_free(struct gp_case *g);
 
