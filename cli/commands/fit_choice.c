@@ -29,6 +29,8 @@ struct choosing {
     const struct trial_ref *sweep;
     const struct fit_trained *of;
     int64_t size_bytes, until_ns;
+    int64_t
+        within_bytes; /* of what is asked for as small: size_bytes, or more if nothing has that */
     struct fit_sizes sizes;
     struct fit_choice best, larger; /* within the size, and of all that are larger */
     struct fit_choice smallest;     /* of all that are larger */
@@ -67,7 +69,8 @@ static as_status ask(const struct choosing *c, const struct way *way, json_t **r
     if (c->of->n_also > 0)
         bad |= json_object_set(body, "sweeps", sweeps) != 0;
     if (way->small)
-        bad |= json_object_set_new(body, "max_bytes", json_integer((json_int_t)c->size_bytes)) != 0;
+        bad |=
+            json_object_set_new(body, "max_bytes", json_integer((json_int_t)c->within_bytes)) != 0;
     if (bad)
         return as_fail_nomem(err);
     as_status st = ensemble_ask(c->s, c->sweep, body, c->until_ns, &answer, err);
@@ -171,6 +174,24 @@ static as_status offer_others(struct choosing *c, struct as_err *err)
     return AS_OK;
 }
 
+/* Nothing is as small as it has to be: look for what is nearest to it, in steps. */
+static as_status offer_smallest(struct choosing *c, struct as_err *err)
+{
+    static const struct way small = {"greedy", 16, false, true, false};
+    int64_t within = c->size_bytes;
+    while (!c->has_best && within < c->smallest.bytes / 2 && clock_mono_ns() <= c->until_ns) {
+        JSON_AUTO e = NULL;
+        int64_t number = 0;
+        c->within_bytes = within *= 2;
+        as_status st = ask(c, &small, &e, &number, err);
+        if (st == AS_OK && is_ready(e))
+            return offer_ensemble(c, e, number, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
 static bool is_calibrated(const struct fit_choice *chosen)
 {
     return !chosen->single && json_is_true(json_object_get(chosen->ensemble, "calibrate"));
@@ -186,7 +207,7 @@ static as_status calibrate_chosen(struct choosing *c, struct fit_choice *chosen,
     struct way way = {.method = chosen->single ? "bucketing" : method,
                       .size = json_integer_value(json_object_get(chosen->ensemble, "size")),
                       .calibrate = true,
-                      .small = chosen->bytes <= c->size_bytes && c->has_larger};
+                      .small = chosen->bytes <= c->within_bytes && c->has_larger};
     if (!chosen->ensemble || !is_of_ranks(c->metric) || is_calibrated(chosen))
         return AS_OK;
     c->until_ns = c->until_ns > soon_ns ? c->until_ns : soon_ns;
@@ -232,7 +253,9 @@ static as_status look_at_all(struct choosing *c, struct as_err *err)
         return offer_best_trial(c, err);
     c->metric = json_string_value(json_object_get(c->own, "metric"));
     st = offer_ensemble(c, c->own, 0, err);
-    return st == AS_OK ? offer_others(c, err) : st;
+    if (st == AS_OK)
+        st = offer_others(c, err);
+    return st == AS_OK ? offer_smallest(c, err) : st;
 }
 
 static void choosing_done(struct choosing *c)
@@ -252,6 +275,7 @@ as_status fit_choice_make(const struct session *s, const struct fit_trained *of,
                          .of = of,
                          .sweep = of->sweep,
                          .size_bytes = size_bytes,
+                         .within_bytes = size_bytes,
                          .until_ns = until_ns,
                          .sizes = {.s = s, .of = of}};
     as_status st = look_at_all(&c, err);

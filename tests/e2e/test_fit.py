@@ -232,6 +232,11 @@ def check_numbers(assay, work):
     alone = json.loads(alone.stdout.splitlines()[-1])  # no ensemble measured it: its own test figure
     assert alone["slower"] is None and alone["row_ms"] > 0, alone  # no row takes no time, and there is no smaller model
     assert alone["metric"] == "rmse" and alone["interval"] is None and alone["test"]["value"] > 0, alone
+    small = fit(assay, work, "numbers.csv", "--target", "y", "--size", "1kB", "--trials", "4", "--time", "5m", "--name", "small")
+    sizes = [sum(a["size"] for a in assay.call("GET", f"/v1/sweeps/small-fit/trials/{n}/artifacts")["items"] if a["path"] == "model.safetensors")
+             for n in range(4)]
+    assert "Size         more than 1.0 kB (--size): no smaller model was found; a model of " in small.stdout, small.stdout
+    assert assay.call("GET", "/v1/models/small/versions/1")["size"] < sorted(sizes)[1], (sizes, small.stdout)
     document = assay.sweep(report["sweep"])["document"]
     assert document["limits"]["max_trials"] == 2 and document["trial"]["train"]["validation"]["folds"] == 10, document
 
