@@ -63,9 +63,9 @@ AS_MUST_CHECK as_status json_check_nul(const json_t *j, const char *at, struct a
  * exported sweep. It takes about 100 bytes of memory for each value. */
 AS_MUST_CHECK as_status json_parse_file(const char *text, size_t len, json_t **ret,
                                         struct as_err *err);
-/* json_parse(), but every number becomes a real. For texts whose numbers are doubles that were written
- * without a point or exponent: a jsonb column returns 1e300 as a 1 with 300 zeros, which is no
- * 64-bit integer. */
+/* json_parse(), but every number becomes a real. For texts whose numbers are doubles that were
+ * written without a point or exponent: a jsonb column returns 1e300 as a 1 with 300 zeros, which is
+ * no 64-bit integer. */
 AS_MUST_CHECK as_status json_parse_reals(const char *text, size_t len, json_t **ret,
                                          struct as_err *err);
 
