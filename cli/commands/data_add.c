@@ -279,7 +279,7 @@ static as_status upload_folder(const struct data_add *d, json_t *files, struct a
 static as_status upload_file(const struct data_add *d, const char *path, const char *role,
                              json_t *files, struct as_err *err)
 {
-    const char *name = as_streq(path, "-")                ? "standard input"
+    const char *name = as_streq(path, "-")                   ? "standard input"
                        : d->shown && as_streq(path, d->file) ? d->shown
                                                              : path;
     return upload_named(d, path, name, role, files, err);
@@ -530,7 +530,10 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
         say("%s%s: %" JSON_INTEGER_FORMAT " rows, %" JSON_INTEGER_FORMAT
             " feature%s, %s, %" JSON_INTEGER_FORMAT " %s%s",
             d->name, before, rows, features, features == 1 ? "" : "s", task ? task : "?", outputs,
-            is_of_classes ? "class" : "output", outputs == 1 ? "" : is_of_classes ? "es" : "s");
+            is_of_classes ? "class" : "output",
+            outputs == 1    ? ""
+            : is_of_classes ? "es"
+                            : "s");
     const json_t *test = json_object_get(answer, "test");
     if (test)
         say("%s: %" JSON_INTEGER_FORMAT

@@ -37,9 +37,7 @@ static as_status open_files(struct cut *c, const char *path, int train_fd, int t
         return st;
     c->out[TRAIN] = line_copy_stream(train_fd);
     c->out[TEST] = line_copy_stream(test_fd);
-    return c->out[TRAIN] && c->out[TEST]
-               ? AS_OK
-               : temp_file_fail(err);
+    return c->out[TRAIN] && c->out[TEST] ? AS_OK : temp_file_fail(err);
 }
 
 /* Copy the lines before line `end` (0: all) to a part. */

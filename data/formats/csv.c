@@ -404,13 +404,12 @@ static as_status check_dialect(const struct csv *c, const struct csv_row *row, s
     const char *other = ",;\t";
     for (; row->n_cells == 1 && *other; other++)
         if (memchr(first->s, *other, first->len))
-            return as_fail(err, AS_E_INVAL,
-                           "line %zu: found %s, expected %s between cells (--separator %s)",
-                           row->line, csv_separator_name(*other),
-                           csv_separator_name(c->dialect.separator),
-                           *other == '\t'  ? "tab"
-                           : *other == ';' ? "';'"
-                                           : ",");
+            return as_fail(
+                err, AS_E_INVAL, "line %zu: found %s, expected %s between cells (--separator %s)",
+                row->line, csv_separator_name(*other), csv_separator_name(c->dialect.separator),
+                *other == '\t'  ? "tab"
+                : *other == ';' ? "';'"
+                                : ",");
     for (size_t i = 0; i < row->n_cells; i++) {
         const char *cr = memchr(row->cells[i].s, '\r', row->cells[i].len);
         if (cr && cr[1] != '\n')

@@ -407,7 +407,8 @@ START_TEST(other_formats_are_named)
         {"PAR1\x15\x04\n\0\x15", 9, "found a Parquet file, expected a CSV table: with pandas, "},
         {"PK\x03\x04\x14\0\x06\n", 8, "found an Excel workbook or a ZIP archive"},
         {"SQLite format 3\0", 16, "found an SQLite database"},
-        {"\x28\xb5\x2f\xfd$", 5, "found a file packed with Zstandard, expected a CSV table: unzstd"},
+        {"\x28\xb5\x2f\xfd$", 5,
+         "found a file packed with Zstandard, expected a CSV table: unzstd"},
         {"BZh91AY&SY\n", 11, "found a file packed with bzip2"},
         {"<!doctype HTML>\n", 16, "expected a CSV table: was a page downloaded"},
         {"<HTML>\n<body>\n", 14, "found a page of HTML"}};
