@@ -8,7 +8,7 @@
  * few trials of a value say nothing alone. */
 #define NUMBERS_LEAST 8
 #define NUMBERS_MOST 20
-#define VALUES_MOST 12 /* of all choices: others have no trials for each */
+#define VALUES_MOST 16 /* of all choices: others have no trials for each */
 #define LEVELS_MOST 6  /* of the choice */
 #define CORRELATION_MOST 0.85
 #define STANDS_OUT 2.0 /* it lacks so many times the correlation that any other choice lacks */
