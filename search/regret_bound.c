@@ -37,7 +37,7 @@ size_t regret_bound_latest(size_t n)
 
 bool regret_bound_follows(size_t before, size_t count)
 {
-    if (count <= REGRET_BOUND_EACH || count <= before)
+    if (count < REGRET_BOUND_EACH || count <= before)
         return count == regret_bound_next(before);
     return regret_bound_latest(count) == count;
 }

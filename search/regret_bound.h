@@ -33,7 +33,7 @@ size_t regret_bound_next(size_t n);
 size_t regret_bound_latest(size_t n);
 /* A sweep that has no limit of its bound may leave some of them out when more trials than this have
  * completed: those that are due already, because its trials complete faster than its bounds are
- * computed. The next one it has is above this count. */
+ * computed. The next one it has is of this count or above. */
 #define REGRET_BOUND_EACH 32
 /* Of the counts at which bounds were kept, may `count` follow `before`? 0: none was before it. */
 bool regret_bound_follows(size_t before, size_t count);

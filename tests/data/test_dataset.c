@@ -122,7 +122,8 @@ START_TEST(target_makes_the_header)
     ck_fails(inspect("dog,1\ncat,3\n", "kind", DATASET_TASK_AUTO, &named), AS_E_INVAL, err,
              "no target column 'kind'; the columns are: 0, 1");
     ck_fails(inspect("kind,size\ndog,big\ncat,small\n", "knd", DATASET_TASK_AUTO, &named),
-             AS_E_INVAL, err, "no target column 'knd'; the columns are: kind, size");
+             AS_E_INVAL, err,
+             "no target column 'knd'; did you mean 'kind'? The columns are: kind, size");
 }
 END_TEST
 

@@ -68,7 +68,7 @@ def check_paths(assay, folder):
     add = ["data", "add", "bad", "--format", "csv", "--target", "class"]
     for path, kind in ((fifo, "a pipe"), ("/dev/zero", "a character device"), (link, "a character device")):
         expect(assay.cli(*add, path, check=False), 1, kind)
-    expect(assay.cli(*add, folder, check=False), 64, "a folder: its images are packed")
+    expect(assay.cli(*add, folder, check=False), 64, "is a folder, expected a CSV file")
     expect(assay.cli("data", "add", "bad", "-", "--targets", "-", "--format", "npy", check=False), 64, "only one")
     for args in (["run", "/dev/zero"], ["replay", "--file", "/dev/zero"], ["sweeps", "--token-file", "/dev/zero"]):
         expect(assay.cli(*args, check=False), 1, "a character device")
