@@ -57,6 +57,26 @@ struct gp_ask {
     const struct config *config; /* that of the point; borrowed */
 };
 
+/* Does the point lie in the part, or in the branch, whose trials have a model of their own? */
+typedef bool gp_own_fn(const struct gp_ask *a, const double *point);
+
+/* The trials of a->set that `holds` takes, as a set of their own.
+ *   trials  [a->set->n], written; lasts as long as *ret
+ *   ret     owned by the caller
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_own_set(const struct gp_ask *a, gp_own_fn *holds,
+                                   const struct encoding_learned *learned,
+                                   struct observation *trials, struct training_set **ret,
+                                   struct as_err *err);
+/* Set the point, and what is found of it, by a model of such a set.
+ *   name         of the model's state among those of the models
+ *   acquisition  all but what it compares with, which is the best trial of the set
+ * AS_E_NUMERIC: the model cannot be fitted. AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_own_optimize(struct gp_ask *a, const struct training_set *s,
+                                        const char *name, surrogate_target target,
+                                        const struct acquisition *acquisition,
+                                        const struct gp_region *region, struct as_err *err);
+
 #define GP_PART_MODEL "part" /* the name of its state among those of the models */
 
 /* Set the point, and what is found of it, in a->part (a row for parts). AS_E_NUMERIC: its model
