@@ -135,20 +135,9 @@ static int decimals_of(const json_t *low, const json_t *high)
 /* "0.926 (90 % interval 0.905 to 0.947)"; `of` has the ends. */
 static void add_figure(const json_t *value, const json_t *of, struct str *b)
 {
-    const json_t *low = json_object_get(of, "low"), *high = json_object_get(of, "high");
-    const json_t *const shown[] = {value, low, high};
-    const char *const before[] = {"", " interval ", " to "};
-    int decimals = decimals_of(low, high);
-    for (size_t i = 0; i < AS_ARRAY_LEN(shown) && shown[i]; i++) {
-        if (i == 1)
-            str_printf(b, " (%.0f %%", 100 * json_number_value(json_object_get(of, "probability")));
-        str_puts(b, before[i]);
-        if (decimals >= 0 && json_is_number(shown[i]))
-            str_printf(b, "%.*f", decimals, json_number_value(shown[i]));
-        else
-            format_value(b, shown[i], FORMAT_SHORT);
-    }
-    str_puts(b, low && high ? ")" : "");
+    int decimals = decimals_of(json_object_get(of, "low"), json_object_get(of, "high"));
+    format_decimals(b, value, decimals);
+    format_interval(b, of, decimals);
 }
 
 /* The figure of the chosen model in an ensemble, or in its test rows. */

@@ -31,16 +31,24 @@ void format_value(struct str *b, const json_t *v, format_kind kind)
     }
 }
 
-void format_interval(struct str *b, const json_t *figure)
+void format_decimals(struct str *b, const json_t *v, int decimals)
+{
+    if (decimals >= 0 && json_is_number(v))
+        str_printf(b, "%.*f", decimals, json_number_value(v));
+    else
+        format_value(b, v, FORMAT_SHORT);
+}
+
+void format_interval(struct str *b, const json_t *figure, int decimals)
 {
     const json_t *low = json_object_get(figure, "low"), *high = json_object_get(figure, "high");
     double probability = json_number_value(json_object_get(figure, "probability"));
     if (!low || !high)
         return;
     str_printf(b, " (%.0f %% interval ", probability * 100);
-    format_value(b, low, FORMAT_SHORT);
+    format_decimals(b, low, decimals);
     str_puts(b, " to ");
-    format_value(b, high, FORMAT_SHORT);
+    format_decimals(b, high, decimals);
     str_putc(b, ')');
 }
 

@@ -21,9 +21,13 @@ void format_value(struct str *b, const json_t *v, format_kind kind);
  * NULL, an inactive one. */
 void format_param(struct str *b, const json_t *v, format_kind kind);
 
+/* Append a number with so many decimals. With -1, and what is no number, as format_value() does in
+ * its short form. */
+void format_decimals(struct str *b, const json_t *v, int decimals);
+
 /* Append " (90 % interval 0.02 to 0.042)" from the fields low, high and probability of a figure;
- * nothing without low or high. */
-void format_interval(struct str *b, const json_t *figure);
+ * nothing without low or high. decimals: of the ends, as in format_decimals(). */
+void format_interval(struct str *b, const json_t *figure, int decimals);
 
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);

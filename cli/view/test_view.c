@@ -16,7 +16,7 @@ static void add_figure(struct str *b, const char *metric, const json_t *figure)
 {
     str_printf(b, "%s ", metric);
     format_value(b, json_object_get(figure, "value"), FORMAT_SHORT);
-    format_interval(b, figure);
+    format_interval(b, figure, -1);
 }
 
 void test_view_ensemble(const json_t *ensemble, struct str *b)
