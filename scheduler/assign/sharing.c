@@ -23,6 +23,6 @@ int64_t share_ahead(int64_t share, int64_t room, int64_t *want)
 {
     if (share <= room)
         return share;
-    *want = room;
-    return room;
+    *want = room > 0 ? room : 0;
+    return *want;
 }

@@ -251,7 +251,7 @@ static as_status give_share(struct claiming_one *x, size_t i, bool *ret_more, st
     struct claim_side *s = x->list[i];
     int64_t share = share_of_first(&x->order[i], x->n_list - i, x->want), got = 0;
     if (x->req->is_ahead)
-        share = share_ahead(share, s->ahead_room > 0 ? s->ahead_room : 0, &x->want);
+        share = share_ahead(share, s->ahead_room, &x->want);
     *ret_more = share == 0;
     if (share == 0)
         return AS_OK;
