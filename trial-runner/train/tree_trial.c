@@ -7,18 +7,13 @@
  * round; `patience`, if there is no such field, at the sweep's metric in each report, as for
  * networks. The mean of a forest does not get worse by more trees, and neither rule is for it.
  *
- * A checkpoint is the trees at a boundary (tree_train.h) and what early stopping knew there. A
- * member that is stopped between two boundaries stores the rounds of the last one, and computes the
- * few rounds after it again when it resumes.
- *
  * Inputs are made once, for XGBoost's own copy. XGBoost keeps the sums of the trees so far for each
  * row of that copy, so a report costs the trees since the last one. If the model that is kept ends
  * with an earlier round, those sums have too many trees: its predictions go through
  * tree_model_predict(), in pieces. Both add the trees in their order, so the bits are those that
  * any other program computes from the model. */
-#include "trial-runner/train/tree_trial.h"
+#include "trial-runner/train/tree_trial_priv.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,43 +21,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "data/formats/safetensors.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/tree_model.h"
 #include "model/trees/tree_train.h"
-#include "trial-runner/train/artifacts.h"
-#include "trial-runner/train/test_rows.h"
 #include "trial-runner/train/channel.h"
-#include "trial-runner/train/checkpoint.h"
-#include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/tree_metrics.h"
 
-#define FORMAT "assay-checkpoint-trees-1"
 #define TURN_NS (5 * NS_PER_MS)
 #define SAVE_COST_FACTOR 20  /* saving takes at most one part in 20 of the time */
 #define PIECE ((size_t)4096) /* rows that are predicted at once */
-
-/* What a checkpoint holds beside the trees. */
-struct position {
-    size_t rounds;
-    size_t best_rounds; /* after which `best` was; 0: none yet */
-    double best;        /* val_loss, or what `patience` judges by */
-};
-
-struct tree_trial {
-    const struct lockstep_setup *setup;
-    struct member *m;
-    struct tree_train *train;
-    size_t threads;
-    int32_t *sample;   /* [n_train]: a bootstrap sample of the training rows; NULL: all */
-    float *values;     /* predictions of the rows of either part */
-    float *weights[2]; /* by tree_part, NULL: all 1; of the rows of which losses are … */
-    int32_t *shown;    /* … of neighbours a part of the training rows; NULL: all */
-    size_t n_shown;
-    struct position now, boundary; /* boundary: the last one that can be restored */
-};
 
 void tree_trial_free(struct tree_trial *t)
 {
@@ -203,115 +170,6 @@ static as_status begin_training(struct tree_trial *t, struct as_err *err)
     return st == AS_OK ? show_part(t, err) : st;
 }
 
-/* ---- checkpoints ---- */
-
-static as_status read_position(struct tree_trial *t, const struct safetensors *s,
-                               struct as_err *err)
-{
-    int64_t rounds[2];
-    struct position p = {0};
-    const struct safetensors_tensor *trees = safetensors_get(s, "trees");
-    const char *of = safetensors_metadata(s, "fingerprint");
-    if (!as_streq(safetensors_metadata(s, "format"), FORMAT) || !trees ||
-        trees->type != SAFETENSORS_U8)
-        return as_fail(err, AS_E_INVAL, "it is not a checkpoint of trees, expected the format '%s'",
-                       FORMAT);
-    if (!as_streq(of, t->m->fingerprint))
-        return as_fail(err, AS_E_INVAL,
-                       "the checkpoint belongs to another job (another train document, data set or "
-                       "seed)");
-    as_status st = safetensors_copy(s, "position", SAFETENSORS_I64, 2, rounds, err);
-    if (st == AS_OK)
-        st = safetensors_copy(s, "best", SAFETENSORS_F64, 1, &p.best, err);
-    if (st == AS_OK)
-        st = tree_train_restore(t->train, trees->data, trees->size_bytes, err);
-    if (st != AS_OK)
-        return st;
-    p.rounds = (size_t)rounds[0];
-    p.best_rounds = (size_t)rounds[1];
-    if (rounds[0] < 1 || p.rounds != tree_train_rounds(t->train) || rounds[1] < 0 ||
-        rounds[1] > rounds[0] || !tree_train_is_boundary(t->train, p.rounds))
-        return as_fail(err, AS_E_INVAL, "round %" PRId64 ", best %" PRId64 " is not in this job",
-                       rounds[0], rounds[1]);
-    t->now = t->boundary = p;
-    return AS_OK;
-}
-
-static as_status resume(struct tree_trial *t, struct as_err *err)
-{
-    struct member *m = t->m;
-    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
-    char text[80];
-    m->saved_ns = clock_mono_ns();
-    if (!m->checkpoint)
-        return AS_OK;
-    as_status st = checkpoint_read_own(m, &s, err);
-    if (st != AS_OK || !s)
-        return st;
-    st = read_position(t, s, err);
-    if (st != AS_OK)
-        return as_err_prefix(err, st, "%.200s", m->checkpoint);
-    const char *line = safetensors_metadata(s, "report");
-    m->epoch = (int64_t)t->now.rounds;
-    if (t->setup->job->rounds > 0) /* its first training has reported them */
-        return AS_OK;
-    str_puts(&m->last_report, line ? line : "");
-    st = str_check(&m->last_report, err);
-    if (st != AS_OK)
-        return st;
-    (void)snprintf(text, sizeof text, "resumed after round %zu", t->now.rounds);
-    channel_log(m->channel, m->id, false, text);
-    return m->last_report.len > 0 ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
-}
-
-static as_status write_checkpoint(struct tree_trial *t, struct as_err *err)
-{
-    const struct position *p = &t->boundary;
-    AS_AUTO(as_freep) char *trees = NULL;
-    size_t len = 0;
-    int64_t rounds[2] = {(int64_t)p->rounds, (int64_t)p->best_rounds};
-    JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint",
-                               t->m->fingerprint, "report", str_cstr(&t->m->last_report));
-    if (!meta)
-        return as_fail_nomem(err);
-    as_status st = tree_train_save(t->train, p->rounds, &trees, &len, err);
-    if (st != AS_OK)
-        return st;
-    const struct safetensors_tensor tensors[] = {
-        {.name = "best", .type = SAFETENSORS_F64, .n_dims = 1, .shape = {1}, .data = &p->best},
-        {.name = "position", .type = SAFETENSORS_I64, .n_dims = 1, .shape = {2}, .data = rounds},
-        {.name = "trees", .type = SAFETENSORS_U8, .n_dims = 1, .shape = {len}, .data = trees},
-    };
-    return safetensors_write(t->m->checkpoint, meta, tensors, AS_ARRAY_LEN(tensors), err);
-}
-
-/* Write the rounds of the last boundary. A full disk is a warning: the previous checkpoint is still
- * there. */
-static void save(struct tree_trial *t)
-{
-    struct member *m = t->m;
-    struct as_err why;
-    char text[AS_ERR_MSG_MAX + 60];
-    if (!m->checkpoint || t->boundary.rounds == 0)
-        return;
-    int64_t start = clock_mono_ns();
-    as_status st = write_checkpoint(t, &why);
-    m->saved_ns = clock_mono_ns();
-    m->save_cost_ns = m->saved_ns - start;
-    if (st == AS_OK)
-        return;
-    (void)snprintf(text, sizeof text, "warning: going on without a checkpoint: %s", why.msg);
-    channel_log(m->channel, m->id, true, text);
-}
-
-static bool save_is_due(const struct tree_trial *t, const struct watch *w)
-{
-    const struct member *m = t->m;
-    int64_t wait = SAVE_COST_FACTOR * m->save_cost_ns;
-    wait = wait > w->checkpoint_ns ? wait : w->checkpoint_ns;
-    return t->boundary.rounds == t->now.rounds && clock_mono_ns() - m->saved_ns >= wait;
-}
-
 /* ---- predictions of the model that is kept ---- */
 
 static as_status predict_rows(const struct tree_trial *t, const struct tree_model *model,
@@ -422,76 +280,6 @@ static as_status report_round(struct tree_trial *t, struct as_err *err)
 
 /* ---- the end ---- */
 
-/* The bytes, then the units of targets and inputs, where there are any. */
-static as_status write_tensors(const char *path, const json_t *meta,
-                               const struct safetensors_tensor all[5], const struct preprocess *fit,
-                               bool has_inputs, struct as_err *err)
-{
-    struct safetensors_tensor list[5] = {all[0]};
-    size_t n = 1;
-    for (size_t i = 1; i < 5; i++)
-        if (i < 3 ? fit->n_targets > 0 : has_inputs && fit->n_scales > 0)
-            list[n++] = all[i];
-    return safetensors_write(path, meta, list, n, err);
-}
-
-static as_status write_model(const struct tree_trial *t, const char *folder, const char *trees,
-                             size_t len, struct as_err *err)
-{
-    const struct preprocess *fit = &t->setup->data->fit;
-    AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
-    AS_AUTO(as_freep) float *target = as_calloc(2 * fit->n_targets, sizeof *target);
-    JSON_AUTO meta = artifacts_metadata(t->setup, t->m);
-    if (!path || !target || !meta)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < fit->n_targets; i++) {
-        target[i] = (float)fit->target_mean[i];
-        target[fit->n_targets + i] = (float)fit->target_scale[i];
-    }
-    const struct safetensors_tensor all[] = {
-        {.name = tree_model_tensor(&t->m->spec.model),
-         .type = SAFETENSORS_U8,
-         .n_dims = 1,
-         .shape = {len},
-         .data = trees},
-        {.name = "target.mean", .n_dims = 1, .shape = {fit->n_targets}, .data = target},
-        {.name = "target.scale",
-         .n_dims = 1,
-         .shape = {fit->n_targets},
-         .data = target + fit->n_targets},
-        {.name = "input.mean", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->mean},
-        {.name = "input.scale", .n_dims = 1, .shape = {fit->n_scales}, .data = fit->scale},
-    };
-    return write_tensors(path, meta, all, fit, !train_model_sees_cells(&t->m->spec.model), err);
-}
-
-static as_status write_importance(const struct tree_trial *t, const char *folder,
-                                  const struct tree_model *model, struct as_err *err)
-{
-    JSON_AUTO scores = NULL;
-    if (!train_model_is_trees(&t->m->spec.model))
-        return AS_OK;
-    as_status st = tree_model_importance(model, t->setup->info, &scores, err);
-    return st == AS_OK ? importance_file_write(folder, scores, err) : st;
-}
-
-/* t->values are the predictions of the held-out rows, in the targets' own unit. */
-static as_status write_artifacts(const struct tree_trial *t, const struct tree_model *model,
-                                 const char *trees, size_t len, struct as_err *err)
-{
-    const char *folder = t->m->artifacts;
-    if (!folder)
-        return AS_OK;
-    as_status st = artifacts_write_held(folder, t->setup, t->m, t->values, err);
-    if (st == AS_OK)
-        st = artifacts_write_preprocessing(folder, t->setup, err);
-    if (st == AS_OK)
-        st = write_importance(t, folder, model, err);
-    if (st == AS_OK)
-        st = write_model(t, folder, trees, len, err);
-    return st == AS_OK ? test_rows_write(folder, t->setup->job, t->setup->threads, err) : st;
-}
-
 /* The last report, of the model that is kept, and the artifacts. */
 static as_status finish(struct tree_trial *t, struct as_err *err)
 {
@@ -503,7 +291,7 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     size_t kept = stops ? t->now.best_rounds : given ? given : t->now.rounds;
     bool is_whole = kept == t->now.rounds;
     if (stops && t->m->spec.holdout == TRAIN_HOLD_FOLDS)
-        save(t); /* for the rounds that other folds choose */
+        tree_trial_save(t); /* for the rounds that other folds choose */
     as_status st = tree_train_save(t->train, kept, &trees, &len, err);
     if (st == AS_OK)
         st = tree_model_load(trees, len, &t->m->spec, t->setup->info, t->threads, &model, err);
@@ -515,10 +303,18 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     if (st == AS_OK) /* with `patience` the last round has its own report */
         st = report(t, given ? given : t->now.rounds + stops_by_reports(t), loss,
                     stops || given ? kept : 0, &e, err);
-    return st == AS_OK ? write_artifacts(t, model, trees, len, err) : st;
+    return st == AS_OK ? tree_trial_write_artifacts(t, model, trees, len, err) : st;
 }
 
 /* ---- rounds ---- */
+
+static bool save_is_due(const struct tree_trial *t, const struct watch *w)
+{
+    const struct member *m = t->m;
+    int64_t wait = SAVE_COST_FACTOR * m->save_cost_ns;
+    wait = wait > w->checkpoint_ns ? wait : w->checkpoint_ns;
+    return t->boundary.rounds == t->now.rounds && clock_mono_ns() - m->saved_ns >= wait;
+}
 
 /* The held-out loss after a round; it decides when early stopping is asked for. */
 static as_status note_round(struct tree_trial *t, struct as_err *err)
@@ -605,7 +401,7 @@ void tree_trial_slice(struct tree_trial *t, struct watch *w)
             return;
         }
         if (m->ask == ASK_STOP || atomic_load(w->stop)) {
-            save(t);
+            tree_trial_save(t);
             m->epoch = (int64_t)t->boundary.rounds;
             member_end(m, EXIT_TRY_AGAIN, NULL);
             return;
@@ -616,7 +412,7 @@ void tree_trial_slice(struct tree_trial *t, struct watch *w)
             return;
         }
         if (!is_over(t) && save_is_due(t, w))
-            save(t);
+            tree_trial_save(t);
     } while (clock_mono_ns() < until);
 }
 
@@ -647,7 +443,7 @@ as_status tree_trial_create(const struct lockstep_setup *setup, struct member *m
     if (st == AS_OK)
         st = begin_training(t, err);
     if (st == AS_OK)
-        st = resume(t, err);
+        st = tree_trial_resume(t, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(t);
