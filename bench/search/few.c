@@ -2,7 +2,7 @@
  *   few     one choice among five decides, and the best value looks worst until its numbers are
  *           right; which two to four numbers matter depends on the value, and one of them is common
  *           to all values; all others have a small effect
- *   shelf   a metric of steps; two choices decide together, three numbers matter under all values,
+ *   ledge   a metric of steps; two choices decide together, three numbers matter under all values,
  *           and nothing else has any effect
  * Instances 1 and 2 are for tuning, 3 and 4 for reports. The functions are this benchmark's own. */
 #include <math.h>
@@ -122,64 +122,64 @@ static void best_few(const struct problem *p, double *x)
     }
 }
 
-/* ---- shelf ---- */
+/* ---- ledge ---- */
 
-#define SHELF_STEPS 40.0
-#define SHELF_NUMBERS 33
+#define LEDGE_STEPS 40.0
+#define LEDGE_NUMBERS 33
 
 /* From 0, the best: of the first choice, and of the second one under a value of the first. */
-static unsigned shelf_role(const struct problem *p, unsigned v)
+static unsigned ledge_role(const struct problem *p, unsigned v)
 {
     return (v + instance_of(p)) % 4;
 }
 
-static unsigned shelf_second(const struct problem *p, unsigned v, unsigned w)
+static unsigned ledge_second(const struct problem *p, unsigned v, unsigned w)
 {
     return (w + v + instance_of(p)) % 3;
 }
 
-static unsigned shelf_number(const struct problem *p, unsigned i)
+static unsigned ledge_number(const struct problem *p, unsigned i)
 {
-    return ((unsigned)(instance_draw(p, 150, 0) * SHELF_NUMBERS) + 11 * i + i) % SHELF_NUMBERS;
+    return ((unsigned)(instance_draw(p, 150, 0) * LEDGE_NUMBERS) + 11 * i + i) % LEDGE_NUMBERS;
 }
 
-static double shelf_place(const struct problem *p, unsigned v, unsigned i)
+static double ledge_place(const struct problem *p, unsigned v, unsigned i)
 {
-    double u = place_by(instance_draw(p, 151 + v, i), shelf_role(p, v) == 0);
-    return reachable(shelf_number(p, i), u);
+    double u = place_by(instance_draw(p, 151 + v, i), ledge_role(p, v) == 0);
+    return reachable(ledge_number(p, i), u);
 }
 
 /* Parameters: four choices, of which the last two do nothing, a switch that does nothing, numbers.
  */
-#define SHELF_CHOICES 5
+#define LEDGE_CHOICES 5
 
-static double shelf(const struct problem *p, const double *x)
+static double ledge(const struct problem *p, const double *x)
 {
     static const double base[4] = {0, 0.15, 0.2, 0.25}, depth[4] = {0.6, 0.25, 0.3, 0.2};
-    unsigned v = (unsigned)x[0], role = shelf_role(p, v);
+    unsigned v = (unsigned)x[0], role = ledge_role(p, v);
     double sum = 0;
     for (unsigned i = 0; i < 3; i++) {
-        unsigned j = shelf_number(p, i);
-        sum += square(place_of(j, x[SHELF_CHOICES + j]) - shelf_place(p, v, i));
+        unsigned j = ledge_number(p, i);
+        sum += square(place_of(j, x[LEDGE_CHOICES + j]) - ledge_place(p, v, i));
     }
     double f =
-        base[role] + depth[role] * (1 - exp(-3 * sum)) + 0.06 * shelf_second(p, v, (unsigned)x[1]);
-    return floor(SHELF_STEPS * f) / SHELF_STEPS;
+        base[role] + depth[role] * (1 - exp(-3 * sum)) + 0.06 * ledge_second(p, v, (unsigned)x[1]);
+    return floor(LEDGE_STEPS * f) / LEDGE_STEPS;
 }
 
-static void best_shelf(const struct problem *p, double *x)
+static void best_ledge(const struct problem *p, double *x)
 {
-    for (unsigned i = 0; i < SHELF_CHOICES; i++)
+    for (unsigned i = 0; i < LEDGE_CHOICES; i++)
         x[i] = 0;
-    while (shelf_role(p, (unsigned)x[0]) != 0)
+    while (ledge_role(p, (unsigned)x[0]) != 0)
         x[0]++;
-    while (shelf_second(p, (unsigned)x[0], (unsigned)x[1]) != 0)
+    while (ledge_second(p, (unsigned)x[0], (unsigned)x[1]) != 0)
         x[1]++;
-    for (unsigned j = 0; j < SHELF_NUMBERS; j++)
-        x[SHELF_CHOICES + j] = value_at(j, 0.5);
+    for (unsigned j = 0; j < LEDGE_NUMBERS; j++)
+        x[LEDGE_CHOICES + j] = value_at(j, 0.5);
     for (unsigned i = 0; i < 3; i++) {
-        unsigned j = shelf_number(p, i);
-        x[SHELF_CHOICES + j] = value_at(j, shelf_place(p, (unsigned)x[0], i));
+        unsigned j = ledge_number(p, i);
+        x[LEDGE_CHOICES + j] = value_at(j, ledge_place(p, (unsigned)x[0], i));
     }
 }
 
@@ -198,7 +198,7 @@ static const char few_space[] = "kind: {type: categorical, values: [a, b, c, d, 
                                 "share8: {type: float, min: 0, max: 1}\n"
                                 "rate8: {type: float, min: 1.0e-5, max: 1, scale: log}\n"
                                 "count8: {type: int, min: 0, max: 20}\n";
-static const char shelf_space[] =
+static const char ledge_space[] =
     "kind: {type: categorical, values: [a, b, c, d]}\n"
     "mode: {type: categorical, values: [f, g, h]}\n"
     "colour: {type: categorical, values: [red, blue, green]}\n"
@@ -214,4 +214,4 @@ static const unsigned numbers[] = {0, 1, 2, 3, 4};
     }
 #define ROWS(kind) ROW(kind, 1), ROW(kind, 2), ROW(kind, 3), ROW(kind, 4)
 
-const struct problem_def few_problems[] = {ROWS(few), ROWS(shelf), {0}};
+const struct problem_def few_problems[] = {ROWS(few), ROWS(ledge), {0}};

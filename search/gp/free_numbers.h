@@ -2,11 +2,11 @@
  * keep the places of a good trial.
  *
  * Where few of thirty numbers matter, a suggestion that changes all of them gains most, as the
- * models see it, by those that hardly matter: their uncertainties and small gains add up, and trials
- * repeat the same places of those that do matter. So some suggestions search a subspace, drawn by
- * the length scales: the shorter that of a number, the more probably it is free. After C. Li et
- * al., "High dimensional Bayesian optimization using dropout", IJCAI 2017, whose draws are uniform.
- */
+ * models see it, by those that hardly matter: their uncertainties and small gains add up, and
+ * trials repeat the same places of those that do matter. So some suggestions search a subspace,
+ * drawn by the length scales: the shorter that of a number, the more probably it is free. After C.
+ * Li et al., "High dimensional Bayesian optimization using dropout", IJCAI 2017, whose draws are
+ * uniform. */
 #ifndef ASSAY_SEARCH_GP_FREE_NUMBERS_H
 #define ASSAY_SEARCH_GP_FREE_NUMBERS_H
 
