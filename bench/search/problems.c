@@ -40,6 +40,7 @@ static const struct {
     {"rough", rough_problems},
     {"flat", flat_problems},
     {"flat", unsaid_problems},
+    {"flat", few_problems},
 };
 
 double problem_draw(unsigned instance, unsigned a, unsigned b)

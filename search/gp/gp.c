@@ -332,6 +332,13 @@ static as_status set_marks(struct gp_ask *a, struct as_err *err)
 
 /* ---- the point ---- */
 
+/* The hyperparameters that the last fit of a model found; NULL: there was none. */
+static const json_t *theta_of(const struct gp_ask *a, const char *model)
+{
+    const json_t *models = json_object_get(a->state, "models");
+    return json_object_get(json_object_get(models, model), "theta");
+}
+
 /* Every second trial of a branch is a crossing, and each one of a branch that was left. */
 static bool crosses(struct gp_ask *a)
 {
@@ -355,6 +362,22 @@ static as_status find_in_basin(struct gp_ask *a, struct gp_optimizer_problem *p,
     a->basin = TRAINING_SET_NONE;
     p->region = (struct gp_region){0};
     return gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
+}
+
+/* Leave few numbers free around the best trial, or around the branch's. box: 2 enc->n. */
+static void free_few(struct gp_ask *a, struct gp_optimizer_problem *p, double *box)
+{
+    const struct training_set *s = a->set;
+    bool in_branch = a->row->point == POINT_BRANCH;
+    size_t centre = in_branch ? a->branch.best : s->best;
+    if (centre == TRAINING_SET_NONE)
+        return;
+    a->free = free_numbers_draw(s, theta_of(a, "s0"), a->number, in_branch);
+    if (!a->free.n)
+        return;
+    double *upper = box + s->enc->n;
+    free_numbers_box(&a->free, s, centre, box, upper);
+    p->region = (struct gp_region){box, upper, training_set_point(s, centre), p->region.branch};
 }
 
 static as_status find_point(struct gp_ask *a, struct as_err *err)
@@ -388,6 +411,7 @@ static as_status find_point(struct gp_ask *a, struct as_err *err)
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
     }
+    free_few(a, &p, box);
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
@@ -515,13 +539,6 @@ static size_t most_earlier(const struct training_set *s)
 {
     size_t size = design_size(s);
     return size < SMALL_DESIGN ? 0 : size / POINTS_FOR_EARLIER;
-}
-
-/* The hyperparameters that the last fit of a model found; NULL: there was none. */
-static const json_t *theta_of(const struct gp_ask *a, const char *model)
-{
-    const json_t *models = json_object_get(a->state, "models");
-    return json_object_get(json_object_get(models, model), "theta");
 }
 
 /* The noise that the last fit of a model found, as a share of the variance of its values; 0: there

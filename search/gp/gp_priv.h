@@ -7,6 +7,7 @@
 #include "search/gp/acquisition.h"
 #include "search/gp/bend.h"
 #include "search/gp/branch.h"
+#include "search/gp/free_numbers.h"
 #include "search/gp/reliability.h"
 #include "search/gp/gp.h"
 #include "search/gp/influence.h"
@@ -46,6 +47,7 @@ struct gp_ask {
     bool is_spread;        /* the point is far from the part's trials; no model chose it */
     bool is_nearby;        /* the point is a move of one of the few successes */
     bool is_crossing;      /* the best trial, moved into the branch */
+    struct free_numbers free;       /* all others are as in the best trial, or as in the branch's */
     struct relevance relevance;     /* what was learned of the parameters; `set` is encoded so */
     struct bends bends;             /* and of their scales */
     struct idle_numbers idle;       /* which of them have no effect among the good trials */

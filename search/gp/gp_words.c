@@ -177,6 +177,18 @@ static void add_lost_turns(const json_t *calibration, struct str *b)
     }
 }
 
+/* The numbers that could change. */
+static void add_free(const json_t *list, struct str *b)
+{
+    size_t i;
+    const json_t *item;
+    json_array_foreach((json_t *)list, i, item)
+    {
+        const char *name = json_string_value(item);
+        str_printf(b, "%s%s", i ? ", " : ", changing numbers among ", name ? name : "?");
+    }
+}
+
 static void add_model(const json_t *reason, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(explain_text(reason, "acquisition"));
@@ -189,6 +201,7 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
         str_printf(b, ", in the basin of trial %" PRId64 ", beside that of the best",
                    explain_count(reason, "basin"));
     add_branch(json_object_get(reason, "branch"), b);
+    add_free(json_object_get(reason, "free"), b);
     add_part(reason, b);
     explain_prior(reason, b);
     add_prior_sweeps(json_object_get(reason, "prior_sweeps"), b);

@@ -4,10 +4,8 @@
 
 #include "base/json.h"
 
-/* The constants are of decision 4036. With fewer numbers one model sorts them out; with more, the
- * few trials of a value say nothing alone. */
+/* The constants are of decision 4036. With fewer numbers one model sorts them out. */
 #define NUMBERS_LEAST 8
-#define NUMBERS_MOST 20
 #define VALUES_MOST 16 /* of all choices: others have no trials for each */
 #define LEVELS_MOST 6  /* of the choice */
 #define CORRELATION_MOST 0.85
@@ -32,8 +30,7 @@ static bool is_searched_by_values(const struct training_set *s)
     for (size_t j = 0; j < e->n; j++)
         n += e->params[j].kind == ENCODED_CHOICE ? e->params[j].levels : 0;
     return s->spec->n_objectives == 1 && !s->spec->n_outcomes && !s->spec->earlier && !s->rungs &&
-           !s->n_avoided && !e->has_conditions && e->n_numeric >= NUMBERS_LEAST &&
-           e->n_numeric <= NUMBERS_MOST && n <= VALUES_MOST;
+           !s->n_avoided && !e->has_conditions && e->n_numeric >= NUMBERS_LEAST && n <= VALUES_MOST;
 }
 
 size_t leading_choice(const struct training_set *s, const json_t *theta)

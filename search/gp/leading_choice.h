@@ -3,8 +3,8 @@
  * Where parameters mean something under one value of a choice alone, one model of all trials takes
  * long to sort them out, and the value that looks best untuned gets nearly all trials. The warped
  * model says which choice it is: the correlation that it sees between two values of the choice,
- * all else equal, is small. Each of its values is then tuned for its own sake (branch.h), half of
- * the time by a model of its own trials (value_suggest.c). */
+ * all else equal, is small. Each of its values is then tuned for its own sake (branch.h), with up
+ * to 20 numbers half of the time by a model of its own trials (value_suggest.c). */
 #ifndef ASSAY_SEARCH_GP_LEADING_CHOICE_H
 #define ASSAY_SEARCH_GP_LEADING_CHOICE_H
 

@@ -73,6 +73,17 @@ static int add_branch(const struct gp_ask *a, json_t *reason)
                   *a->own_model ? json_true() : NULL));
 }
 
+/* The names of the numbers that could change. */
+static int add_free(const struct gp_ask *a, json_t *reason)
+{
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "free", list);
+    for (size_t i = 0; i < a->free.n && rc == 0; i++)
+        rc = json_array_append_new(
+            list, json_string(a->set->spec->space->params[a->free.params[i]].name));
+    return rc;
+}
+
 /* [{"parameter", "where": {choice: value}, "trials"}] of each number without effect. */
 static int add_no_effect(const struct gp_ask *a, json_t *reason)
 {
@@ -223,8 +234,10 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
     else if (rc == 0 && a->row->point == POINT_BASIN && a->basin != TRAINING_SET_NONE)
         rc = json_object_set_new(reason, "basin",
                                  json_integer((json_int_t)a->set->trials[a->basin].number));
-    else if (rc == 0 && a->trust.is_on)
+    else if (rc == 0 && a->trust.is_on && !a->free.n)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    if (rc == 0 && a->free.n)
+        rc = add_free(a, reason);
     if (rc == 0 && a->set->enc->n_dead)
         rc = add_no_effect(a, reason);
     if (rc == 0 && a->bends.n_bent)

@@ -11,11 +11,14 @@ static bool has_value(const struct gp_ask *a, const double *point)
     return branch_holds(a->set->enc, &a->branch, point);
 }
 
+/* The few trials of a value say nothing alone of more numbers (decisions 4036, 4040). */
+#define NUMBERS_MOST 20
+
 bool gp_value_has_turn(const struct gp_ask *a)
 {
     const struct branch *b = &a->branch;
-    return a->row->point == POINT_BRANCH && b->is_own && !b->is_revisit &&
-           (b->n_ended + b->n_pending) % 2 == 0;
+    return a->set->enc->n_numeric <= NUMBERS_MOST && a->row->point == POINT_BRANCH && b->is_own &&
+           !b->is_revisit && (b->n_ended + b->n_pending) % 2 == 0;
 }
 
 as_status gp_value_suggest(struct gp_ask *a, struct as_err *err)

@@ -71,6 +71,9 @@ START_TEST(of_the_model)
           "40}",
           "chosen by upper confidence bound, in the basin of trial 7, beside that of the best; 40 "
           "results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ucb\",\"free\":[\"rate\","
+          "\"decay\"],\"observed\":40}",
+          "chosen by upper confidence bound, changing numbers among rate, decay; 40 results seen");
     check(
         "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"spread\",\"part\":{"
         "\"parameter\":\"epochs\",\"from\":120,\"to\":200,\"trials\":4},\"idle\":[\"momentum\","

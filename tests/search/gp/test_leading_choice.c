@@ -20,6 +20,10 @@ static const char three_methods[] =
 static const char two_methods[] = "method: {type: categorical, values: [a, b]}\n" NUMBERS;
 static const char two_choices[] = "method: {type: categorical, values: [a, b]}\n"
                                   "fill: {type: categorical, values: [x, y, z]}\n" NUMBERS;
+static const char many_numbers[] =
+    "method: {type: categorical, values: [a, b]}\n" NUMBERS UNIT("c1") UNIT("c2") UNIT("c3")
+        UNIT("c4") UNIT("d1") UNIT("d2") UNIT("d3") UNIT("d4") UNIT("e1") UNIT("e2") UNIT("e3")
+            UNIT("e4") UNIT("f1");
 static const char few_numbers[] = "method: {type: categorical, values: [a, b]}\n" UNIT("a1");
 static const char conditional[] = "method: {type: categorical, values: [a, b]}\n"
                                   "c: {type: float, min: 0, max: 1, when: {method: a}}\n" NUMBERS;
@@ -46,6 +50,7 @@ START_TEST(a_choice_leads_that_stands_out)
     ck_assert_uint_eq(lead_of(two_choices, (double[]){4, 1}, 2), 1);
     ck_assert_uint_eq(lead_of(two_choices, (double[]){1, 4}, 2), 0);
     ck_assert_uint_eq(lead_of(two_choices, (double[]){1, 1.1}, 2), TRAINING_SET_NONE);
+    ck_assert_uint_eq(lead_of(many_numbers, (double[]){1}, 1), 0);
     ck_assert_uint_eq(lead_of(few_numbers, (double[]){1}, 1), TRAINING_SET_NONE);
     ck_assert_uint_eq(lead_of(conditional, (double[]){1}, 1), TRAINING_SET_NONE);
     ck_assert_uint_eq(lead_of(two_methods, NULL, 0), TRAINING_SET_NONE); /* no fit yet */
@@ -126,6 +131,26 @@ START_TEST(the_best_value_is_found_though_it_looks_worst)
 }
 END_TEST
 
+/* The few trials of a value say nothing alone of 21 numbers. */
+START_TEST(values_of_large_spaces_have_no_models_of_their_own)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(many_numbers);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct as_err err = {0};
+    size_t n_branch = 0;
+    sweep_init(&w, s, 3, true);
+    for (size_t t = 0; t < 50; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        const json_t *branch = json_object_get(w.reason, "branch");
+        n_branch += branch != NULL;
+        ck_assert(!json_object_get(branch, "own_model"));
+        double off = sweep_number(&w, t, 1) - 0.3, method = sweep_number(&w, t, 0);
+        sweep_tell(&w, t, 2 * method + off * off);
+    }
+    ck_assert_uint_ge(n_branch, 3);
+}
+END_TEST
+
 START_TEST(a_cache_changes_nothing)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(three_methods);
@@ -157,6 +182,7 @@ TEST_SUITE()
     tcase_add_test(t, a_choice_leads_that_stands_out);
     tcase_add_test(t, its_values_are_tuned_while_the_sweep_gains);
     tcase_add_loop_test(t, the_best_value_is_found_though_it_looks_worst, 0, 4);
+    tcase_add_test(t, values_of_large_spaces_have_no_models_of_their_own);
     tcase_add_test(t, a_cache_changes_nothing);
     suite_add_tcase(s, t);
     return s;

@@ -1024,6 +1024,8 @@ export type SuggestionReason = {
   idle?: string[];
   /** gp: the side of the region that was searched */
   trust_region?: number;
+  /** gp: the numbers that could change; all others are as in the best trial, or as in the best one of the branch */
+  free?: string[];
   /** gp: the part of the space that was searched, so that its own parameters are tuned before it is judged */
   branch?: {
     parameter: string;
