@@ -145,7 +145,7 @@ class Search:
         """n of the items, by exp(standardised value); the best is always among them."""
         if len(items) <= n:
             return items
-        z = np.exp((values - values.mean()) / (values.std() or 1) - values.max() / (values.std() or 1))
+        z = np.exp((values - values.max()) / (values.std() or 1))
         chosen = self.rng.choice(len(items), n, replace=False, p=(z + 1e-300) / (z + 1e-300).sum())
         if values.argmax() not in chosen:
             chosen[-1] = values.argmax()
