@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "search/problem/credible.h"
+#include "search/regression/doubt.h"
 #include "search/regression/neighbour_test.h"
 
 /* A best value that fell by less than this share of (median - best) has stagnated. What a stagnant
@@ -402,7 +403,8 @@ as_status training_set_create_with(const struct search_spec *spec, const struct 
         if (s->rungs)
             take_rungs(s, i);
     }
-    if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0 ||
+    if ((st = doubt_judge(s, err)) < 0 || (st = find_avoided(s, err)) < 0 ||
+        (st = judge_progress(s, err)) < 0 ||
         (st = repeats_judge(spec, s->trials, s->n, &s->repeats, err)) < 0)
         return st;
     *ret = as_steal(s);
