@@ -1,8 +1,8 @@
 /* Values that stand apart from all others: a loss of -1e8, or of 1000, among values around 1.
  *
- * They are credible (problem/credible.h), because a needle or a diverged run looks the same. Whether
- * they are faults of the measurement, other trials say: a repeat of the configuration, or where such
- * values come (training_set.h). This file only says which values stand apart. */
+ * They are credible (problem/credible.h), because a needle or a diverged run looks the same.
+ * Whether they are faults of the measurement, other trials say: a repeat of the configuration, or
+ * where such values come (doubt.h). This file only says which values stand apart. */
 #ifndef ASSAY_SEARCH_REGRESSION_APART_H
 #define ASSAY_SEARCH_REGRESSION_APART_H
 
