@@ -1,4 +1,4 @@
-/* The search as a program for problems that are written in Python (bench/search/asker.py): one
+/* The search as a program for problems that are written in Python (odd_results.py): one
  * request a line on stdin, one answer a line on stdout. A sweep is run as by the server: number,
  * index, state, pending trials, a cache.
  *
