@@ -106,6 +106,13 @@ static as_status read_objectives(struct replay *r, const json_t *metrics, struct
     return AS_OK;
 }
 
+/* Does the document say that the values of its one objective have no noise? */
+static bool says_exact(const json_t *document)
+{
+    const json_t *noise = json_object_get(json_object_get(document, "metric"), "noise");
+    return as_streq(json_string_value(noise), "none");
+}
+
 static double bound_of(const json_t *constraint, const char *field, double absent)
 {
     double v;
@@ -214,6 +221,7 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     st = read_stopping(r, json_object_get(document, "early_stopping"), err);
     if (st < 0)
         return st;
+    r->spec.is_exact = r->spec.n_objectives == 1 && says_exact(document);
     r->spec.space = r->space;
     r->spec.earlier = r->earlier;
     r->spec.prepared = r->prepared;

@@ -145,13 +145,16 @@ static json_t *stopping_encode(const struct stopping_report *r)
     return out_end(&o);
 }
 
-json_t *sweep_detail_encode(const struct sweep_row *r, const struct stopping_report *stopping)
+json_t *sweep_detail_encode(const struct sweep_row *r, const struct stopping_report *stopping,
+                            const char *learned)
 {
     struct out o = {.obj = sweep_encode(r)};
     if (stopping->is_there)
         out_child(&o, "early_stopping", stopping_encode(stopping));
     else
         out_null(&o, "early_stopping");
+    if (learned)
+        out_json(&o, "learned", learned);
     return out_end(&o);
 }
 

@@ -40,8 +40,9 @@
 #include "scheduler/services/trials.h"
 
 json_t *sweep_encode(const struct sweep_row *r);
-/* The same with what early stopping has done. */
-json_t *sweep_detail_encode(const struct sweep_row *r, const struct stopping_report *stopping);
+/* The same with what early stopping has done, and what was learned (JSON; NULL: nothing). */
+json_t *sweep_detail_encode(const struct sweep_row *r, const struct stopping_report *stopping,
+                            const char *learned);
 /* The sweep, with `notes` if there are any. */
 json_t *sweep_changed_encode(const struct sweep_changed *r);
 json_t *sweep_changes_encode(const struct sweep_change_list *l);

@@ -93,11 +93,14 @@ as_status h_sweep_get(struct call *c, struct as_err *err)
     as_status st = sweep_get(c->db, c->arena, id, &row, err);
     if (st == AS_OK)
         st = sweep_stopping(c->db, c->arena, id, &stopping, err);
-    const char *attrs = NULL;
+    const char *attrs = NULL, *learned = NULL;
     if (st == AS_OK)
         st = user_attrs_get(c->db, c->arena, id, -1, &attrs, err);
-    return st < 0 ? st
-                  : call_ok(c, with_user_attrs(sweep_detail_encode(&row, &stopping), attrs), err);
+    if (st == AS_OK)
+        st = sweep_learned(c->db, c->arena, &row, &learned, err);
+    if (st < 0)
+        return st;
+    return call_ok(c, with_user_attrs(sweep_detail_encode(&row, &stopping, learned), attrs), err);
 }
 
 as_status h_sweep_attrs(struct call *c, struct as_err *err)

@@ -6,6 +6,7 @@
 #include "cli/commands/cmd.h"
 #include "cli/view/fork_view.h"
 #include "cli/view/format.h"
+#include "cli/view/learned_view.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
 #include "cli/view/rung_view.h"
@@ -272,6 +273,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_best(&p, sweep);
     add_left(&p, sweep);
     rung_view_pairs(&p, json_object_get(sweep, "early_stopping"));
+    learned_view_pairs(json_object_get(sweep, "learned"), &p);
     test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
     add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));

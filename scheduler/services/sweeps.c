@@ -23,8 +23,10 @@
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_row_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_row_store.h"
 #include "scheduler/lifecycle/rungs.h"
 #include "scheduler/lifecycle/transition.h"
+#include "search/learned.h"
 #include "search/regret_bound.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
@@ -357,6 +359,33 @@ as_status sweep_stopping(struct store *db, struct arena *a, const char *id,
     if (run.status == AS_OK)
         *ret = report;
     return run.status;
+}
+
+static as_status read_reason(struct tx *t, struct arena *a, const char *id, const char **ret,
+                             struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = store_sweep_key(t, id, &key, err);
+    return st == AS_OK ? store_trial_newest_reason(t, a, key, ret, err) : st;
+}
+
+as_status sweep_learned(struct store *db, struct arena *a, const struct sweep_row *sweep,
+                        const char **ret, struct as_err *err)
+{
+    const char *text = NULL;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_reason(run.tx, a, sweep->id, &text, err);
+    *ret = NULL;
+    if (run.status != AS_OK || !text)
+        return run.status;
+    JSON_AUTO reason = json_loads(text, 0, NULL);
+    JSON_AUTO document = json_loads(sweep->document, 0, NULL);
+    JSON_AUTO list = learned_of_reason(reason, json_object_get(document, "parameters"));
+    AS_AUTO(as_freep) char *out = list ? json_dumps(list, JSON_COMPACT) : NULL;
+    if (!out || (json_array_size(list) && !(*ret = arena_strdup(a, out))))
+        return as_fail_nomem(err);
+    return AS_OK;
 }
 
 static as_status read_cursor(struct arena *a, const struct page_req *page, int64_t *ret_before,

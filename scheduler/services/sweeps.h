@@ -58,6 +58,12 @@ AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char 
 AS_MUST_CHECK as_status sweep_stopping(struct store *db, struct arena *a, const char *id,
                                        struct stopping_report *ret, struct as_err *err);
 
+/* What its search has learned of its parameters, as JSON in `a` (search/learned.h), by its newest
+ * suggestion; NULL: nothing. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status sweep_learned(struct store *db, struct arena *a,
+                                      const struct sweep_row *sweep, const char **ret,
+                                      struct as_err *err);
+
 /* Newest first. A page may have fewer sweeps than asked for: see PAGE_BYTES_MAX. AS_E_INVAL: the
  * cursor. */
 AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,

@@ -19,7 +19,8 @@ enum {
     TRIAL_LIST_OPEN_UP,
     TRIAL_LIST_OPEN_DOWN,
     TRIAL_BEST_MIN,
-    TRIAL_BEST_MAX
+    TRIAL_BEST_MAX,
+    TRIAL_REASON,
 };
 
 static void column_origin(struct reader *rd, trial_origin *ret)
@@ -103,6 +104,12 @@ static const struct stmt stmts[] = {
                         "where t.sweep_key = $1 and t.result is not null and "
                         "(not $3::boolean or t.result < $4::float8 or (t.result = $4::float8 and "
                         "t.number > $5::int)) order by t.result desc, t.number limit $2"},
+    /* among the newest trials, so that a sweep without a model costs no more */
+    [TRIAL_REASON] = {"trial_reason",
+                      "select n.suggestion from (select number, origin, suggestion from trial "
+                      "where sweep_key = $1 order by number desc limit $2) n where n.origin = "
+                      "'suggested' and n.suggestion->>'phase' = 'model' and "
+                      "n.suggestion->>'acquisition' <> 'spread' order by n.number desc limit 1"},
 };
 const struct stmt_set trial_row_stmts = {"trial_row", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -231,4 +238,19 @@ as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, boo
     *ret = page;
     *ret_next = at;
     return AS_OK;
+}
+
+as_status store_trial_newest_reason(struct tx *t, struct arena *a, int64_t sweep_key,
+                                    const char **ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st =
+        tx_query(t, &stmts[TRIAL_REASON], ARGS(arg_i64(sweep_key), arg_i64(REASON_AMONG)), &r, err);
+    *ret = NULL;
+    if (st != AS_OK || r.rows == 0)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    return reader_check(&rd, err);
 }

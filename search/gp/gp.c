@@ -556,6 +556,8 @@ static double noise_of(const struct gp_ask *a, const char *model)
 static bool is_in_doubt(const struct gp_ask *a)
 {
     const struct training_set *s = a->set;
+    if (s->in_doubt)
+        return true;
     return s->repeats.noise == NOISE_UNKNOWN && !s->repeats.n && s->spec->n_objectives == 1 &&
            s->enc->n_continuous > 0 && !s->rungs && s->n_completed >= DOUBT_TRIALS &&
            s->best != TRAINING_SET_NONE && noise_of(a, "w0") >= DOUBT_NOISE;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "search/problem/credible.h"
+#include "search/regression/apart.h"
+#include "search/regression/doubt.h"
 #include "search/regression/neighbour_test.h"
 
 /* A best value that fell by less than this share of (median - best) has stagnated. What a stagnant
@@ -305,6 +307,42 @@ static as_status find_avoided(struct training_set *s, struct as_err *err)
     return st;
 }
 
+static void drop(struct training_set *s, size_t i)
+{
+    s->state[i] = OBSERVED_FAILED;
+    for (size_t k = 0; k < s->spec->n_objectives; k++)
+        s->costs[i * s->spec->n_objectives + k] = NAN;
+    s->feasible[i] = false;
+    s->n_completed--;
+    s->n_feasible--;
+    s->n_failed++;
+}
+
+/* Results that are faults of the measurement count as none. */
+static as_status drop_faults(struct training_set *s, struct as_err *err)
+{
+    if (s->spec->n_objectives > 1 || s->rungs || s->n_feasible < APART_LEAST)
+        return AS_OK;
+    AS_AUTO(as_freep) bool *dropped = as_calloc(s->n, sizeof *dropped);
+    if (!dropped)
+        return as_fail_nomem(err);
+    const struct doubt_rows rows = {
+        s->spec->space, s->spec->is_exact, s->n, s->trials, s->state, s->costs,
+        s->feasible,    &s->columns,       s->x, s->z,      dropped};
+    size_t before = s->n_feasible;
+    as_status st = doubt_judge(&rows, &s->in_doubt, err);
+    for (size_t i = 0; i < s->n && st == AS_OK; i++)
+        if (dropped[i])
+            drop(s, i);
+    if (s->n_feasible == before)
+        return st;
+    s->best = TRAINING_SET_NONE;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i] < s->costs[s->best]))
+            s->best = i;
+    return st;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -402,7 +440,8 @@ as_status training_set_create_with(const struct search_spec *spec, const struct 
         if (s->rungs)
             take_rungs(s, i);
     }
-    if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0 ||
+    if ((st = drop_faults(s, err)) < 0 || (st = find_avoided(s, err)) < 0 ||
+        (st = judge_progress(s, err)) < 0 ||
         (st = repeats_judge(spec, s->trials, s->n, &s->repeats, err)) < 0)
         return st;
     *ret = as_steal(s);

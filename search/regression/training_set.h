@@ -55,6 +55,7 @@ struct training_set {
     size_t n_rungs; /* trials at a rung: partial or pending */
     size_t best;    /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
     struct repeats repeats;
+    bool in_doubt; /* the best value stands apart from all others, and was not measured again */
     bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
     bool stalled;  /* the last eight completed trials, or the last fifth if that is more, gained
                        little (one objective) */

@@ -22,6 +22,8 @@ static const char *condition = ",\"when\":{\"opt\":\"a\"}";
 
 /* The loss is by the logarithm of the distance of x from its lower end. */
 static bool is_steep;
+/* The document says that values have no noise. */
+static bool is_exact;
 
 static json_t *make_sweep(const char *method)
 {
@@ -29,12 +31,14 @@ static json_t *make_sweep(const char *method)
     (void)snprintf(text, sizeof text,
                    "{\"id\":\"s\",\"method\":\"%s\",\"seed\":\"7\",\"metrics\":[{\"name\":\"loss\","
                    "\"goal\":\"minimize\"}],\"constraints\":[{\"metric\":\"ms\",\"max\":20}],"
-                   "\"document\":{\"search\":{\"method\":\"%s\",\"seed\":7%s},\"parameters\":{"
+                   "\"document\":{\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"%s},"
+                   "\"search\":{\"method\":\"%s\",\"seed\":7%s},\"parameters\":{"
                    "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4%s},"
                    "\"w\":{\"type\":\"int\",\"min\":1,\"max\":9},"
                    "\"opt\":{\"type\":\"categorical\",\"values\":[\"a\",\"b\"]},"
                    "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3%s}}}}",
-                   method, method, earlier, believed, condition);
+                   method, is_exact ? ",\"noise\":\"none\"" : "", method, earlier, believed,
+                   condition);
     return json_plain(text);
 }
 
@@ -59,6 +63,7 @@ static void maker_init(struct maker *m, const char *method)
     m->spec =
         (struct search_spec){.space = m->space, .seed = 7, .n_objectives = 1, .n_outcomes = 1};
     m->spec.outcomes[0] = (struct outcome_bound){.min = -INFINITY, .max = 20};
+    m->spec.is_exact = is_exact;
     ck_ok(search_method_parse(method, "/method", &m->spec.method, &err), err);
     struct json_fields f;
     const json_t *search = json_object_get(json_object_get(m->sweep, "document"), "search");
@@ -268,6 +273,24 @@ START_TEST(the_same_with_learned_scales)
     maker_done(&m);
     condition = declared;
     is_steep = false;
+}
+END_TEST
+
+/* That values are exact is a word of the document. */
+START_TEST(the_same_with_exact_values)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    is_exact = true;
+    make(&m, "gp");
+    ck_assert_uint_eq(count_same(&m, &total, &first), 28);
+    /* without the word, the models would be others */
+    json_t *document = json_object_get(m.sweep, "document");
+    ck_assert_int_eq(json_object_del(json_object_get(document, "metric"), "noise"), 0);
+    ck_assert_uint_lt(count_same(&m, &total, &first), 28);
+    maker_done(&m);
+    is_exact = false;
 }
 END_TEST
 
@@ -498,6 +521,7 @@ TEST_SUITE()
     tcase_add_loop_test(t, the_same_again, 0, 10);
     tcase_add_test(t, the_same_with_what_was_learned);
     tcase_add_test(t, the_same_with_learned_scales);
+    tcase_add_test(t, the_same_with_exact_values);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 10);
     tcase_add_test(t, another_seed);

@@ -844,6 +844,21 @@ export type Sweep = SweepSummary & {
   document: SweepDocument;
   /** What early stopping has done; null: the document asks for none */
   early_stopping?: null | StoppingReport;
+  /** What the search has learned of parameters that declare no condition (gp), by its newest suggestion; absent: nothing */
+  learned?: LearnedParameter[];
+};
+
+export type LearnedParameter = {
+  parameter: string;
+  /** Where it has no effect */
+  no_effect: {
+    /** One choice and its value */
+    where: Record<string, Value>;
+    /** That it was learned from */
+    trials: number;
+  }[];
+  /** The condition that would declare this: the values that are left. Absent: none is */
+  when?: Record<string, Value[]>;
 };
 
 export type StoppingReport = {

@@ -9,7 +9,8 @@ function scalar(value: unknown): string {
   return PLAIN.test(value) && !RESERVED.test(value) && !value.startsWith("- ") && value.trim() === value ? value : JSON.stringify(value);
 }
 
-function flow(value: unknown): string {
+/** On one line. */
+export function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
   if (value === null || typeof value !== "object") return scalar(value);
   return `{${Object.entries(value).map(([k, v]) => `${scalar(k)}: ${flow(v)}`).join(", ")}}`;

@@ -30,6 +30,7 @@ const LimitsDialog = lazy(async () => (await import("./limits")).LimitsDialog);
 const room = (px: number) => <div style={{ minHeight: `${px}px` }} />;
 
 const RungsPanel = lazy(async () => (await import("./rungs")).RungsPanel);
+const LearnedPanel = lazy(async () => (await import("./learned")).LearnedPanel);
 const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel);
 const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel, room(459));
 const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel, room(180));
@@ -61,6 +62,7 @@ function Panels({ model }: { model: SweepModel }) {
         <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
         {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
         <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 25 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
+        <Now of={model} show={(now) => (now.learned ? <LearnedPanel learned={now.learned} /> : null)} />
         {(sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state))) && <ImportancePanel sweep={sweep} model={model} />}
         <CurvesPanel model={model} sweep={sweep} />
         <ExplorePanel model={model} sweep={sweep} />
