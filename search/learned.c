@@ -33,9 +33,11 @@ static json_t *find_entry(json_t *list, const char *parameter)
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(list, i,
-                       entry) if (as_streq(json_string_value(json_object_get(entry, "parameter")),
-                                           parameter)) return entry;
+    json_array_foreach(list, i, entry)
+    {
+        if (as_streq(json_string_value(json_object_get(entry, "parameter")), parameter))
+            return entry;
+    }
     entry = json_pack("{s:s, s:[], s:{}}", "parameter", parameter, "no_effect", "when");
     return json_array_append_new(list, entry) < 0 ? NULL : entry;
 }
@@ -44,14 +46,19 @@ static int add_pair(json_t *list, const json_t *pair, const json_t *parameters)
 {
     const char *name = json_string_value(json_object_get(pair, "parameter")), *choice;
     json_t *where = json_object_get(pair, "where"), *value;
-    json_t *entry = name && json_is_object(where) ? find_entry(list, name) : NULL;
+    if (!name || !json_is_object(where))
+        return 0;
+    json_t *entry = find_entry(list, name);
     if (!entry)
-        return name && json_is_object(where) ? -1 : 0;
+        return -1;
     int rc = json_array_append_new(
         json_object_get(entry, "no_effect"),
         json_pack("{s:O, s:O}", "where", where, "trials", json_object_get(pair, "trials")));
-    json_object_foreach(where, choice, value) if (rc == 0) rc =
-        leave_out(json_object_get(entry, "when"), parameters, choice, value);
+    json_object_foreach(where, choice, value)
+    {
+        if (rc == 0)
+            rc = leave_out(json_object_get(entry, "when"), parameters, choice, value);
+    }
     return rc;
 }
 
@@ -60,8 +67,11 @@ static int drop_impossible(json_t *entry)
 {
     const char *choice;
     json_t *values;
-    json_object_foreach(json_object_get(entry, "when"), choice,
-                        values) if (!json_array_size(values)) return json_object_del(entry, "when");
+    json_object_foreach(json_object_get(entry, "when"), choice, values)
+    {
+        if (json_array_size(values) == 0)
+            return json_object_del(entry, "when");
+    }
     return 0;
 }
 
@@ -71,8 +81,15 @@ json_t *learned_of_reason(const json_t *reason, const json_t *parameters)
     json_t *item;
     int rc = 0;
     JSON_AUTO list = json_array();
-    json_array_foreach(json_object_get(reason, "no_effect"), i, item) if (rc == 0) rc =
-        add_pair(list, item, parameters);
-    json_array_foreach(list, i, item) if (rc == 0) rc = drop_impossible(item);
+    json_array_foreach(json_object_get(reason, "no_effect"), i, item)
+    {
+        if (rc == 0)
+            rc = add_pair(list, item, parameters);
+    }
+    json_array_foreach(list, i, item)
+    {
+        if (rc == 0)
+            rc = drop_impossible(item);
+    }
     return rc < 0 || !list ? NULL : as_steal(list);
 }
