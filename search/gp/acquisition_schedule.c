@@ -11,11 +11,12 @@
  * Several objectives: the expected improvement of the hypervolume, on plain models.
  *
  * One objective. While nearly all trials fail, every second suggestion is near one that succeeded
- * (decision 4024). Where the best value may be luck, the best trial is repeated once (decision
- * 4023). The warped model distinguishes the best trials finely and the others hardly; the plain
- * model sees all trials alike, and so does the smooth one, which follows trends to where no trial
- * is. UCB exploits the warped model; logEI explores more. A model that has lost its turns (decision
- * 4025) leaves them to the next row.
+ * (decision 4024); with many pending trials every one is, until two have succeeded (decision 4041).
+ * Where the best value may be luck, the best trial is repeated once (decision 4023). The warped
+ * model distinguishes the best trials finely and the others hardly; the plain model sees all trials
+ * alike, and so does the smooth one, which follows trends to where no trial is. UCB exploits the
+ * warped model; logEI explores more. A model that has lost its turns (decision 4025) leaves them to
+ * the next row.
  * A branch that deserves trials has every third suggestion, and one of the leading choice
  * (decision 4036) two of three while the sweep stalls.
  *   With categories, logEI alternates between the warped and the smooth model, which with few
@@ -33,6 +34,7 @@ static const struct schedule_row rows[] = {
     /* facts, period, phase, acquisition, models, point */
     {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, POINT_BEST},
     {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, POINT_BEST},
+    {FACT_ONE_SUCCEEDS, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_NEARBY},
     {FACT_FEW_SUCCEED, 2, 1, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_NEARBY},
     {FACT_DOUBT, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, POINT_REPEAT},
     {FACT_VALUE, 3, 1, ACQUISITION_LOGEI, SURROGATE_WARPED, POINT_BRANCH},
@@ -80,6 +82,8 @@ unsigned schedule_facts(const struct training_set *s)
         facts |= FACT_TRENDS;
     if (nearby_is_needed(s))
         facts |= FACT_FEW_SUCCEED;
+    if (nearby_is_all(s))
+        facts |= FACT_ONE_SUCCEEDS;
     if (s->stagnant)
         facts |= FACT_STAGNANT;
     if (s->crowded)

@@ -22,9 +22,10 @@ enum schedule_fact {
     FACT_TRENDS = 1 << 9,             /* so many results that a trend may be followed */
     FACT_DOUBT = 1 << 10,             /* it is not known whether the best value is luck */
     FACT_FEW_SUCCEED = 1 << 11,       /* nearly all trials fail (nearby.h) */
-    FACT_BASIN = 1 << 12, /* the trials crowd, and another basin is hardly known (basin.h) */
-    FACT_PART = 1 << 13,  /* a part of the space was written off too early (left_part.h) */
-    FACT_VALUE = 1 << 14  /* the sweep stalls, and that branch is one of the leading choice */
+    FACT_BASIN = 1 << 12,       /* the trials crowd, and another basin is hardly known (basin.h) */
+    FACT_PART = 1 << 13,        /* a part of the space was written off too early (left_part.h) */
+    FACT_VALUE = 1 << 14,       /* the sweep stalls, and that branch is one of the leading choice */
+    FACT_ONE_SUCCEEDS = 1 << 15 /* one trial alone, while many are pending (nearby.h) */
 };
 
 /* How a row finds its point. */

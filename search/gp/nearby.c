@@ -10,11 +10,13 @@
 #include "search/population/moves.h"
 #include "search/problem/random_stream.h"
 
-/* The constants are of decision 4024. */
+/* The constants are of the decisions 4024 and 4041. */
 #define ENOUGH 5        /* successes, for the models to find more */
 #define FAILED_BESIDE 9 /* failures for each success: 90% fail */
 #define NEWEST 3        /* trials, all of which failed: the models do not find more */
-#define REACH 0.25      /* how far a number moves at first, and what counts as the neighbourhood */
+#define MANY_PENDING 4
+#define MOVES_ALL 12 /* failures in the neighbourhood, then the success may have been an accident */
+#define REACH 0.25   /* how far a number moves at first, and what counts as the neighbourhood */
 #define REACH_LEAST 0.002
 #define REACH_MOST 0.5
 #define SHRINK 0.8
@@ -71,6 +73,18 @@ static size_t success(const struct training_set *s, uint64_t k)
     while (!s->feasible[i] || k-- > 0)
         i++;
     return i;
+}
+
+bool nearby_is_all(const struct training_set *s)
+{
+    if (s->n_feasible != 1 || s->n_completed != 1 || s->n_rungs > 0 ||
+        s->n_avoided < FAILED_BESIDE || s->n_pending < MANY_PENDING)
+        return false;
+    size_t n = 0;
+    const double *from = training_set_point(s, success(s, 0));
+    for (size_t i = 0; i < s->n; i++)
+        n += s->avoided[i] && is_neighbour(s->enc, from, training_set_point(s, i));
+    return n < MOVES_ALL;
 }
 
 /* A level moves by one at least. A choice changes less often the shorter the moves are. */

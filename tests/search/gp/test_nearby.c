@@ -105,6 +105,48 @@ START_TEST(moves_are_new_configurations_of_the_space)
 }
 END_TEST
 
+static size_t nearby_of(struct sweep *w, size_t n)
+{
+    struct as_err err = {0};
+    size_t n_nearby = 0;
+    for (size_t k = 0; k < n; k++) { /* they stay pending */
+        ck_ok(sweep_ask(w, &err), err);
+        n_nearby +=
+            as_streq(json_string_value(json_object_get(w->reason, "acquisition")), "nearby");
+    }
+    return n_nearby;
+}
+
+/* One success among 12 trials: every second suggestion is a move while fewer than four are pending,
+ * and then each. With two successes it is every second one, and so it is where a dozen trials have
+ * failed around the only success. */
+START_TEST(with_many_pending_all_stay_near_the_only_success)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SIX);
+    AS_AUTO(sweep_done) struct sweep one, two, around;
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    sweep_init(&one, s, 3, true);
+    run(&one, 12, 1);
+    ck_assert_uint_eq(nearby_of(&one, 4), 2);
+    ck_assert_uint_eq(nearby_of(&one, 8), 8);
+    sweep_init(&two, s, 3, true);
+    run(&two, 20, 2);
+    ck_assert_uint_eq(nearby_of(&two, 4), 2);
+    ck_assert_uint_eq(nearby_of(&two, 8), 4);
+    sweep_init(&around, s, 3, true);
+    run(&around, 12, 1);
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&around);
+    for (size_t k = 0; k < 12; k++) {
+        double point[6] = {0.5 + 0.02 * (double)(k + 1), 0.5, 0.5, 0.5, 0.5, 0.5};
+        encoding_to_config(set->enc, point, c);
+        sweep_add(&around, c, 0);
+        around.trials[around.n - 1].state = OBSERVED_FAILED;
+    }
+    ck_assert_uint_eq(nearby_of(&around, 4), 2);
+    ck_assert_uint_eq(nearby_of(&around, 8), 4);
+}
+END_TEST
+
 /* Only a box succeeds: 1.2% of the space, in three of its parameters. */
 static bool succeeds(const struct sweep *w, size_t trial)
 {
@@ -150,6 +192,7 @@ TEST_SUITE()
     tcase_add_test(t, only_a_few_successes_beside_many_failures_need_it);
     tcase_add_test(t, failures_in_the_neighbourhood_shorten_the_moves);
     tcase_add_test(t, moves_are_new_configurations_of_the_space);
+    tcase_add_test(t, with_many_pending_all_stay_near_the_only_success);
     tcase_add_test(t, one_success_leads_to_more);
     suite_add_tcase(s, t);
     return s;
