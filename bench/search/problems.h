@@ -4,7 +4,7 @@
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
- * (real.c), or are such: surrogates of training and of a choice among learners (trained.c), and
+ * (real.c), or are such: surrogates of training, learners and pipelines (trained.c), and
  * tables of the built-in trainer's runs; tables are real training runs, one per cell of a grid
  * (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
  * behind curved borders (rough.c); flat ones say nothing of which parameter means something where,
