@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "bench/search/problems_priv.h"
+#include "base/rng.h"
 
 struct mask {
     size_t inner;  /* the parameter that it stands for */
@@ -30,12 +30,20 @@ void disguise_free(struct disguise *d)
     free(d);
 }
 
+/* A hash of (number, a, b) in [0,1). */
+static double hashed(unsigned number, unsigned a, unsigned b)
+{
+    uint32_t w[4];
+    philox4x32(7702, 900 + number, (uint64_t)a << 32 | b, w);
+    return w[0] / 4294967296.0;
+}
+
 /* 0 to n - 1 in an order drawn by (number, which). NULL: out of memory. */
 static size_t *permuted(size_t n, unsigned number, unsigned which)
 {
     size_t *order = as_calloc(n, sizeof *order);
     for (size_t i = 0; order != NULL && i < n; i++) {
-        size_t j = (size_t)(problem_draw(900 + number, which, (unsigned)i) * (double)(i + 1));
+        size_t j = (size_t)(hashed(number, which, (unsigned)i) * (double)(i + 1));
         order[i] = order[j];
         order[j] = i;
     }
@@ -94,9 +102,9 @@ static as_status mask_draw(const struct space_param *p, unsigned number, struct 
     }
     if (param_is_choice(p) || !has_mirror(p))
         return AS_OK;
-    m->mirrored = problem_draw(900 + number, 500, which) < 0.5;
+    m->mirrored = hashed(number, 500, which) < 0.5;
     if (p->kind == PARAM_FLOAT)
-        m->unit = units[(unsigned)(4 * problem_draw(900 + number, 501, which))];
+        m->unit = units[(unsigned)(4 * hashed(number, 501, which))];
     return AS_OK;
 }
 

@@ -109,7 +109,7 @@ START_TEST(a_space_with_conditions_is_refused)
 }
 END_TEST
 
-/* The optimum of `rows` in disguise is that of `rows`, and a value is that of what it stands for. */
+/* The optimum of `rows` in disguise is its own, and a value is that of what it stands for. */
 START_TEST(a_problem_in_disguise_has_the_same_values)
 {
     AS_AUTO(problem_freep) struct problem *p = NULL;
