@@ -174,7 +174,7 @@ as_status incumbent_find(const struct search_spec *spec, const struct history *h
         found.value = s->trials[s->best].values[0];
     }
     if (!found.is_known || s->repeats.noise != NOISE_SEEN || s->n_completed < LOCAL_NOISE_ROWS ||
-        !s->enc->n_lengths) {
+        !s->enc->n_varied) {
         *ret = found;
         return AS_OK;
     }

@@ -167,7 +167,7 @@ static as_status compute(struct bounding *b, struct regret_bound *ret, struct as
     const struct training_set *s = b->set;
     struct surrogate_spec spec = {SURROGATE_PLAIN, 0, GP_MAX_ROWS, b->history.n};
     double upper = INFINITY, lower = INFINITY, t = (double)s->n_completed, span = 0;
-    double d = (double)s->enc->n_lengths;
+    double d = (double)s->enc->n_varied;
     b->beta = sqrt(2 / SCALE * log(d * t * t * M_PI * M_PI / (6 * DELTA)));
     as_status st = surrogate_prepare(&b->store, s, &spec, NULL, &b->model, err);
     if (st < 0 || (st = bound_trials(b, &upper, &lower, err)) < 0 ||
@@ -175,7 +175,7 @@ static as_status compute(struct bounding *b, struct regret_bound *ret, struct as
         return st;
     ret->bound = surrogate_back(&b->model, upper) - surrogate_back(&b->model, lower);
     ret->relative = span > 0 ? ret->bound / span : INFINITY;
-    ret->is_enough = s->n_completed >= REGRET_BOUND_TRIALS + s->enc->n_lengths;
+    ret->is_enough = s->n_completed >= REGRET_BOUND_TRIALS + s->enc->n_varied;
     ret->is_known = true;
     return AS_OK;
 }
@@ -189,7 +189,7 @@ as_status regret_bound_compute(const struct search_spec *spec, const struct hist
     as_status st = read_trials(&b, spec, history, err);
     if (st < 0)
         return st;
-    if (spec->n_objectives == 1 && b.set->n_feasible >= 2 && b.set->enc->n_lengths)
+    if (spec->n_objectives == 1 && b.set->n_feasible >= 2 && b.set->enc->n_varied)
         st = compute(&b, &made, &why);
     if (st == AS_E_NUMERIC) {
         made = (struct regret_bound){0};

@@ -3,7 +3,7 @@
  *
  * First, every problem with conditions of the families `real` and `table`, without them (a
  * parameter that does not apply is accepted and has no effect): boosting, networks, support vector
- * machines, and a choice among five learners of 20 parameters in all (learners.h). Then kinds of
+ * machines, and real runs of 15 to 20 parameters (learners.h). Then kinds of
  * this file, each a family of instances whose number keys the hash that draws their places and
  * weights:
  *   crowd    28 or 31 parameters, of which one category decides, and the best value of it looks
@@ -382,6 +382,11 @@ const struct problem_def flat_problems[] = {
     FLAT("xgboost-18"),
     FLAT("learners-adult"),
     FLAT("learners-letter"),
+    FLAT("optimisers-letter"),
+    FLAT("optimisers-adult"),
+    FLAT("pipelines-adult"),
+    FLAT("pipelines-letter"),
+    FLAT("texts-licences"),
     /* for reports */
     FLAT("methods-3"),
     FLAT("switches-3"),
@@ -394,6 +399,10 @@ const struct problem_def flat_problems[] = {
     FLAT("svm-letter"),
     FLAT("learners-california"),
     FLAT("learners-digits"),
+    FLAT("optimisers-california"),
+    FLAT("pipelines-california"),
+    FLAT("pipelines-digits"),
+    FLAT("texts-versions"),
     /* of each kind 1 and 2 tuned on, 3 and 4 for reports */
     ROW(crowd, 1, crowd28, NULL),
     ROW(crowd, 2, crowd31, NULL),

@@ -1,6 +1,8 @@
-/* Problems that are forests fitted to real runs of a choice among five learners: each learner is a
- * part of its own, so what it does not read has no effect there. learners/make_learners.py made the
- * files and describes their form; unlike surrogate.h's they need no other program. */
+/* Problems that are forests fitted to real runs: of a choice among five learners, of optimisers of
+ * a small network, of pipelines, of classifiers of texts. Each learner (optimiser, loss,
+ * classifier) is a part of its own, so what it does not read has no effect there; a parameter that
+ * is not active goes right at a split. The scripts of learners/ made the files, whose form
+ * forests.py describes; unlike surrogate.h's they need no other program. */
 #ifndef ASSAY_BENCH_SEARCH_LEARNERS_H
 #define ASSAY_BENCH_SEARCH_LEARNERS_H
 

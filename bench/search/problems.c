@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/yaml_reader.h"
+#include "bench/search/disguise.h"
 #include "bench/search/learners.h"
 #include "bench/search/problems_priv.h"
 #include "bench/search/surrogate.h"
@@ -41,6 +42,7 @@ static const struct {
     {"flat", flat_problems},
     {"flat", unsaid_problems},
     {"flat", few_problems},
+    {"flat", strange_problems},
 };
 
 double problem_draw(unsigned instance, unsigned a, unsigned b)
@@ -110,9 +112,22 @@ static double declared_value(const struct problem *p, const struct config *c)
     return problem_value(p->declared, d);
 }
 
+/* What `c` stands for. */
+static struct config *undisguised(const struct problem *p, const struct config *c)
+{
+    struct config *inner = disguise_remove(p->disguise, c);
+    if (inner == NULL)
+        abort(); /* a benchmark without memory has no figures */
+    return inner;
+}
+
 double problem_value(const struct problem *p, const struct config *c)
 {
     double x[PROBLEM_MAX_PARAMS];
+    if (p->disguise != NULL) {
+        AS_AUTO(config_freep) struct config *inner = undisguised(p, c);
+        return problem_value(p->declared, inner);
+    }
     if (p->declared != NULL)
         return declared_value(p, c);
     if (p->table != NULL)
@@ -124,6 +139,10 @@ double problem_value(const struct problem *p, const struct config *c)
 double problem_observe(const struct problem *p, const struct config *c, uint64_t seed,
                        uint64_t trial)
 {
+    if (p->disguise != NULL) {
+        AS_AUTO(config_freep) struct config *inner = undisguised(p, c);
+        return problem_observe(p->declared, inner, seed, trial);
+    }
     double v = problem_value(p, c);
     if (p->def->fn_observe != NULL) {
         double x[PROBLEM_MAX_PARAMS];
@@ -259,6 +278,30 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
     return AS_OK;
 }
 
+as_status problem_open_disguised(const struct problem_def *def, unsigned number,
+                                 struct problem **ret, struct as_err *err)
+{
+    AS_AUTO(problem_freep) struct problem *p = as_calloc(1, sizeof *p);
+    if (p == NULL)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = problem_open(def, &p->declared, err);
+    if (st < 0)
+        return st;
+    const struct problem *inner = p->declared;
+    p->def = def;
+    p->family = inner->family;
+    p->optimum = inner->optimum;
+    p->scale = inner->scale;
+    st =
+        disguise_create(inner->space, inner->parameters, number, &p->parameters, &p->disguise, err);
+    if (st == AS_OK)
+        st = space_parse(p->parameters, "/parameters", &p->space, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%s in disguise", def->name);
+    *ret = as_steal(p);
+    return AS_OK;
+}
+
 void problem_free(struct problem *p)
 {
     if (p == NULL)
@@ -266,6 +309,7 @@ void problem_free(struct problem *p)
     table_free(p->table); /* refers to the space */
     surrogate_free(p->surrogate);
     learners_free(p->learners);
+    disguise_free(p->disguise);
     problem_free(p->declared);
     space_free(p->space);
     json_decref(p->parameters);

@@ -4,7 +4,7 @@
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
- * (real.c), or are such: surrogates of training and of a choice among learners (trained.c), and
+ * (real.c), or are such: surrogates of training, learners and pipelines (trained.c), and
  * tables of the built-in trainer's runs; tables are real training runs, one per cell of a grid
  * (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
  * behind curved borders (rough.c); flat ones say nothing of which parameter means something where,
@@ -54,13 +54,15 @@ struct problem_def {
 struct table;     /* table.h */
 struct surrogate; /* surrogate.h */
 struct learners;  /* learners.h */
+struct disguise;  /* disguise.h */
 
 struct problem {
     const struct problem_def *def;
     const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table", "rough",
                            "flat" */
     struct space *space;
-    struct problem *declared;    /* of def->flat_of */
+    struct problem *declared;    /* of def->flat_of; what a disguise hides */
+    struct disguise *disguise;   /* NULL: none */
     json_t *parameters;          /* canonical document of the space, in its order */
     struct table *table;         /* NULL: a function */
     struct surrogate *surrogate; /* of a surrogate's problem */
@@ -81,6 +83,11 @@ const struct problem_def *problem_find(const char *name);
  * caller. */
 AS_MUST_CHECK as_status problem_open(const struct problem_def *def, struct problem **ret,
                                      struct as_err *err);
+
+/* The same problem with its parameters renamed and reordered (disguise.h), by the hash of `number`.
+ * AS_E_INVAL: it has conditions; else as problem_open. */
+AS_MUST_CHECK as_status problem_open_disguised(const struct problem_def *def, unsigned number,
+                                               struct problem **ret, struct as_err *err);
 void problem_free(struct problem *p);
 AS_DEFINE_FREEP(struct problem, problem_free)
 

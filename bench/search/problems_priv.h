@@ -17,6 +17,7 @@ extern const struct problem_def rough_problems[];
 extern const struct problem_def flat_problems[];
 extern const struct problem_def unsaid_problems[]; /* more flat ones */
 extern const struct problem_def few_problems[];    /* flat, of more than 20 parameters */
+extern const struct problem_def strange_problems[];
 
 /* A hash of (instance, a, b) in [0,1), for families of instances. */
 double problem_draw(unsigned instance, unsigned a, unsigned b);

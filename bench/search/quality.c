@@ -24,9 +24,10 @@
 
 #define EX_USAGE_STATUS 64
 #define MAX_SLOTS 1000
+#define MAX_DISGUISES 1000
 
 struct settings {
-    int64_t seeds, first_seed, trials, slots, jobs;
+    int64_t seeds, first_seed, trials, slots, jobs, disguise;
     const char *problems, *methods, *csv, *optuna_path, *surrogate;
     const char *load;
     bool json, markdown, list, bars, no_run, help;
@@ -93,7 +94,10 @@ static as_status open_problems(struct quality *q, struct as_err *err)
         const struct problem_def *def = problem_at(i);
         if (!is_listed(q->set.problems, def->name))
             continue;
-        st = problem_open(def, &q->problems[q->n_problems], err);
+        struct problem **place = &q->problems[q->n_problems];
+        st = q->set.disguise > 0
+                 ? problem_open_disguised(def, (unsigned)q->set.disguise, place, err)
+                 : problem_open(def, place, err);
         if (st == AS_E_UNAVAILABLE)
             (void)fprintf(stderr, "search-quality: %s is left out: %s\n", def->name, err->msg);
         else if (st < 0)
@@ -270,9 +274,10 @@ static as_status check(const struct settings *s, int n_args, char **argv, struct
     if (s->seeds < 1 || s->seeds > 1000 || s->trials < 1 || s->trials > 10000)
         return as_fail(err, AS_E_INVAL, "--seeds takes 1 to 1000, --trials 1 to 10000");
     if (s->slots < 1 || s->slots > MAX_SLOTS || s->jobs < 1 || s->jobs > JOBS_MAX ||
-        s->first_seed < 0)
-        return as_fail(err, AS_E_INVAL, "--slots takes 1 to %d, --jobs 1 to %d", MAX_SLOTS,
-                       JOBS_MAX);
+        s->first_seed < 0 || s->disguise < 0 || s->disguise > MAX_DISGUISES)
+        return as_fail(err, AS_E_INVAL,
+                       "--slots takes 1 to %d, --jobs 1 to %d, --disguise up to %d", MAX_SLOTS,
+                       JOBS_MAX, MAX_DISGUISES);
     return AS_OK;
 }
 
@@ -295,6 +300,8 @@ int main(int argc, char **argv)
          "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, cmaes, evolution, coordinate, "
          "mcmc, auto, "
          "optuna-cmaes, hebo, botorch; NAME:8 for 8 slots"},
+        {"disguise", 0, OPT_I64, &s->disguise, "N", NULL,
+         "parameters renamed and reordered, choices permuted, ranges mirrored, by N (0: not)"},
         {"csv", 0, OPT_STRING, &s->csv, "FILE", NULL, "keep traces here, and run what it lacks"},
         {"load", 0, OPT_STRING, &s->load, "FILE", NULL,
          "traces to use, such as the peers' of before"},

@@ -84,12 +84,26 @@ static void best_learners(const struct problem *p, double *x)
     learners_best(p->learners, x);
 }
 
-#define LEARNERS(of)                                                                               \
+#define RUNS(of)                                                                                   \
     {                                                                                              \
-        .name = "learners-" of, .fn = fn_learners, .fn_best = best_learners                        \
+        .name = of, .fn = fn_learners, .fn_best = best_learners                                    \
     }
 
-/* `gp` was tuned on the first two, and on their flat ones (flat.c). */
+/* `gp` was tuned on the first seven, and on their flat ones (flat.c). */
 const struct problem_def learners_problems[] = {
-    LEARNERS("adult"), LEARNERS("letter"), LEARNERS("california"), LEARNERS("digits"), {0},
+    RUNS("learners-adult"),
+    RUNS("learners-letter"),
+    RUNS("optimisers-letter"),
+    RUNS("optimisers-adult"),
+    RUNS("pipelines-adult"),
+    RUNS("pipelines-letter"),
+    RUNS("texts-licences"),
+    /* for reports */
+    RUNS("learners-california"),
+    RUNS("learners-digits"),
+    RUNS("optimisers-california"),
+    RUNS("pipelines-california"),
+    RUNS("pipelines-digits"),
+    RUNS("texts-versions"),
+    {0},
 };

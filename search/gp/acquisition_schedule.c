@@ -76,7 +76,7 @@ unsigned schedule_facts(const struct training_set *s)
         facts |= FACT_SEVERAL_OBJECTIVES;
     if (has_categories(s->enc))
         facts |= FACT_CATEGORIES;
-    else if (s->enc->n_continuous != s->enc->n_lengths)
+    else if (s->enc->n_continuous != s->enc->n_varied)
         facts |= FACT_LEVELS;
     if (s->n_completed + s->n_failed >= TRENDS_LEAST)
         facts |= FACT_TRENDS;

@@ -40,7 +40,7 @@ bool basin_choose(const struct training_set *s, size_t *ret_head)
     size_t top[HEADS_AMONG + 1], n = gp_candidates_top(s, HEADS_AMONG, top);
     if (!s->enc->n_continuous)
         return false;
-    double known = KNOWN + KNOWN_FOR_NUMBER * (double)s->enc->n_lengths;
+    double known = KNOWN + KNOWN_FOR_NUMBER * (double)s->enc->n_varied;
     for (size_t i = 1; i < n && s->feasible[top[i]]; i++) {
         bool is_head = true;
         for (size_t j = 0; j < i && is_head; j++)

@@ -23,7 +23,12 @@
  * tried so much narrower. A try at its own width, too, takes twice the time and gains little. */
 #define WIDTH 0.6
 
-static const double rates[] = {0, 20, 1000, 50000, -20, -1000};
+/* The widest scale from the upper end is tried only of a number that is on the one before: tried at
+ * once it was taken for the others, and `scales` lost 0.2 (standard error 0.07) after 60 trials. */
+#define UPPER (-1000)
+#define UPPER_WIDEST (-50000)
+
+static const double rates[] = {0, 20, 1000, 50000, -20, UPPER, UPPER_WIDEST};
 #define N_RATES (sizeof rates / sizeof rates[0])
 
 static as_status out_of_memory(struct as_err *err)
@@ -159,7 +164,7 @@ static as_status try_scales(struct test *x, size_t *ret_column, double *ret_rate
             continue;
         for (size_t k = 0; k < N_RATES; k++) {
             double rate = rates[k], at;
-            if (rate == now)
+            if (rate == now || (rate == UPPER_WIDEST && now != UPPER))
                 continue;
             set_column(t, c, rate, WIDTH);
             as_status st =

@@ -2,8 +2,8 @@
  *
  * A space that says nothing gives a learning rate the range 0 to 1, of which a model sees the
  * decades that matter as one place at its lower end. The trials are fitted by a Gaussian process;
- * then each number in turn is put on a logarithmic scale from its lower or its upper end, with two
- * or three rates (struct bent_number). The scale that explains the values best is fitted anew, and
+ * then each number in turn is put on a logarithmic scale from its lower or its upper end, with
+ * three rates (struct bent_number). The scale that explains the values best is fitted anew, and
  * taken if that explains them better by far. From then on everything that works with places, such
  * as candidates, moves, basins and models, sees the number on that scale.
  *

@@ -123,7 +123,7 @@ static bool is_usable(const struct training_set *s, const struct gp_region *regi
 
 static double moved_share(const struct training_set *s)
 {
-    return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
+    return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_varied ? s->enc->n_varied : 1));
 }
 
 static void enter_branch(const struct encoding *e, const struct gp_region *region, double *point)

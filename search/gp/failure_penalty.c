@@ -48,7 +48,7 @@ static void set_scales(struct scales *ret, const struct encoding *e, const doubl
     for (size_t i = 0; i < e->n_real; i++)
         ret->real[i] = exp(-theta[e->real_length[i]]);
     for (size_t i = 0; i < e->n_category; i++)
-        ret->category[i] = exp(-2 * theta[e->n_numeric + i]);
+        ret->category[i] = exp(-2 * theta[e->n_groups + i]);
 }
 
 /* Squared distance of two trials. */

@@ -21,7 +21,7 @@ static bool is_number(const struct encoded_param *p)
 static bool is_large_and_flat(const struct training_set *s)
 {
     const struct encoding *e = s->enc;
-    return e->n_lengths > TRUST_REGION_DIMS && e->n_numeric > FREE_NUMBERS && e->n_category > 0 &&
+    return e->n_varied > TRUST_REGION_DIMS && e->n_numeric > FREE_NUMBERS && e->n_category > 0 &&
            !e->has_conditions && s->spec->n_objectives == 1 && !s->spec->n_outcomes &&
            !s->spec->earlier && !s->rungs;
 }

@@ -595,13 +595,13 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
 static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
     const struct training_set *s = a->set;
-    if (s->enc->n_lengths && is_initial(s))
+    if (s->enc->n_varied && is_initial(s))
         return design_point(s, a->index, most_earlier(s), a->point, err);
     if (a->influence.is_unseen) {
         snprintf(why, AS_ERR_MSG_MAX, "no step shows that the parameters matter more than noise");
         return design_anywhere(s, a->index, a->point, err);
     }
-    if (!s->enc->n_lengths) {
+    if (!s->enc->n_varied) {
         snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
     } else if (!s->n_completed && !s->n_rungs) {
         snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");

@@ -151,7 +151,7 @@ as_status influence_learn(const struct training_set *s, struct gp_fit_work **wor
 {
     double places[PLACES_MOST + 1];
     size_t n_results = training_set_results(s);
-    if (!s->rungs || s->spec->n_objectives > 1 || !s->enc->n_lengths || n_results < RESULTS_FIRST ||
+    if (!s->rungs || s->spec->n_objectives > 1 || !s->enc->n_varied || n_results < RESULTS_FIRST ||
         (double)n_results < GROWTH * (double)f->n_tested)
         return AS_OK;
     if (!*work && !(*work = gp_fit_work_create()))

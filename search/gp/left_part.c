@@ -167,7 +167,7 @@ static bool deserves_trial(const struct training_set *s, const struct left_part 
     double way = r->median - s->costs[s->best];
     if (!(gained <= STILL * way))
         return false;
-    size_t wanted = TRIALS_LEAST + TRIALS_NUMBER * s->enc->n_lengths;
+    size_t wanted = TRIALS_LEAST + TRIALS_NUMBER * s->enc->n_varied;
     return p->n_trials < wanted || !isfinite(r->before) || r->before - r->best > GAIN * way;
 }
 

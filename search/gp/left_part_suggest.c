@@ -38,7 +38,7 @@ as_status gp_part_suggest(struct gp_ask *a, struct as_err *err)
     as_status st = gp_own_set(a, is_in_part, &learned, trials, &s, err);
     if (st < 0)
         return st;
-    if (s->n_feasible >= MODEL_LEAST + s->enc->n_lengths / 2)
+    if (s->n_feasible >= MODEL_LEAST + s->enc->n_varied / 2)
         return find_by_model(a, s, err);
     a->is_spread = a->found.is_found = part_spread(a->set, &a->part, a->number, a->point);
     return AS_OK;

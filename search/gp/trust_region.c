@@ -43,7 +43,7 @@ json_t *trust_region_write(const struct trust_region *t)
 static void count_results(struct trust_region *t, const struct training_set *s, size_t fresh,
                           double best)
 {
-    size_t patience = s->enc->n_lengths > FAILURES_LEAST ? s->enc->n_lengths : FAILURES_LEAST;
+    size_t patience = s->enc->n_varied > FAILURES_LEAST ? s->enc->n_varied : FAILURES_LEAST;
     bool success = best < t->best - PROGRESS * fabs(t->best);
     t->successes = success ? t->successes + 1 : 0;
     t->failures = success ? 0 : t->failures + fresh;
@@ -62,7 +62,7 @@ static void count_results(struct trust_region *t, const struct training_set *s, 
 void trust_region_update(struct trust_region *t, const struct training_set *s)
 {
     size_t results = s->n_completed + s->n_failed;
-    bool offered = s->enc->n_lengths > TRUST_REGION_DIMS && s->spec->n_objectives == 1 &&
+    bool offered = s->enc->n_varied > TRUST_REGION_DIMS && s->spec->n_objectives == 1 &&
                    s->best != TRAINING_SET_NONE;
     if (!offered) {
         *t = (struct trust_region){.best = INFINITY};
@@ -86,8 +86,8 @@ void trust_region_box(const struct trust_region *t, const struct training_set *s
     const struct encoding *e = s->enc;
     const double *theta = gp_model_theta(m), *centre = training_set_point(s, s->best);
     double sum = 0;
-    for (size_t k = 0; k < e->n_numeric; k++)
-        sum += theta[k];
+    for (size_t i = 0; i < e->n; i++)
+        sum += e->params[i].real >= 0 ? theta[e->params[i].length] : 0;
     double mean = e->n_numeric ? sum / (double)e->n_numeric : 0;
     for (size_t i = 0; i < e->n; i++) {
         const struct encoded_param *p = &e->params[i];

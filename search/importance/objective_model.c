@@ -122,8 +122,8 @@ static bool all_equal(const double *v, size_t n)
 /* Set the reason if there can be no model. */
 static bool explain_absence(struct objective_model *m)
 {
-    size_t least = 2 * m->s->enc->n_lengths + 2;
-    if (m->s->enc->n_lengths == 0)
+    size_t least = 2 * m->s->enc->n_varied + 2;
+    if (m->s->enc->n_varied == 0)
         snprintf(m->reason, sizeof m->reason, "no parameter can vary");
     else if (m->n_all < least)
         snprintf(m->reason, sizeof m->reason,

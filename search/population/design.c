@@ -27,14 +27,14 @@
  * once. */
 static bool is_continuous(const struct encoding *e)
 {
-    return e->n_continuous == e->n_lengths;
+    return e->n_continuous == e->n_varied;
 }
 
 size_t design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
         return s->spec->initial_trials;
-    size_t n = (size_t)(SIZE_FOR_PARAM * (double)s->enc->n_lengths);
+    size_t n = (size_t)(SIZE_FOR_PARAM * (double)s->enc->n_varied);
     size_t least = s->enc->n_category ? SIZE_OF_CHOICES : SIZE_LEAST;
     n = is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
     return n;

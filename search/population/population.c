@@ -259,7 +259,7 @@ static as_status choose_point(const struct population_method *m, const struct po
     uint64_t index = p->turn->index;
     bool found = false;
     *ret_phase = "initial";
-    if (!p->set->enc->n_lengths) {
+    if (!p->set->enc->n_varied) {
         *ret_why = "the space has one configuration";
         return design_anywhere(p->set, index, point, err);
     }

@@ -130,6 +130,8 @@ static void find_known(const struct warm_start_sweep *s, const struct encoding *
                 m->category[p->category] = true;
             for (int c = 0; p->real >= 0 && c < 1 + p->is_conditional; c++)
                 m->real[p->real + c] = true;
+            for (int c = 0; p->order_real >= 0 && c < 1 + p->is_conditional; c++)
+                m->real[p->order_real + c] = true;
         }
 }
 

@@ -72,7 +72,7 @@ static as_status allocate_arrays(struct training_set *s, struct as_err *err)
     for (size_t j = 0; j < e->n_real; j++)
         s->group[j] = (uint32_t)e->real_length[j];
     s->columns = (struct gp_columns){
-        .n_real = e->n_real, .n_cat = e->n_category, .n_groups = e->n_numeric, .group = s->group};
+        .n_real = e->n_real, .n_cat = e->n_category, .n_groups = e->n_groups, .group = s->group};
     return AS_OK;
 }
 
@@ -377,7 +377,7 @@ static bool is_stalled(const double *v, size_t n)
 
 static as_status judge_progress(struct training_set *s, struct as_err *err)
 {
-    size_t window = STAGNANT_TRIALS + s->enc->n_lengths, n = 0;
+    size_t window = STAGNANT_TRIALS + s->enc->n_varied, n = 0;
     if (s->spec->n_objectives > 1)
         return AS_OK;
     AS_AUTO(as_freep) double *v = as_calloc(s->n_feasible, sizeof *v);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "search/space/value_order.h"
 
 #define HALF_PI 1.57079632679489661923
 
@@ -19,6 +20,8 @@ void encoding_free(struct encoding *e)
 {
     if (!e)
         return;
+    for (size_t i = 0; e->params && i < e->n; i++)
+        free(e->params[i].order);
     free(e->params);
     free(e->real_length);
     free(e->dead);
@@ -59,6 +62,16 @@ static void bend_param(struct encoding *e, const struct bent_number *b)
     e->params[b->param].bend_span = log1p(fabs(b->rate));
 }
 
+/* The real columns of a parameter, with a length scale of their own: returns the first. */
+static int add_real(struct encoding *e, bool is_conditional)
+{
+    int first = (int)e->n_real;
+    for (int k = 0; k <= is_conditional; k++)
+        e->real_length[e->n_real++] = e->n_groups;
+    e->n_groups++;
+    return first;
+}
+
 static void add_param(struct encoding *e, size_t i)
 {
     const struct space_param *sp = &e->space->params[i];
@@ -73,6 +86,7 @@ static void add_param(struct encoding *e, size_t i)
                                 .is_conditional = sp->n_conds > 0 || dies,
                                 .is_parent = sp->is_parent || kills,
                                 .real = -1,
+                                .order_real = -1,
                                 .category = -1,
                                 .length = -1};
     p->levels = p->kind == ENCODED_CONSTANT ? 1 : levels;
@@ -80,12 +94,13 @@ static void add_param(struct encoding *e, size_t i)
     e->has_conditions |= sp->n_conds > 0;
     if (p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS) {
         e->n_continuous += p->kind == ENCODED_CONTINUOUS;
-        p->length = (int)e->n_numeric++;
-        p->real = (int)e->n_real;
-        for (int k = 0; k <= p->is_conditional; k++)
-            e->real_length[e->n_real++] = (size_t)p->length;
+        e->n_numeric++;
+        p->length = (int)e->n_groups;
+        p->real = add_real(e, p->is_conditional);
     } else if (p->kind == ENCODED_CHOICE) {
         p->category = (int)e->n_category++;
+        if (value_order_exists(sp))
+            p->order_real = add_real(e, p->is_conditional);
     }
     if (p->kind == ENCODED_LEVELS)
         set_scale(sp, p);
@@ -134,10 +149,17 @@ as_status encoding_create_with(const struct space *space, const struct encoding_
     e->n = space->n;
     for (size_t i = 0; i < e->n; i++)
         add_param(e, i);
-    for (size_t i = 0; i < e->n; i++)
+    for (size_t i = 0; i < e->n; i++) {
         if (e->params[i].category >= 0)
-            e->params[i].length = (int)e->n_numeric + e->params[i].category;
-    e->n_lengths = e->n_numeric + e->n_category;
+            e->params[i].length = (int)e->n_groups + e->params[i].category;
+        if (e->params[i].order_real < 0)
+            continue;
+        as_status st = value_order_places(&space->params[i], &e->params[i].order, err);
+        if (st < 0)
+            return st;
+    }
+    e->n_varied = e->n_numeric + e->n_category;
+    e->n_lengths = e->n_groups + e->n_category;
     for (size_t k = 0; learned && k < learned->n_bent; k++)
         bend_param(e, &learned->bent[k]);
     *ret = as_steal(e);
@@ -438,19 +460,30 @@ size_t encoding_neighbours(const struct encoding *e, size_t i, double place, dou
 
 /* ---- features ---- */
 
+/* The real columns that begin with x, at a place in [0,1]. */
+static void real_features(bool is_conditional, double place, bool active, double *x)
+{
+    if (!is_conditional) {
+        x[0] = place;
+        return;
+    }
+    double angle = HALF_PI * place;
+    x[0] = active ? sin(angle) : 0;
+    x[1] = active ? cos(angle) : 0;
+}
+
 /* The features of parameter i at a place. */
 static void param_features(const struct encoding *e, size_t i, double place, bool active, double *x,
                            int32_t *z)
 {
     const struct encoded_param *p = &e->params[i];
     if (p->category >= 0) {
-        z[p->category] = active ? (int32_t)encoding_level(e, i, place) : -1;
-    } else if (p->real >= 0 && p->is_conditional) {
-        double angle = HALF_PI * clamp(place, 1);
-        x[p->real] = active ? sin(angle) : 0;
-        x[p->real + 1] = active ? cos(angle) : 0;
+        uint64_t level = encoding_level(e, i, place);
+        z[p->category] = active ? (int32_t)level : -1;
+        if (p->order_real >= 0)
+            real_features(p->is_conditional, p->order[level], active, x + p->order_real);
     } else if (p->real >= 0) {
-        x[p->real] = clamp(place, 1);
+        real_features(p->is_conditional, clamp(place, 1), active, x + p->real);
     }
 }
 

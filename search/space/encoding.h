@@ -16,7 +16,9 @@
  * values are equally far from "inactive"; K. Swersky et al., "Raiders of the lost architecture",
  * 2014). Category columns z, int32: the choice's index, -1 while it is not active; a kernel adds
  * [a != b] / l^2 to the squared distance, half of that between active and not active. Constants
- * have no column. Columns that belong to one parameter share one length scale.
+ * have no column. Columns that belong to one parameter share one length scale; but a choice of
+ * numbers (value_order.h) has real columns of its place in their order beside its category column,
+ * with a length scale each, so that the results decide whether the order means something.
  *
  * An encoding never changes, so distinct threads may read one. Nothing but encoding_create
  * allocates. A place outside [0,1] or an index outside 0..K-1 counts as the nearest end, NaN as the
@@ -46,10 +48,12 @@ struct encoded_param {
     bool is_conditional; /* has a `when`, so it may be inactive */
     bool is_parent;      /* moving it may activate or deactivate others: features jump */
     uint64_t levels;     /* of ENCODED_LEVELS and ENCODED_CHOICE, at least 2; constant 1; else 0 */
-    int real;     /* its first real column, -1 for none; conditional ones have real + 1 too */
-    int category; /* its category column, -1 for none */
-    int length;   /* its length scale, -1 for none */
-    bool is_log;  /* ENCODED_LEVELS on a log scale: level k is at ln(1 + k ratio) / span */
+    int real;       /* its first real column, -1 for none; conditional ones have real + 1 too */
+    int category;   /* its category column, -1 for none */
+    int length;     /* its length scale, -1 for none; of a choice, that of its category column */
+    int order_real; /* the first real column of a choice's order, -1 for none */
+    double *order;  /* owned; [levels]: the place of each value of such a choice */
+    bool is_log;    /* ENCODED_LEVELS on a log scale: level k is at ln(1 + k ratio) / span */
     double ratio, span;
     double bend,
         bend_span; /* struct bent_number; 0: its places are those of the document's scale */
@@ -86,11 +90,14 @@ struct encoding {
     size_t n;                     /* parameters: the length of a point */
     size_t n_real;                /* columns of x, at most 2n */
     size_t n_category;            /* columns of z, at most n */
-    size_t n_numeric;             /* parameters that have real columns */
-    size_t n_lengths;             /* n_numeric + n_category */
+    size_t n_numeric;             /* parameters that are numbers: continuous or of levels */
+    size_t n_varied;              /* parameters with columns: n_numeric + n_category */
+    size_t n_groups;              /* length scales of real columns; those of numbers, and of the
+                                     orders of choices */
+    size_t n_lengths;             /* n_groups + n_category */
     size_t n_continuous;          /* parameters of ENCODED_CONTINUOUS */
     size_t *real_length;          /* [n_real]: the length scale of each real column, ascending,
-                                     0..n_numeric-1;          that of category column c is n_numeric + c */
+                                     0..n_groups-1; that of category column c is n_groups + c */
     struct dead_pair *dead;       /* [n_dead] */
     size_t n_dead;
     uint64_t bends;      /* digest of the bent numbers; 0: there are none */

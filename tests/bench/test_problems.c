@@ -269,6 +269,7 @@ START_TEST(a_learner_has_the_sum_of_its_own_trees)
         for (double how = 0; how < 2; how++)
             ck_assert(learners_value(l, (double[]){0, seen[i][0], how}) == seen[i][1]);
     ck_assert(learners_value(l, (double[]){1, 0.3, 0}) == 0.5);
+    ck_assert(learners_value(l, (double[]){0, NAN, 0}) == 9); /* not active: right */
     learners_best(l, x);
     ck_assert(x[0] == 1 && isnan(x[1]) && x[2] == 1);
     ck_assert(learners_value(l, x) == learners_lowest(l));

@@ -10,78 +10,51 @@ A run trains one learner of scikit-learn on 300 rows, behind a scaler, and measu
 Each learner (of support vector machines, each kernel) is a part with a few hundred runs of random configurations and
 a forest fitted to them. What a part does not read has no effect there, as in the real thing. Forests and boosted
 trees are measured after 4, 8, … 64 of their trees, so one of their runs is several rows.
-
-A file: "parameters", the space as a sweep document; "optimum" and "best", the lowest value that was found, and where;
-"parts", each with "when", the values that choose it, "columns", the parameters that it reads, and "trees": numbers in
-preorder, column and threshold of a split (left where the value is at most that; of a choice, its index), -1 and value
-of a leaf. A value is the sum of the leaves.
+forests.py writes the files.
 """
 import argparse
 import csv
-import json
-import math
 import os
 import sys
 import warnings
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import forests
+from forests import choice, real, whole
+
 SEED = 20261129
 N_TRAIN, N_VALID = 300, 1000
 STAGES = (4, 8, 16, 32, 64)
 
 
-def when(learner, **more):
-    return {"when": {"learner": learner, **more}}
-
-
-def real(low, high, scale="log"):
-    return {"type": "float", "min": low, "max": high, "scale": scale}
-
-
-def whole(low, high, scale="linear"):
-    return {"type": "int", "min": low, "max": high, "scale": scale}
-
-
-def choice(*values):
-    return {"type": "categorical", "values": list(values)}
-
-
 SPACE = {
     "learner": choice("svm", "neighbours", "forest", "boosting", "network"),
     "scaler": choice("none", "standard", "range"),
-    "svm_kernel": {**choice("linear", "rbf", "poly"), **when("svm")},
-    "svm_c": {**real(0.01, 1000), **when("svm")},
-    "svm_gamma": {**real(1e-4, 10), **when("svm", svm_kernel=["rbf", "poly"])},
-    "svm_degree": {**whole(2, 4), **when("svm", svm_kernel="poly")},
-    "knn_k": {**whole(1, 60, "log"), **when("neighbours")},
-    "knn_weights": {**choice("uniform", "distance"), **when("neighbours")},
-    "knn_power": {**real(1, 4, "linear"), **when("neighbours")},
-    "rf_trees": {**whole(4, 64, "log"), **when("forest")},
-    "rf_depth": {**whole(1, 15), **when("forest")},
-    "rf_features": {**real(0.05, 1), **when("forest")},
-    "rf_leaf": {**whole(1, 30, "log"), **when("forest")},
-    "gb_rounds": {**whole(4, 64, "log"), **when("boosting")},
-    "gb_rate": {**real(0.01, 1), **when("boosting")},
-    "gb_depth": {**whole(1, 6), **when("boosting")},
-    "gb_subsample": {**real(0.2, 1, "linear"), **when("boosting")},
-    "nn_width": {**whole(4, 128, "log"), **when("network")},
-    "nn_rate": {**real(1e-4, 0.3), **when("network")},
-    "nn_decay": {**real(1e-5, 10), **when("network")},
+    "svm_kernel": choice("linear", "rbf", "poly", learner="svm"),
+    "svm_c": real(0.01, 1000, "log", learner="svm"),
+    "svm_gamma": real(1e-4, 10, "log", learner="svm", svm_kernel=["rbf", "poly"]),
+    "svm_degree": whole(2, 4, "linear", learner="svm", svm_kernel="poly"),
+    "knn_k": whole(1, 60, "log", learner="neighbours"),
+    "knn_weights": choice("uniform", "distance", learner="neighbours"),
+    "knn_power": real(1, 4, "linear", learner="neighbours"),
+    "rf_trees": whole(4, 64, "log", learner="forest"),
+    "rf_depth": whole(1, 15, "linear", learner="forest"),
+    "rf_features": real(0.05, 1, "log", learner="forest"),
+    "rf_leaf": whole(1, 30, "log", learner="forest"),
+    "gb_rounds": whole(4, 64, "log", learner="boosting"),
+    "gb_rate": real(0.01, 1, "log", learner="boosting"),
+    "gb_depth": whole(1, 6, "linear", learner="boosting"),
+    "gb_subsample": real(0.2, 1, "linear", learner="boosting"),
+    "nn_width": whole(4, 128, "log", learner="network"),
+    "nn_rate": real(1e-4, 0.3, "log", learner="network"),
+    "nn_decay": real(1e-5, 10, "log", learner="network"),
 }
 KERNELS = ("linear", "rbf", "poly")
 # a part: what chooses it, and how many runs it gets
 PARTS = [({"learner": "svm", "svm_kernel": k}, n) for k, n in zip(KERNELS, (100, 300, 350))] + [
     ({"learner": "neighbours"}, 350), ({"learner": "forest"}, 130), ({"learner": "boosting"}, 130),
     ({"learner": "network"}, 350)]
-
-
-def columns_of(chosen):
-    """The parameters that have an effect under these values, without those that are fixed by them."""
-    def holds(p):
-        return all(chosen.get(k) in (v if isinstance(v, list) else [v]) for k, v in p.get("when", {}).items())
-    return [name for name, p in SPACE.items() if name not in chosen and holds(p)]
 
 
 # ---- data ----
@@ -139,17 +112,6 @@ def scaled(kind, xa, xb):
     return s.transform(xa), s.transform(xb)
 
 
-def draw(rng, name):
-    p = SPACE[name]
-    if p["type"] == "categorical":
-        return str(rng.choice(p["values"]))
-    low, high, u = p["min"], p["max"], rng.random()
-    if p["type"] == "int":
-        low, high = low - 0.5, high + 0.5
-    v = low * (high / low) ** u if p["scale"] == "log" else low + u * (high - low)
-    return int(min(max(round(v), p["min"]), p["max"])) if p["type"] == "int" else float(v)
-
-
 def learner_of(c):
     from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier
@@ -187,121 +149,6 @@ def run(c, data):
     return [(c, float(np.mean(model.predict(xb) != yb)))]
 
 
-def rows_of(chosen, n, data, rng):
-    """Of n runs: the columns as numbers, and the errors."""
-    names = columns_of(chosen)
-
-    def number(c, name):
-        return SPACE[name]["values"].index(c[name]) if SPACE[name]["type"] == "categorical" else c[name]
-    rows = [row for _ in range(n) for row in run({**chosen, **{name: draw(rng, name) for name in names}}, data)]
-    x = np.array([[number(c, name) for name in names] for c, _ in rows], float)
-    return names, x, np.array([v for _, v in rows])
-
-
-# ---- forests ----
-
-def forest():
-    """An average of trees, which never leaves the range of what was measured."""
-    from sklearn.ensemble import RandomForestRegressor
-    return RandomForestRegressor(24, max_leaf_nodes=32, min_samples_leaf=2, max_features=0.7, random_state=SEED)
-
-
-def preorder(tree, share):
-    out = []
-
-    def visit(i):
-        if tree.children_left[i] < 0:
-            out.extend([-1, float(f"{share * tree.value[i, 0, 0]:.5g}")])
-            return
-        out.extend([int(tree.feature[i]), float(f"{tree.threshold[i]:.6g}")])
-        visit(tree.children_left[i])
-        visit(tree.children_right[i])
-
-    visit(0)
-    return out
-
-
-class Sum:
-    """A part as it is stored: the same sums as learners.c computes."""
-
-    def __init__(self, part):
-        self.part = part
-        self.cuts = [set() for _ in part["columns"]]
-        for tree in part["trees"]:
-            for column, threshold in zip(tree[::2], tree[1::2]):
-                if column >= 0:
-                    self.cuts[column].add(threshold)
-
-    def values(self, x):
-        out = np.zeros(len(x))
-        for tree in self.part["trees"]:
-            self.add(tree, 0, x, np.arange(len(x)), out)
-        return out
-
-    def add(self, tree, at, x, rows, out):
-        """The end of the subtree that begins at `at`."""
-        if tree[at] < 0:
-            out[rows] += tree[at + 1]
-            return at + 2
-        left = x[rows, tree[at]] <= tree[at + 1]
-        at_right = self.add(tree, at + 2, x, rows[left], out)
-        return self.add(tree, at_right, x, rows[~left], out)
-
-    def choices(self, j):
-        """A value of the column in every interval between two cuts."""
-        p = SPACE[self.part["columns"][j]]
-        if p["type"] == "categorical":
-            return np.arange(len(p["values"]))
-        if p["type"] == "int":
-            return np.arange(p["min"], p["max"] + 1)
-        ends = [p["min"], *sorted(c for c in self.cuts[j] if p["min"] < c < p["max"]), p["max"]]
-        return (np.array(ends[:-1]) + np.array(ends[1:])) / 2
-
-    def lowest(self, rng):
-        """Of 20,000 random points, and of the best 20 after moves of one and then two columns until none is better."""
-        d = len(self.part["columns"])
-        places = [self.choices(j) for j in range(d)]
-        x = np.stack([rng.choice(places[j], 20000) for j in range(d)], axis=1).astype(float)
-        values = self.values(x)
-        return min((self.descend(u.copy(), places) for u in x[np.argsort(values)[:20]]), key=lambda found: found[0])
-
-    def descend(self, u, places):
-        value, d = self.values(u[None])[0], len(u)
-        moves = [(j,) for j in range(d)] + [(i, j) for i in range(d) for j in range(i)]
-        again = True
-        while again:
-            again = False
-            for move in moves:
-                grid = np.stack(np.meshgrid(*[places[j] for j in move]), axis=-1).reshape(-1, len(move))
-                x = np.repeat(u[None], len(grid), axis=0)
-                x[:, move] = grid
-                found = self.values(x)
-                if found.min() < value:
-                    value, u, again = found.min(), x[found.argmin()], True
-        return float(value), u
-
-
-def value_of(name, v):
-    kind = SPACE[name]["type"]
-    return SPACE[name]["values"][int(v)] if kind == "categorical" else int(v) if kind == "int" else float(f"{v:.6g}")
-
-
-def part_of(chosen, n, data, rng):
-    from sklearn.model_selection import cross_val_predict
-    names, x, y = rows_of(chosen, n, data, rng)
-    model = forest().fit(x, y)
-    part = {"when": chosen, "columns": names,
-            "trees": [preorder(t.tree_, 1 / len(model.estimators_)) for t in model.estimators_]}
-    part_sum = Sum(part)
-    assert np.abs(part_sum.values(x) - model.predict(x)).max() < 2e-3
-    held_out = cross_val_predict(forest(), x, y, cv=5)
-    r2 = 1 - np.mean((held_out - y) ** 2) / y.var()
-    low, u = part_sum.lowest(rng)
-    print(f"  {' '.join(chosen.values())}: {len(y)} rows, lowest {y.min():.4f}, median {np.median(y):.4f}, "
-          f"lowest sum {low:.4f}, R2 held out {r2:.2f}", file=sys.stderr)
-    return low, {**chosen, **{name: value_of(name, v) for name, v in zip(names, u)}}, part
-
-
 def make(name, folder):
     import sklearn
     print(name, file=sys.stderr)
@@ -309,15 +156,13 @@ def make(name, folder):
     order = np.random.RandomState(SEED).permutation(len(x))
     a, b = order[:N_TRAIN], order[N_TRAIN:N_TRAIN + N_VALID]
     rng = np.random.default_rng(SEED)
-    made = [part_of(chosen, n, (x[a], y[a], x[b], y[b]), rng) for chosen, n in PARTS]
+    data = x[a], y[a], x[b], y[b]
+    made = [forests.part_of(SPACE, chosen, n, lambda c: run(c, data), rng, SEED, leaves=32, descents=20, most=100_000)
+            for chosen, n in PARTS]
     about = (f"Error on {len(b)} rows held out of one of five learners trained on {len(a)} rows of "
              f"{name.split('-')[1]}: {SETS[name].__doc__} make_learners.py, seed {SEED}, scikit-learn "
              f"{sklearn.__version__}, numpy {np.__version__}.")
-    low, best, _ = min(made, key=lambda one: one[0])
-    doc = {"about": about, "parameters": SPACE, "optimum": math.floor(low * 1e9) / 1e9,
-           "best": best, "parts": [part for _, _, part in made]}
-    with open(os.path.join(HERE, name + ".json"), "w") as out:
-        out.write(json.dumps(doc, separators=(",", ":")) + "\n")
+    forests.write(name, about, SPACE, made)
 
 
 def main():

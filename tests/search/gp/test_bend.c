@@ -121,6 +121,36 @@ static size_t first_bent(const struct sweep *w, const struct idle_numbers *idle)
     return changed ? b.bent[0].param : SIZE_MAX;
 }
 
+/* Trials over five decades above the lower end, or below the upper one, are told apart by the same
+ * scale from that end. */
+START_TEST(both_ends_have_the_same_scales)
+{
+    bool is_upper = _i == 1;
+    AS_AUTO(space_freep) struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    AS_AUTO(gp_fit_work_freep) struct gp_fit_work *work = NULL;
+    struct bends b = {.may_learn = true};
+    struct as_err err = {0};
+    bool changed = false;
+    sweep_init(&w, s, 1, true);
+    for (int k = 0; k < 40; k++) {
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        double decade = -5 * k / 39.0, x = pow(10, decade);
+        c->entries[0] = (struct config_entry){true, {.real = is_upper ? 1 - x : x}};
+        sweep_add(&w, c, sin(1.5 * decade));
+    }
+    for (int tests = 0; tests < 2; tests++) { /* from the upper end the widest comes second */
+        struct history history = {w.trials, w.n};
+        struct encoding_learned learned = {.bent = b.bent, .n_bent = b.n_bent};
+        AS_AUTO(training_set_freep) struct training_set *set = NULL;
+        ck_ok(training_set_create_with(&w.spec, &history, &learned, NULL, &set, &err), err);
+        ck_ok(bends_learn(set, &(struct idle_numbers){0}, &work, &b, &changed, &err), err);
+    }
+    ck_assert_uint_eq(b.n_bent, 1);
+    ck_assert_msg(b.bent[0].rate == (is_upper ? -50000 : 50000), "%g", b.bent[0].rate);
+}
+END_TEST
+
 START_TEST(idle_numbers_keep_their_scales)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(rates);
@@ -254,6 +284,7 @@ TEST_SUITE()
     tcase_add_test(t, places_of_bent_numbers);
     tcase_add_test(t, only_plain_numbers_bend);
     tcase_add_loop_test(t, a_sweep_learns_scales, 1, 5);
+    tcase_add_loop_test(t, both_ends_have_the_same_scales, 0, 2);
     tcase_add_test(t, idle_numbers_keep_their_scales);
     tcase_add_loop_test(t, an_even_function_bends_nothing, 1, 4);
     tcase_add_test(t, a_cache_changes_nothing);

@@ -349,6 +349,46 @@ START_TEST(new_parameters_do_not_count)
 }
 END_TEST
 
+/* An earlier sweep that never tried the fifth of nine sizes predicts it from its neighbours. */
+START_TEST(choices_of_numbers_are_followed_in_their_order)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        space_of_yaml("size: {type: categorical, values: [9, 2, 5, 4, 1, 6, 3, 8, 7]}\n"
+                      "x: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
+    AS_AUTO(training_set_freep) struct training_set *set = NULL;
+    AS_AUTO(warm_start_model_freep) struct warm_start_model *m = NULL;
+    AS_AUTO(sweep_done) struct sweep w;
+    JSON_AUTO trials = json_array();
+    struct json_fields f;
+    struct as_err err = {0};
+    for (int i = 0; i < 40; i++) {
+        int size = 1 + i % 9;
+        if (size != 5)
+            json_array_append_new(trials, json_pack("{s:{s:i, s:f}, s:f}", "params", "size", size,
+                                                    "x", fmod(0.37 * i, 1), "cost",
+                                                    (size - 5.0) * (size - 5.0) / 16));
+    }
+    JSON_AUTO j = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "before", "completed",
+                            (int)json_array_size(trials), "trials", trials);
+    ck_ok(json_fields_init(&f, j, "/search", &err), err);
+    ck_ok(warm_start_parse(&f, s, &before, &err), err);
+    sweep_init(&w, s, 7, false);
+    struct history history = {w.trials, w.n};
+    ck_ok(training_set_create(&w.spec, &history, NULL, &set, &err), err);
+    ck_ok(warm_start_model_create(before, 0, WARM_START_STANDARDISED, set->enc, &set->columns, &m,
+                                  &err),
+          err);
+    double features[2], value;
+    int32_t z;
+    encoding_features(set->enc, (const double[]){2, 0.5}, features, &z); /* the third is 5 */
+    ck_ok(warm_start_model_reserve(m, 1, &err), err);
+    warm_start_model_predict(m, &(struct gp_rows){1, features, &z}, &value, NULL);
+    ck_assert_msg(fabs(value) < 0.1, "%g", value);
+}
+END_TEST
+
 /* Snapshots of four equal values, or of too few, are no models; nor are there any later. */
 START_TEST(nothing_to_learn)
 {
@@ -395,6 +435,7 @@ TEST_SUITE()
     tcase_add_test(t, predictions_follow_the_warm_start);
     tcase_add_loop_test(t, slopes, 0, 3);
     tcase_add_test(t, new_parameters_do_not_count);
+    tcase_add_test(t, choices_of_numbers_are_followed_in_their_order);
     tcase_add_loop_test(t, nothing_to_learn, 0, 2);
     tcase_add_test(t, guides_end);
     suite_add_tcase(s, t);

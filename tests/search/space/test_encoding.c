@@ -251,6 +251,43 @@ START_TEST(layout)
 }
 END_TEST
 
+/* A choice of numbers has its place in their order beside its category. */
+START_TEST(a_choice_of_numbers_has_a_column_of_its_order)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        space_of_yaml("batch: {type: categorical, values: [64, 16, 256, 1024, 4]}\n"
+                      "lr: {type: float, min: 0, max: 1}\n"
+                      "opt: {type: categorical, values: [sgd, adam, lion]}\n"
+                      "k: {type: categorical, values: [1, 5, 3], when: {opt: sgd}}\n");
+    AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
+    ck_assert_int_eq(e->params[0].kind, ENCODED_CHOICE);
+    ck_assert_uint_eq(e->n_real, 4); /* batch's order, lr, two of k's order */
+    ck_assert_uint_eq(e->n_category, 3);
+    ck_assert_uint_eq(e->n_numeric, 1);
+    ck_assert_uint_eq(e->n_varied, 4);
+    ck_assert_uint_eq(e->n_groups, 3);
+    ck_assert_uint_eq(e->n_lengths, 6);
+    ck_assert(e->params[0].order_real == 0 && e->params[0].real == -1 && e->params[0].length == 3);
+    ck_assert(e->params[1].real == 1 && e->params[1].length == 1);
+    ck_assert(e->params[2].order_real == -1 && e->params[3].order_real == 2);
+    double x[4], du[4];
+    int32_t z[3];
+    static const double places[] = {0.5, 0.25, 0.75, 1, 0};
+    for (int k = 0; k < 5; k++) {
+        encoding_features(e, (const double[]){k, 0.3, 0, 2}, x, z);
+        ck_assert(x[0] == places[k] && x[1] == 0.3);
+        ck_assert(z[0] == k && z[1] == 0 && z[2] == 2);
+    }
+    ck_assert_double_eq_tol(x[2], sqrt(0.5), 1e-15); /* sin 45 degrees: 3 is the middle */
+    ck_assert_double_eq_tol(x[3], sqrt(0.5), 1e-15);
+    encoding_features(e, (const double[]){0, 0.3, 1, 2}, x, z);
+    ck_assert(x[2] == 0 && x[3] == 0 && z[2] == -1);
+    encoding_pull_gradient(e, (const double[]){0, 0.3, 0, 2}, (const double[]){5, 7, 9, 11}, du);
+    ck_assert(du[0] == 0 && du[1] == 7 && du[2] == 0 && du[3] == 0);
+}
+END_TEST
+
 /* du against central differences of f = sum w_j x_j^2 over the features. */
 START_TEST(gradients_by_finite_differences)
 {
@@ -442,7 +479,10 @@ END_TEST
 
 START_TEST(runs_out_of_memory_cleanly)
 {
-    AS_AUTO(space_freep) struct space *s = space_at_random(4);
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("a: {type: categorical, values: [1, 2, 3]}\n"
+                                    "b: {type: categorical, values: [4, 5, 6]}\n"
+                                    "c: {type: int, min: 0, max: 9}\n");
     for (size_t nth = 1;; nth++) {
         AS_AUTO(encoding_freep) struct encoding *e = NULL;
         struct as_err err = {0};
@@ -466,6 +506,7 @@ TEST_SUITE()
     tcase_add_loop_test(t, levels_stand_in_order, 0, AS_ARRAY_LEN(domains));
     tcase_add_test(t, log_levels_are_nearest_on_the_scale);
     tcase_add_test(t, layout);
+    tcase_add_test(t, a_choice_of_numbers_has_a_column_of_its_order);
     tcase_add_test(t, gradients_by_finite_differences);
     tcase_add_test(t, features_move_with_a_parameter);
     tcase_add_test(t, unit_numbers_are_the_samplers);
