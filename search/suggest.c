@@ -9,6 +9,7 @@
 #include "search/cmaes/cmaes.h"
 #include "search/coordinate/coordinate.h"
 #include "search/evolution/evolution.h"
+#include "search/forest/forest_method.h"
 #include "search/gp/gp.h"
 #include "search/mcmc/mcmc.h"
 #include "search/sampling/grid_method.h"
@@ -17,8 +18,9 @@
 
 /* Error messages list them in this order. */
 static const struct search_method *const methods[] = {
-    &search_grid,  &search_random,    &search_sobol,      &search_gp,   &search_tpe,
-    &search_cmaes, &search_evolution, &search_coordinate, &search_mcmc, &search_auto,
+    &search_grid,       &search_random, &search_sobol, &search_gp,
+    &search_tpe,        &search_forest, &search_cmaes, &search_evolution,
+    &search_coordinate, &search_mcmc,   &search_auto,
 };
 #define DEFAULT_METHOD (&search_gp)
 

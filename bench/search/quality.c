@@ -297,8 +297,8 @@ int main(int argc, char **argv)
         {"slots", 0, OPT_I64, &s->slots, "N", NULL, "trials under way at a time (1)"},
         {"problems", 0, OPT_STRING, &s->problems, "A,B", NULL, "these alone"},
         {"methods", 0, OPT_STRING, &s->methods, "A,B", NULL,
-         "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, cmaes, evolution, coordinate, "
-         "mcmc, auto, "
+         "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, forest, cmaes, evolution, "
+         "coordinate, mcmc, auto, "
          "optuna-cmaes, hebo, botorch; NAME:8 for 8 slots"},
         {"disguise", 0, OPT_I64, &s->disguise, "N", NULL,
          "parameters renamed and reordered, choices permuted, ranges mirrored, by N (0: not)"},

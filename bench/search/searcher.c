@@ -24,6 +24,7 @@ static const struct {
     {"sobol", NULL, 0},
     {"gp", NULL, 0},
     {"tpe", NULL, 0},
+    {"forest", NULL, 0},
     {"cmaes", NULL, 0},
     {"evolution", NULL, 0},
     {"coordinate", NULL, 0},
@@ -123,11 +124,11 @@ as_status searcher_open(const char *method, const struct problem *p, uint64_t se
     while (m < AS_ARRAY_LEN(methods) && !as_streq(methods[m].name, method))
         m++;
     if (m == AS_ARRAY_LEN(methods))
-        return as_fail(
-            err, AS_E_NOT_FOUND,
-            "no method '%s'; there are random, sobol, gp, tpe, cmaes, evolution, coordinate, mcmc, "
-            "auto, optuna-gp, optuna-tpe, optuna-cmaes, hebo, botorch",
-            method);
+        return as_fail(err, AS_E_NOT_FOUND,
+                       "no method '%s'; there are random, sobol, gp, tpe, forest, cmaes, "
+                       "evolution, coordinate, "
+                       "mcmc, auto, optuna-gp, optuna-tpe, optuna-cmaes, hebo, botorch",
+                       method);
     if (s == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     s->problem = p;

@@ -1,7 +1,8 @@
-/* What the methods share that learn from the order of the trials alone (tpe, evolution, cmaes,
- * coordinate, mcmc): the trials, best first, and the way from a proposed point to a suggestion.
+/* What the methods share that propose points (tpe, forest, evolution, cmaes, coordinate, mcmc): the
+ * trials, best first, which is all that most of them learn from, and the way from a proposed point
+ * to a suggestion.
  *
- * Such a method proposes points. The first trials are the initial design (design.h). A proposal
+ * The first trials are the initial design (design.h). A proposal
  * that the space does not allow, or that was tried before, is made again; after POPULATION_TRIES of
  * them an untried point of the design is taken, and the reason says so. All draws of a
  * suggestion come from one stream of its index. */

@@ -29,7 +29,8 @@ enum search_purpose {
     SEARCH_DRAW_EXPLOIT = 28,     /* of pbt: the parent of a fork; the trial that it replaces */
     SEARCH_DRAW_EXPLORE = 29,     /* of pbt: the parameters of a fork; its number */
     SEARCH_DRAW_GP_NEARBY = 30,   /* moves of the few trials that have succeeded */
-    SEARCH_DRAW_GP_FREE = 31      /* which numbers a suggestion may change */
+    SEARCH_DRAW_GP_FREE = 31,     /* which numbers a suggestion may change */
+    SEARCH_DRAW_FOREST = 32       /* trees of a forest, and the points that are looked at */
 };
 
 #endif

@@ -58,7 +58,7 @@ def earlier(assay, folder):
 def parameters(assay):
     """The first trial is where the prior is; replays are the same bits; a grid has no use for it."""
     prior = {"prior": {"mean": 0.3, "deviation": 0.05}}
-    for method in ("gp", "tpe", "cmaes", "evolution", "coordinate", "mcmc"):
+    for method in ("gp", "tpe", "forest", "cmaes", "evolution", "coordinate", "mcmc"):
         trials = run(assay, f"knows-{method}", {"method": method, "seed": 2}, x=prior)
         assert abs(trials[0]["params"]["x"] - 0.3) < 1e-9, (method, trials[0])
         assay.cli("replay", f"knows-{method}")

@@ -50,7 +50,7 @@ static const struct {
 };
 
 /* Without `coordinate`: in so few trials, a line that lacks every second place is another line. */
-static const char *const methods[] = {"gp", "tpe", "cmaes", "evolution", "mcmc"};
+static const char *const methods[] = {"gp", "tpe", "forest", "cmaes", "evolution", "mcmc"};
 
 /* Among every second result, those whose place leaves remainder 0 have the first value, and
  * so on. */

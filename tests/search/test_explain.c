@@ -111,6 +111,10 @@ START_TEST(of_the_others)
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":1,\"observed\":9,\"pending\":0,"
           "\"failed\":0}",
           "like the best trial and unlike the others; 9 results seen");
+    check("{\"method\":\"forest\",\"phase\":\"search\",\"value\":-1.5,\"predicted\":{\"mean\":0.25,"
+          "\"deviation\":0.031},\"prior\":0.5,\"observed\":38,\"pending\":1,\"failed\":0}",
+          "where a forest of trees expects the most improvement: predicted 0.25 ± 0.031, with the "
+          "priors at weight 0.5; 38 results seen, 1 pending");
     check("{\"method\":\"evolution\",\"phase\":\"search\",\"parent\":12,\"changed\":[\"lr\","
           "\"depth\"],"
           "\"observed\":38,\"pending\":0,\"failed\":0}",
@@ -144,8 +148,8 @@ END_TEST
  * words and no harm. Every method but `auto`, whose reasons are another's, has words of its own. */
 START_TEST(of_any_version)
 {
-    static const char *const methods[] = {"gp",   "tpe",  "cmaes",  "evolution", "coordinate",
-                                          "mcmc", "grid", "random", "sobol"};
+    static const char *const methods[] = {"gp",         "tpe",  "forest", "cmaes",  "evolution",
+                                          "coordinate", "mcmc", "grid",   "random", "sobol"};
     static const char *const fields[] = {"acquisition", "predicted", "trust_region", "branch",
                                          "prior",       "fallback",  "prior_sweeps", "incumbent",
                                          "changed",     "step",      "point",        "observed"};

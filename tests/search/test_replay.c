@@ -200,7 +200,7 @@ static size_t count_same(const struct maker *m, size_t *total, int64_t *first)
     return same;
 }
 
-static const char *const methods[] = {"gp",    "sobol",     "random",     "grid", "tpe",
+static const char *const methods[] = {"gp",    "sobol",     "random",     "grid", "tpe", "forest",
                                       "cmaes", "evolution", "coordinate", "mcmc", "auto"};
 
 START_TEST(the_same_again)
@@ -218,7 +218,8 @@ END_TEST
 /* The document holds what was known before; without it the first suggestion is another one. */
 START_TEST(the_same_with_what_was_known_before)
 {
-    static const char *const learning[] = {"gp", "tpe", "cmaes", "evolution", "coordinate", "mcmc"};
+    static const char *const learning[] = {"gp",        "tpe",        "forest", "cmaes",
+                                           "evolution", "coordinate", "mcmc"};
     struct maker m;
     size_t total;
     int64_t first;
@@ -517,13 +518,13 @@ TEST_SUITE()
 {
     Suite *s = suite_create("replay");
     TCase *t = tcase_create("replay");
-    tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 6);
-    tcase_add_loop_test(t, the_same_again, 0, 10);
+    tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 7);
+    tcase_add_loop_test(t, the_same_again, 0, AS_ARRAY_LEN(methods));
     tcase_add_test(t, the_same_with_what_was_learned);
     tcase_add_test(t, the_same_with_learned_scales);
     tcase_add_test(t, the_same_with_exact_values);
     tcase_add_test(t, in_any_order);
-    tcase_add_loop_test(t, a_changed_parameter, 0, 10);
+    tcase_add_loop_test(t, a_changed_parameter, 0, AS_ARRAY_LEN(methods));
     tcase_add_test(t, another_seed);
     tcase_add_test(t, a_changed_reason);
     tcase_add_test(t, what_does_not_fit_together);

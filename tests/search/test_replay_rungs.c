@@ -21,8 +21,8 @@
 
 static const double steps[RUNGS] = {1, 3, 9, 27};
 
-static const char *const methods[] = {"gp",         "tpe",  "cmaes", "evolution",
-                                      "coordinate", "mcmc", "auto",  "random"};
+static const char *const methods[] = {"gp",         "tpe",  "forest", "cmaes", "evolution",
+                                      "coordinate", "mcmc", "auto",   "random"};
 
 static const char document[] =
     "{\"id\":\"s\",\"method\":\"%s\",\"seed\":\"7\",\"metrics\":[{\"name\":\"a\",\"goal\":"

@@ -15,6 +15,7 @@
 #include "search/cmaes/cmaes.h"
 #include "search/coordinate/coordinate.h"
 #include "search/evolution/evolution.h"
+#include "search/forest/forest_method.h"
 #include "search/mcmc/mcmc.h"
 #include "search/gp/gp.h"
 #include "search/prior/warm_start.h"
@@ -47,8 +48,8 @@
 
 /* Methods that learn from results; loop tests run once for each. */
 static const struct search_method *const learning[] = {
-    &search_gp,         &search_tpe,  &search_cmaes, &search_evolution,
-    &search_coordinate, &search_mcmc, &search_auto};
+    &search_gp,        &search_tpe,        &search_forest, &search_cmaes,
+    &search_evolution, &search_coordinate, &search_mcmc,   &search_auto};
 #define LEARNING ((int)AS_ARRAY_LEN(learning))
 
 /* An asynchronous step: some of the pending trials end, out of order; some fail, some are NaN. */
@@ -455,8 +456,9 @@ END_TEST
 START_TEST(parses_methods)
 {
     static const struct search_method *const rows[] = {
-        &search_grid,  &search_random,    &search_sobol,      &search_gp,   &search_tpe,
-        &search_cmaes, &search_evolution, &search_coordinate, &search_mcmc, &search_auto};
+        &search_grid,       &search_random, &search_sobol, &search_gp,
+        &search_tpe,        &search_forest, &search_cmaes, &search_evolution,
+        &search_coordinate, &search_mcmc,   &search_auto};
     struct as_err err = {0};
     const struct search_method *m = NULL;
     for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
@@ -469,8 +471,8 @@ START_TEST(parses_methods)
     }
     ck_ok(search_method_parse("grid", "/search/method", &m, &err), err);
     ck_fails(search_method_parse("bohb", "/search/method", &m, &err), AS_E_INVAL, err,
-             "/search/method: found 'bohb', expected one of grid, random, sobol, gp, tpe, cmaes, "
-             "evolution, coordinate, mcmc, auto");
+             "/search/method: found 'bohb', expected one of grid, random, sobol, gp, tpe, forest, "
+             "cmaes, evolution, coordinate, mcmc, auto");
     ck_assert_str_eq(err.pointer, "/search/method");
     ck_assert_ptr_eq(m, &search_grid);
     ck_ok(search_method_parse(NULL, "/search/method", &m, &err), err);

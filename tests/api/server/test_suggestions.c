@@ -14,8 +14,8 @@
 START_TEST(test_loop)
 {
     struct rest viewer = as_viewer();
-    static const char *const methods[] = {"random",    "sobol",      "gp",   "tpe", "cmaes",
-                                          "evolution", "coordinate", "mcmc", "auto"};
+    static const char *const methods[] = {"random", "sobol",     "gp",         "tpe",  "forest",
+                                          "cmaes",  "evolution", "coordinate", "mcmc", "auto"};
     const char *name = methods[_i];
     int rounds = 0;
     make_asked_sweep(name, name, 6, "");
@@ -437,7 +437,7 @@ TEST_SUITE()
     Suite *s = suite_create("api_suggestions");
     TCase *tc = tcase_create("suggestions");
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
-    tcase_add_loop_test(tc, test_loop, 0, 9);
+    tcase_add_loop_test(tc, test_loop, 0, 10);
     tcase_add_test(tc, test_repeats);
     tcase_add_test(tc, test_batches);
     tcase_add_test(tc, test_outcomes);

@@ -199,7 +199,7 @@ export type EarlierSweep = {
   }[];
 };
 
-export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "auto" | "sobol" | "random" | "grid";
+export type SearchMethod = "gp" | "tpe" | "forest" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "auto" | "sobol" | "random" | "grid";
 
 /** Such as 30s, 5m, 4h, 1d; or a number of seconds */
 export type Duration = number | string;
@@ -973,7 +973,7 @@ export type UserAttrsNow = {
 
 /** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added, with the `key` of their row if it had one, and {method: pbt, parent, replaces, step} for forks. */
 export type SuggestionReason = {
-  method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
+  method: "gp" | "tpe" | "forest" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known" | "pbt";
   /** The sweep's method is auto, which chose this one */
   chosen_by?: "auto";
   /** enqueued, known: the key that its row was added with */
@@ -982,7 +982,7 @@ export type SuggestionReason = {
   index?: number;
   /** Results up to this finish_seq were known */
   seen?: number;
-  /** model: gp; search: tpe, cmaes, evolution, coordinate, mcmc */
+  /** model: gp; search: tpe, forest, cmaes, evolution, coordinate, mcmc */
   phase?: "initial" | "model" | "search";
   /** sobol, and the initial phase: point of the design that fills the space */
   point?: number;
@@ -990,7 +990,7 @@ export type SuggestionReason = {
   fallback?: string;
   /** gp */
   acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility" | "repeat" | "nearby" | "spread";
-  /** gp: of the acquisition; tpe: logarithm of the ratio of densities */
+  /** gp: of the acquisition; tpe: logarithm of the ratio of densities; forest: logarithm of the expected improvement */
   value?: Number;
   /** tpe: how many of the best trials it is like */
   good?: number;
@@ -1054,7 +1054,7 @@ export type SuggestionReason = {
     /** True: a model of the branch's trials alone chose it; otherwise absent */
     own_model?: boolean;
   };
-  /** How much the parameters' priors still count. gp: the factor of their logarithm in the acquisition; tpe: their share of the draws that are not near a good trial. Absent: not at all */
+  /** How much the parameters' priors still count. gp, forest: the factor of their logarithm in the acquisition; tpe: their share of the draws that are not near a good trial. Absent: not at all */
   prior?: number;
   /** gp: how much each earlier sweep counts; absent ones do not */
   prior_sweeps?: {
