@@ -205,13 +205,5 @@ static const char ledge_space[] =
     "shape: {type: categorical, values: [round, square, long, flat]}\n"
     "lit: {type: bool}\n" TWENTY_EIGHT FOUR("8") "share9: {type: float, min: 0, max: 1}\n";
 
-static const unsigned numbers[] = {0, 1, 2, 3, 4};
-
-#define ROW(kind, number)                                                                          \
-    {                                                                                              \
-        .name = #kind "-" #number, .parameters = kind##_space, .fn = kind, .fn_best = best_##kind, \
-        .arg = &numbers[number]                                                                    \
-    }
-#define ROWS(kind) ROW(kind, 1), ROW(kind, 2), ROW(kind, 3), ROW(kind, 4)
-
-const struct problem_def few_problems[] = {ROWS(few), ROWS(ledge), {0}};
+const struct problem_def few_problems[] = {
+    INSTANCE_ROWS(few, few_space), INSTANCE_ROWS(ledge, ledge_space), {0}};

@@ -353,20 +353,10 @@ static const char kind_and_count[] =
     "count: {type: int, min: 0, max: 30}\n" UNIT("x1") UNIT("x2") UNIT("x3");
 static const char three_kinds[] = "kind: {type: categorical, values: [a, b, c]}\n" FIVE;
 
-static const unsigned numbers[] = {0, 1, 2, 3, 4};
-
 #define FLAT(of)                                                                                   \
     {                                                                                              \
         .name = "flat-" of, .flat_of = of                                                          \
     }
-#define ROW(kind, number, space, observe)                                                          \
-    {                                                                                              \
-        .name = #kind "-" #number, .parameters = space, .fn = kind, .fn_best = best_##kind,        \
-        .arg = &numbers[number], .fn_observe = observe                                             \
-    }
-#define ROWS(kind, space, observe)                                                                 \
-    ROW(kind, 1, space, observe), ROW(kind, 2, space, observe), ROW(kind, 3, space, observe),      \
-        ROW(kind, 4, space, observe)
 
 const struct problem_def flat_problems[] = {
     /* tuned on */
@@ -404,16 +394,16 @@ const struct problem_def flat_problems[] = {
     FLAT("pipelines-digits"),
     FLAT("texts-versions"),
     /* of each kind 1 and 2 tuned on, 3 and 4 for reports */
-    ROW(crowd, 1, crowd28, NULL),
-    ROW(crowd, 2, crowd31, NULL),
-    ROW(crowd, 3, crowd28, NULL),
-    ROW(crowd, 4, crowd31, NULL),
-    ROWS(kernel, kernels, NULL),
-    ROWS(basins, seven, NULL),
-    ROWS(peaks, counts, NULL),
-    ROWS(decoy, five, decoy_observe),
-    ROWS(absurd, three_kinds, absurd_observe),
-    ROWS(pinhole, six, NULL),
-    ROWS(niche, kind_and_count, NULL),
+    INSTANCE_ROW(crowd, 1, crowd28),
+    INSTANCE_ROW(crowd, 2, crowd31),
+    INSTANCE_ROW(crowd, 3, crowd28),
+    INSTANCE_ROW(crowd, 4, crowd31),
+    INSTANCE_ROWS(kernel, kernels),
+    INSTANCE_ROWS(basins, seven),
+    INSTANCE_ROWS(peaks, counts),
+    INSTANCE_ROWS(decoy, five, .fn_observe = decoy_observe),
+    INSTANCE_ROWS(absurd, three_kinds, .fn_observe = absurd_observe),
+    INSTANCE_ROWS(pinhole, six),
+    INSTANCE_ROWS(niche, kind_and_count),
     {0},
 };

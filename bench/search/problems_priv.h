@@ -33,6 +33,18 @@ static inline double instance_draw(const struct problem *p, unsigned a, unsigned
     return problem_draw(instance_of(p), a, b);
 }
 
+/* The row of an instance of a family whose function is `kind` and whose best configuration
+ * best_KIND says; behind the space, further fields. */
+#define INSTANCE_ROW(kind, number, space, ...)                                                     \
+    {                                                                                              \
+        .name = #kind "-" #number, .parameters = space, .fn = kind, .fn_best = best_##kind,        \
+        .arg = &(const unsigned){number}, ##__VA_ARGS__                                            \
+    }
+/* The rows of instances 1 to 4. */
+#define INSTANCE_ROWS(kind, ...)                                                                   \
+    INSTANCE_ROW(kind, 1, __VA_ARGS__), INSTANCE_ROW(kind, 2, __VA_ARGS__),                        \
+        INSTANCE_ROW(kind, 3, __VA_ARGS__), INSTANCE_ROW(kind, 4, __VA_ARGS__)
+
 static inline double square(double v)
 {
     return v * v;

@@ -279,17 +279,9 @@ static const char far_too_wide[] = "rate: {type: float, min: 1.0e-10, max: 1000,
 static const char eight[] =
     UNIT("x1") UNIT("x2") UNIT("x3") UNIT("x4") UNIT("x5") UNIT("x6") FOUR("c1") FOUR("c2");
 
-static const unsigned numbers[] = {0, 1, 2, 3, 4};
-
-#define ROW(kind, number, space)                                                                   \
-    {                                                                                              \
-        .name = #kind "-" #number, .parameters = space, .fn = kind, .fn_best = best_##kind,        \
-        .arg = &numbers[number]                                                                    \
-    }
-#define ROWS(kind, space)                                                                          \
-    ROW(kind, 1, space), ROW(kind, 2, space), ROW(kind, 3, space), ROW(kind, 4, space)
-
 const struct problem_def strange_problems[] = {
-    ROWS(angles, turned), ROWS(flags, switched),    ROWS(sizes, sized), ROWS(labels, labelled),
-    ROWS(ridge, four),    ROWS(wide, far_too_wide), ROWS(rows, eight),  {0},
+    INSTANCE_ROWS(angles, turned), INSTANCE_ROWS(flags, switched),
+    INSTANCE_ROWS(sizes, sized),   INSTANCE_ROWS(labels, labelled),
+    INSTANCE_ROWS(ridge, four),    INSTANCE_ROWS(wide, far_too_wide),
+    INSTANCE_ROWS(rows, eight),    {0},
 };

@@ -234,17 +234,7 @@ static const char many_values[] =
 static const char steps[] = STEP("first") STEP("second") STEP("third") STEP("fourth") STEP("fifth")
     STEP("sixth") UNIT("x1") UNIT("x2");
 
-static const unsigned numbers[] = {0, 1, 2, 3, 4};
-
-#define ROW(kind, number, space)                                                                   \
-    {                                                                                              \
-        .name = #kind "-" #number, .parameters = space, .fn = kind, .fn_best = best_##kind,        \
-        .arg = &numbers[number]                                                                    \
-    }
-#define ROWS(kind, space)                                                                          \
-    ROW(kind, 1, space), ROW(kind, 2, space), ROW(kind, 3, space), ROW(kind, 4, space)
-
 const struct problem_def unsaid_problems[] = {
-    ROWS(scales, scaled), ROWS(gate, six),   ROWS(twins, many_values),
-    ROWS(order, steps),   ROWS(stairs, six), {0},
+    INSTANCE_ROWS(scales, scaled), INSTANCE_ROWS(gate, six),   INSTANCE_ROWS(twins, many_values),
+    INSTANCE_ROWS(order, steps),   INSTANCE_ROWS(stairs, six), {0},
 };

@@ -14,21 +14,9 @@
 #include "search/gp/basin.h"
 #include "search/gp/failure_penalty.h"
 #include "search/gp/leading_choice.h"
-#include "search/gp/crossing.h"
-#include "search/gp/nearby.h"
-#include "search/gp/quadratic.h"
-#include "search/pareto/pareto.h"
 #include "search/population/design.h"
 #include "search/sampling/sampler.h"
 
-/* UCB's number of deviations, without pending trials and with this many. Pending trials shrink the
- * deviations and so already spread the suggestions. A smaller number moves each suggestion closer
- * to the best. Sums of log10 regret with 8 pending, 4 functions, 6 seeds: 1.8 -7.3, 1.2 -9.2, 0.8
- * -8.6; without pending trials 1.4 instead of 1.8 costs 0.02, 0.02, 0.08 (bench/notes). */
-#define UCB_BETA 1.8
-#define UCB_BETA_PARALLEL 1.2
-#define UCB_PARALLEL 4
-#define LOOK 64 /* PE searches its threshold among this many best trials, predicted at once */
 /* With more models than this their bases are halved (decision 4004). A design of fewer trials than
  * SMALL_DESIGN has no point of an earlier sweep: in a design of five, one such point cost an
  * unrelated sweep 1.3 to 1.5 times the regret (decision 4011). A larger one has one for each so
@@ -84,11 +72,6 @@ static void ask_done(struct gp_ask *a)
     free(a->point);
 }
 
-static as_status out_of_memory(struct as_err *err)
-{
-    return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-}
-
 /* ---- models ---- */
 
 static size_t max_rows(const struct gp_ask *a)
@@ -115,12 +98,6 @@ static void add_limit(struct gp_ask *a, double min, double max)
 {
     struct acquisition *q = &a->acquisition;
     q->limits[q->n_limits++] = (struct outcome_bound){min, max};
-}
-
-double gp_ucb_beta(const struct training_set *s)
-{
-    double share = fmin(1, (double)s->n_pending / UCB_PARALLEL);
-    return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
 }
 
 /* Prepare the objectives' models, then the outcomes', then that of failures. The other models do
@@ -156,282 +133,6 @@ static as_status prepare_models(struct gp_ask *a, struct as_err *err)
     return AS_OK;
 }
 
-/* ---- what the acquisition compares with ---- */
-
-/* Predict n <= LOOK trials with the first model. */
-static as_status predict_trials(struct gp_ask *a, const size_t *trials, size_t n, double *mean,
-                                double *var, struct as_err *err)
-{
-    const struct training_set *s = a->set;
-    const struct surrogate *m = &a->models[0];
-    size_t n_real = s->columns.n_real, n_cat = s->columns.n_cat;
-    AS_AUTO(as_freep) double *x = as_calloc(LOOK, n_real * sizeof *x);
-    AS_AUTO(as_freep) int32_t *z = as_calloc(LOOK, n_cat * sizeof *z);
-    struct gp_work **work = &a->cache->optimizer.predict;
-    if (!x || !z || (!*work && !(*work = gp_work_create())))
-        return out_of_memory(err);
-    as_status st = surrogate_reserve(m, *work, LOOK, err);
-    if (st < 0)
-        return st;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(x + i * n_real, s->x + trials[i] * n_real, n_real * sizeof *x);
-        memcpy(z + i * n_cat, s->z + trials[i] * n_cat, n_cat * sizeof *z);
-    }
-    surrogate_predict(m, *work, &(struct gp_rows){n, x, z}, mean, var);
-    return AS_OK;
-}
-
-/* Set PE's threshold: the mean of the best trial with the lowest mean - 1.8 sigma. */
-static as_status set_threshold(struct gp_ask *a, struct as_err *err)
-{
-    size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
-    double mean[LOOK], var[LOOK], lowest = INFINITY;
-    as_status st = predict_trials(a, top, n, mean, var, err);
-    if (st < 0)
-        return st;
-    for (size_t i = 0; i < n; i++) {
-        double bound = mean[i] - UCB_BETA * sqrt(var[i]);
-        if (bound < lowest) {
-            lowest = bound;
-            a->acquisition.threshold = mean[i];
-        }
-    }
-    return AS_OK;
-}
-
-/* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
- * does not determine it. The warp's values are those of the completed trials; with rungs, of these
- * too, and the worst of all is taken. */
-static double worst_of(const struct gp_ask *a, size_t k)
-{
-    const struct training_set *s = a->set;
-    const double *v = gp_warp_values(a->models[k].warp);
-    double worst = -INFINITY;
-    for (size_t i = 0; s->rungs && i < a->models[k].n_values; i++)
-        worst = fmax(worst, v[i]);
-    for (size_t i = 0; i < s->n && !s->rungs; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED)
-            continue;
-        if (s->feasible[i])
-            worst = fmax(worst, *v);
-        v++;
-    }
-    return worst;
-}
-
-/* With rungs or noise: predict every trial that has a value, at the last step, so that trials at
- * different steps can be compared, and lucky ones with others. */
-static as_status set_expected(struct gp_ask *a, struct as_err *err)
-{
-    struct training_set *s = a->set;
-    size_t some[LOOK];
-    double mean[LOOK], var[LOOK];
-    if ((!s->n_rungs && s->repeats.noise != NOISE_SEEN) || s->spec->n_objectives > 1 ||
-        !a->acquisition.n_objectives)
-        return AS_OK;
-    s->expected = as_calloc(s->n, sizeof *s->expected);
-    if (!s->expected)
-        return out_of_memory(err);
-    for (size_t i = 0; i < s->n;) {
-        size_t n = 0;
-        for (; i < s->n && n < LOOK; i++) {
-            s->expected[i] = NAN;
-            if (s->state[i] == OBSERVED_COMPLETED || training_set_rung(s, i))
-                some[n++] = i;
-        }
-        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
-        if (st < 0)
-            return st;
-        for (size_t j = 0; j < n; j++)
-            s->expected[some[j]] = mean[j];
-    }
-    return AS_OK;
-}
-
-/* The lowest expected value at the last step of a trial at a rung; INFINITY: none. */
-static double lowest_expected(const struct training_set *s)
-{
-    double lowest = INFINITY;
-    for (size_t i = 0; s->expected && i < s->n; i++)
-        if (training_set_rung(s, i))
-            lowest = fmin(lowest, s->expected[i]);
-    return lowest;
-}
-
-/* Set the value that logEI improves on: the lowest of the best result and the means of the pending
- * trials and of those at a rung. A pending trial counts as observed at its mean, so reaching that
- * mean is no improvement. Whether it meets the bounds is unknown and is ignored. */
-static as_status set_best(struct gp_ask *a, struct as_err *err)
-{
-    const struct training_set *s = a->set;
-    size_t some[LOOK];
-    double mean[LOOK], var[LOOK];
-    size_t best = a->row->point == POINT_BRANCH ? a->branch.best : s->best;
-    double expected = s->spec->n_outcomes ? INFINITY : lowest_expected(s);
-    if (best == TRAINING_SET_NONE && a->row->point != POINT_BRANCH && isfinite(expected)) {
-        a->acquisition.best = expected; /* no trial has completed yet */
-        return AS_OK;
-    }
-    if (best == TRAINING_SET_NONE) { /* the branch has no value yet: any will do */
-        a->acquisition.best = worst_of(a, 0);
-        return AS_OK;
-    }
-    a->acquisition.best = surrogate_forward(&a->models[0], s->costs[best]);
-    if (a->row->point == POINT_BRANCH)
-        return AS_OK;
-    a->acquisition.best = fmin(a->acquisition.best, expected);
-    for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
-        size_t n = 0;
-        for (; i < s->n && n < LOOK; i++) {
-            if (s->state[i] == OBSERVED_PENDING)
-                some[n++] = i;
-        }
-        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
-        if (st < 0)
-            return st;
-        for (size_t j = 0; j < n; j++)
-            a->acquisition.best = fmin(a->acquisition.best, mean[j]);
-    }
-    return AS_OK;
-}
-
-static as_status set_front(struct gp_ask *a, struct as_err *err)
-{
-    const struct training_set *s = a->set;
-    size_t m = s->spec->n_objectives, n = 0, n_front = 0;
-    double reference[SEARCH_MAX_OBJECTIVES];
-    AS_AUTO(as_freep) double *costs = as_calloc(s->n, m * sizeof *costs);
-    AS_AUTO(as_freep) size_t *front = as_calloc(s->n, sizeof *front);
-    if (!costs || !front)
-        return out_of_memory(err);
-    for (size_t i = 0; i < s->n; i++) {
-        for (size_t k = 0; k < m && s->feasible[i]; k++)
-            costs[n * m + k] = surrogate_forward(&a->models[k], s->costs[i * m + k]);
-        n += s->feasible[i];
-    }
-    as_status st = gp_pareto_front(costs, n, m, NULL, front, &n_front, err);
-    if (st < 0)
-        return st;
-    gp_pareto_reference(costs, n, m, NULL, front, n_front, reference);
-    /* beyond the front's ends, because otherwise they would never improve */
-    for (size_t k = 0; k < m; k++)
-        reference[k] = fmax(reference[k], worst_of(a, k));
-    st = gp_ehvi_create(costs, n, m, reference, &a->ehvi, err);
-    a->acquisition.ehvi = a->ehvi;
-    return st;
-}
-
-static as_status set_marks(struct gp_ask *a, struct as_err *err)
-{
-    if (a->row->kind == ACQUISITION_EHVI)
-        return set_front(a, err);
-    if (a->row->kind == ACQUISITION_PE)
-        return set_threshold(a, err);
-    return a->row->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
-}
-
-/* ---- the point ---- */
-
-/* The hyperparameters that the last fit of a model found; NULL: there was none. */
-static const json_t *theta_of(const struct gp_ask *a, const char *model)
-{
-    const json_t *models = json_object_get(a->state, "models");
-    return json_object_get(json_object_get(models, model), "theta");
-}
-
-/* Every second trial of a branch is a crossing, and each one of a branch that was left. */
-static bool crosses(struct gp_ask *a)
-{
-    const struct branch *b = &a->branch;
-    size_t n = b->n_ended + b->n_pending;
-    if (!b->is_revisit && n % 2 == 0)
-        return false;
-    return crossing_point(a->set, b, a->number, b->is_revisit || n % 4 == 1, a->point);
-}
-
-/* In the box of the basin, or anywhere if nothing untried is allowed there. box: 2 enc->n. */
-static as_status find_in_basin(struct gp_ask *a, struct gp_optimizer_problem *p, double *box,
-                               struct as_err *err)
-{
-    double *upper = box + a->set->enc->n;
-    basin_box(a->set, a->basin, box, upper);
-    p->region = (struct gp_region){box, upper, training_set_point(a->set, a->basin), NULL};
-    as_status st = gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
-    if (st < 0 || a->found.is_found)
-        return st;
-    a->basin = TRAINING_SET_NONE;
-    p->region = (struct gp_region){0};
-    return gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
-}
-
-/* Leave few numbers free around the best trial, or around the branch's. box: 2 enc->n. */
-static void free_few(struct gp_ask *a, struct gp_optimizer_problem *p, double *box)
-{
-    const struct training_set *s = a->set;
-    bool in_branch = a->row->point == POINT_BRANCH;
-    size_t centre = in_branch ? a->branch.best : s->best;
-    if (centre == TRAINING_SET_NONE)
-        return;
-    a->free = free_numbers_draw(s, theta_of(a, "s0"), a->number, in_branch);
-    if (!a->free.n)
-        return;
-    double *upper = box + s->enc->n;
-    free_numbers_box(&a->free, s, centre, box, upper);
-    p->region = (struct gp_region){box, upper, training_set_point(s, centre), p->region.branch};
-}
-
-static as_status find_point(struct gp_ask *a, struct as_err *err)
-{
-    size_t d = a->set->enc->n;
-    AS_AUTO(as_freep) double *box = as_calloc(2 * d, sizeof *box);
-    if (!box)
-        return out_of_memory(err);
-    struct gp_optimizer_problem p = {
-        .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
-    if (a->trust.is_on && a->row->point != POINT_BRANCH) {
-        trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
-        p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
-    }
-    if (a->row->point == POINT_BRANCH)
-        p.region.branch = &a->branch;
-    p.priors = a->priors.any ? &a->priors : NULL;
-    if (a->row->point == POINT_BASIN)
-        return find_in_basin(a, &p, box, err);
-    if (a->row->point == POINT_REPEAT) {
-        const struct training_set *s = a->set;
-        memcpy(a->point, training_set_point(s, s->best), d * sizeof *a->point);
-        a->is_repeat = true;
-        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
-    }
-    if (a->row->point == POINT_NEARBY && nearby_point(a->set, a->number, a->point)) {
-        a->is_nearby = true;
-        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
-    }
-    if (a->row->point == POINT_BRANCH && crosses(a)) {
-        a->is_crossing = true;
-        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
-    }
-    free_few(a, &p, box);
-    return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
-}
-
-/* If the schedule says so, use the minimum of a quadratic when it predicts best. */
-static as_status try_quadratic(struct gp_ask *a, struct as_err *err)
-{
-    struct gp_quadratic q;
-    const struct surrogate *m = &a->models[0];
-    if (a->row->point != POINT_QUADRATIC || a->acquisition.n_limits)
-        return AS_OK;
-    as_status st = gp_quadratic_step(a->set, m, a->point, &q, err);
-    if (st < 0 || !q.is_found)
-        return st;
-    a->is_quadratic = true;
-    a->found = (struct gp_found){.is_found = true, .value = q.gain, .runner_up = NAN};
-    a->found.mean[0] = surrogate_forward(m, q.mean);
-    a->found.sd[0] = q.deviation;
-    return AS_OK;
-}
-
 /* The good trials of the earlier sweeps have moved as the guides say. */
 static void shift_priors(struct gp_ask *a)
 {
@@ -464,61 +165,10 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     if (st < 0)
         return st;
     shift_priors(a);
-    st = set_expected(a, err);
+    st = gp_set_expected(a, err);
     if (st == AS_OK)
-        st = set_marks(a, err);
-    if (st < 0)
-        return st;
-    st = try_quadratic(a, err);
-    return st < 0 || a->is_quadratic ? st : find_point(a, err);
-}
-
-/* ---- the state: {"models": {name: …}, "trust": {…}, "relevance": {…}, "bends": {…},
- * "idle": {…}, "influence": {…}, "calibration": {…}} ---- */
-
-/* Takes `part`: null is left out, NULL is out of memory. */
-static int add_part(json_t *state, const char *name, json_t *part)
-{
-    if (part && !json_is_null(part))
-        return json_object_set_new(state, name, part);
-    int rc = part ? 0 : -1;
-    json_decref(part);
-    return rc;
-}
-
-static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err *err)
-{
-    JSON_AUTO state = json_pack("{s:{}, s:o*}", "models", "trust", trust_region_write(&a->trust));
-    json_t *models = json_object_get(state, "models");
-    const json_t *old = json_object_get(a->state, "models");
-    int rc = state ? 0 : -1;
-    if (rc == 0)
-        rc = add_part(state, "relevance", relevance_write(&a->relevance));
-    if (rc == 0)
-        rc = add_part(state, "bends", bends_write(&a->bends));
-    if (rc == 0)
-        rc = add_part(state, "idle", idle_write(&a->idle));
-    if (rc == 0)
-        rc = add_part(state, "influence", influence_write(&a->influence));
-    if (rc == 0)
-        rc = add_part(state, "calibration", reliability_write(&a->reliability));
-    if (rc == 0 && json_is_object(old))
-        rc = json_object_update(models, (json_t *)old);
-    for (size_t i = 0; i < a->n_models && rc == 0; i++) {
-        size_t after = i - a->acquisition.n_objectives;
-        bool is_objective = i < a->acquisition.n_objectives;
-        struct surrogate_spec spec = {.target = a->models[i].target,
-                                      .k = is_objective                               ? i
-                                           : a->models[i].target == SURROGATE_FAILURE ? 0
-                                                                                      : after};
-        char name[16];
-        surrogate_name(&spec, name);
-        rc = json_object_set(models, *a->own_model ? a->own_model : name, a->models[i].state);
-    }
-    if (rc < 0)
-        return out_of_memory(err);
-    *ret = as_steal(state);
-    return AS_OK;
+        st = gp_set_marks(a, err);
+    return st < 0 ? st : gp_find_point(a, err);
 }
 
 /* ---- the whole ---- */
@@ -546,7 +196,7 @@ static size_t most_earlier(const struct training_set *s)
 static double noise_of(const struct gp_ask *a, const char *model)
 {
     double v;
-    return json_number_get(json_array_get(theta_of(a, model), a->set->enc->n_lengths + 1), &v)
+    return json_number_get(json_array_get(gp_state_theta(a, model), a->set->enc->n_lengths + 1), &v)
                ? exp(v)
                : 0;
 }
@@ -576,7 +226,7 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
     bool is_found = false, has_part = false;
-    size_t lead = leading_choice(s, theta_of(a, "w0"));
+    size_t lead = leading_choice(s, gp_state_theta(a, "w0"));
     as_status st =
         s->spec->n_objectives == 1 ? branch_choose(s, lead, &is_found, &a->branch, err) : AS_OK;
     if (st == AS_OK)
@@ -707,14 +357,14 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     char why[AS_ERR_MSG_MAX] = "";
     if (!a.cache)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     as_status st = read_history(&a, spec, history, err);
     if (st < 0)
         return st;
     a.point = as_calloc(a.set->enc->n, sizeof *a.point);
     s.config = config_create(spec->space);
     if (!a.point || !s.config)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     read_reliability(&a);
     if ((st = learn_influence(&a, err)) < 0)
@@ -733,7 +383,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     st = gp_reason_write(&a, *why ? why : NULL, &s.reason, err);
     if (st < 0)
         return st;
-    st = write_state(&a, &s.state, err);
+    st = gp_state_write(&a, &s.state, err);
     if (st < 0)
         return st;
     *ret = s;

@@ -95,6 +95,22 @@ AS_MUST_CHECK as_status gp_value_suggest(struct gp_ask *a, struct as_err *err);
 /* UCB's number of deviations. */
 double gp_ucb_beta(const struct training_set *s);
 
+/* With rungs or noise: predict every trial that has a value, at the last step, so that trials at
+ * different steps can be compared, and lucky ones with others. AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_set_expected(struct gp_ask *a, struct as_err *err);
+/* Set what the acquisition compares with. AS_E_NUMERIC, AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_set_marks(struct gp_ask *a, struct as_err *err);
+
+/* Set the point, and what is found of it, by the models of all trials, which are prepared.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_find_point(struct gp_ask *a, struct as_err *err);
+
+/* The hyperparameters that the last fit of the model of this name found, borrowed from the state;
+ * NULL: there was none. */
+const json_t *gp_state_theta(const struct gp_ask *a, const char *model);
+/* Write the state that the next suggestion reads, a new reference. AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_state_write(const struct gp_ask *a, json_t **ret, struct as_err *err);
+
 /* Write the reason.
  *   fallback  why the models were not used, or NULL
  *   ret       a new reference
