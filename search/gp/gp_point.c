@@ -1,5 +1,5 @@
-/* The point of a suggestion by the models of all trials: what the row of the schedule asks for, found
- * by the acquisition. */
+/* The point of a suggestion by the models of all trials: where the row of the schedule looks for
+ * it, found by the acquisition. */
 #include "search/gp/gp_priv.h"
 
 #include <math.h>
