@@ -43,7 +43,9 @@ static size_t find_best(const struct doubt_rows *s)
 
 /* ---- bad values ---- */
 
-static as_status ask_region(const struct doubt_rows *s, double above, bool *ret, struct as_err *err)
+/* Do the values above this come anywhere: not in one region, and where others are, too? */
+static as_status ask_scatter(const struct doubt_rows *s, double above, bool *ret,
+                             struct as_err *err)
 {
     size_t n_real = s->columns->n_real, n_cat = s->columns->n_cat, n = 0;
     AS_AUTO(as_freep) double *x = as_calloc(s->n, n_real * sizeof *x);
@@ -58,7 +60,9 @@ static as_status ask_region(const struct doubt_rows *s, double above, bool *ret,
         memcpy(z + n * n_cat, s->z + i * n_cat, n_cat * sizeof *z);
         marked[n++] = s->costs[i] > above;
     }
-    *ret = scatter_is_local(s->columns, &(struct gp_rows){n, x, z, NULL, NULL}, marked);
+    const struct gp_rows rows = {n, x, z, NULL, NULL};
+    *ret =
+        !scatter_is_local(s->columns, &rows, marked) && scatter_is_amid(s->columns, &rows, marked);
     return AS_OK;
 }
 
@@ -67,12 +71,12 @@ static as_status judge_bad(const struct doubt_rows *s, double *sorted, size_t *n
                            struct as_err *err)
 {
     size_t g = apart_highest(sorted, *n);
-    bool is_region = false;
+    bool is_anywhere = false;
     if (g < BAD_LEAST)
         return AS_OK;
     double above = sorted[*n - g - 1];
-    as_status st = ask_region(s, above, &is_region, err);
-    for (size_t i = 0; i < s->n && st == AS_OK && !is_region; i++)
+    as_status st = ask_scatter(s, above, &is_anywhere, err);
+    for (size_t i = 0; i < s->n && st == AS_OK && is_anywhere; i++)
         s->dropped[i] = counts(s, i) && s->costs[i] > above;
     *n = sort_costs(s, sorted);
     return st;

@@ -4,7 +4,8 @@
  * A very good one is in doubt until its configuration was measured again. If the second value
  * stands apart, too, the first is true. If it does not, the first one counts as none, and so do all
  * others that stand at least half as far apart and were not confirmed. Very bad ones that come
- * anywhere, and not in one region, count as none; in one region they say where not to go. */
+ * anywhere count as none: not in one region, and where other trials are, too (neighbour_test.h).
+ * Else they say where not to go. */
 #ifndef ASSAY_SEARCH_REGRESSION_DOUBT_H
 #define ASSAY_SEARCH_REGRESSION_DOUBT_H
 

@@ -1,6 +1,9 @@
 #include "search/regression/neighbour_test.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
 
 #define MUTUAL 1.5 /* the factor of the variance */
 
@@ -31,4 +34,29 @@ bool scatter_is_local(const struct gp_columns *c, const struct gp_rows *rows, co
         return false;
     double chance = (k * (k - 1) + (n - k) * (n - k - 1)) / (n * (n - 1));
     return agree - n * chance > SCATTER_DEVIATIONS * sqrt(MUTUAL * n * chance * (1 - chance));
+}
+
+static double to_unmarked(const struct gp_columns *c, const struct gp_rows *rows, size_t first,
+                          size_t row, const bool *marked)
+{
+    double least = INFINITY;
+    for (size_t i = first; i < rows->n; i++)
+        if (i != row && !marked[i])
+            least = fmin(least, gp_row_distance(c, rows, row, i));
+    return least;
+}
+
+static double median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, as_order_f64);
+    return v[n / 2];
+}
+
+bool scatter_is_amid(const struct gp_columns *c, const struct gp_rows *rows, const bool *marked)
+{
+    double near[2][SCATTER_ROWS];
+    size_t n[2] = {0, 0}, first = rows->n > SCATTER_ROWS ? rows->n - SCATTER_ROWS : 0;
+    for (size_t i = first; i < rows->n; i++)
+        near[marked[i]][n[marked[i]]++] = to_unmarked(c, rows, first, i, marked);
+    return n[0] > 1 && n[1] > 0 && median(near[1], n[1]) <= SCATTER_AMID * median(near[0], n[0]);
 }

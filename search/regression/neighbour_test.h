@@ -18,4 +18,13 @@
  * that costs less than to miss a region. O(n^2 d) for n <= SCATTER_ROWS. */
 bool scatter_is_local(const struct gp_columns *c, const struct gp_rows *rows, const bool *marked);
 
+#define SCATTER_AMID 4.0 /* of a squared distance */
+
+/* Do marked rows have rows without a mark as near as those have each other? That is so where marks
+ * come by chance, wherever the rows crowd; not where they lie apart from all others, even if they
+ * are too few to be neighbours of each other. The median of their squared distances to the nearest
+ * row without a mark is at most SCATTER_AMID times that of the rows without a mark. False where
+ * nothing or everything is marked. Looks at the last SCATTER_ROWS rows; O(n^2 d). */
+bool scatter_is_amid(const struct gp_columns *c, const struct gp_rows *rows, const bool *marked);
+
 #endif

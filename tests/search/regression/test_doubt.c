@@ -146,6 +146,28 @@ START_TEST(bad_values_count_where_they_lie_together)
 }
 END_TEST
 
+/* A sweep that has stayed in one corner has hardly any range. What it saw elsewhere is true,
+ * although three trials are too few to be each other's neighbours. */
+START_TEST(bad_values_of_places_that_were_left_count)
+{
+    static const double elsewhere[][2] = {{0.9, 0.1}, {0.6, 0.95}, {0.95, 0.9}};
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 1, false);
+    for (size_t t = 0; t < N; t++) {
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        bool is_elsewhere = t < AS_ARRAY_LEN(elsewhere);
+        double u = (double)t;
+        c->entries[0] = c->entries[1] = (struct config_entry){.active = true};
+        c->entries[0].value.real = is_elsewhere ? elsewhere[t][0] : 0.3 * fmod(0.37 * u, 1);
+        c->entries[1].value.real = is_elsewhere ? elsewhere[t][1] : 0.3 * fmod(0.61 * u, 1);
+        sweep_add(&w, c, is_elsewhere ? 5 : 0.1 + 1e-4 * u);
+    }
+    AS_AUTO(training_set_freep) struct training_set *set = sweep_training_set(&w);
+    ck_assert_uint_eq(set->n_failed, 0);
+}
+END_TEST
+
 /* The search asks for the repeat by itself, and shows the best of what is left. */
 START_TEST(a_sweep_repeats_it_on_purpose)
 {
@@ -177,6 +199,7 @@ TEST_SUITE()
     tcase_add_test(t, one_repeat_decides_of_all_that_stand_as_far_apart);
     tcase_add_test(t, who_is_not_asked);
     tcase_add_test(t, bad_values_count_where_they_lie_together);
+    tcase_add_test(t, bad_values_of_places_that_were_left_count);
     tcase_add_test(t, a_sweep_repeats_it_on_purpose);
     suite_add_tcase(s, t);
     return s;

@@ -57,16 +57,41 @@ START_TEST(marks_in_a_region)
 END_TEST
 
 /* Nothing marked, all marked, few rows: not local. */
+/* Two clusters, one of 36 rows and one of four: marks in the second one have no other row near,
+ * marks anywhere have. */
+START_TEST(marks_amid_others)
+{
+    size_t amid[2] = {0};
+    struct rng r;
+    rng_init(&r, 5, 1);
+    for (size_t k = 0; k < ROUNDS; k++) {
+        double x[3 * N];
+        int32_t z[N] = {0};
+        bool marked[N] = {0};
+        for (size_t i = 0; i < 3 * N; i++)
+            x[i] = i / 3 < 36 ? 0.3 * rng_uniform(&r) : 0.7 + 0.3 * rng_uniform(&r);
+        for (size_t i = 0; i < 4; i++)
+            marked[k % 2 ? 36 + i : rng_below(&r, N)] = true;
+        amid[k % 2] += scatter_is_amid(&columns, &(struct gp_rows){N, x, z}, marked);
+    }
+    ck_assert_uint_eq(amid[1], 0);
+    ck_assert_msg(amid[0] > ROUNDS * 4 / 10, "%zu of %d", amid[0], ROUNDS / 2);
+}
+END_TEST
+
 START_TEST(edges)
 {
     double x[3 * N] = {0};
     int32_t z[N] = {0};
     bool marked[N] = {0};
-    for (size_t n = 0; n <= N; n++)
+    for (size_t n = 0; n <= N; n++) {
         ck_assert(!scatter_is_local(&columns, &(struct gp_rows){n, x, z}, marked));
+        ck_assert(!scatter_is_amid(&columns, &(struct gp_rows){n, x, z}, marked));
+    }
     for (size_t n = 0; n < N; n++)
         marked[n] = true;
     ck_assert(!scatter_is_local(&columns, &(struct gp_rows){N, x, z}, marked));
+    ck_assert(!scatter_is_amid(&columns, &(struct gp_rows){N, x, z}, marked));
 }
 END_TEST
 
@@ -76,6 +101,7 @@ TEST_SUITE()
     TCase *t = tcase_create("marks");
     tcase_add_test(t, marks_anywhere);
     tcase_add_test(t, marks_in_a_region);
+    tcase_add_test(t, marks_amid_others);
     tcase_add_test(t, edges);
     suite_add_tcase(s, t);
     return s;
