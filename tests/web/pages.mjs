@@ -710,6 +710,26 @@ try {
     assert.equal(await region("Rungs").count(), 0);
   });
 
+  await step("what the search has learned of the parameters, with the condition to copy", async () => {
+    const { base } = fixture.sweeps.get("tuned");
+    base.learned = [
+      { parameter: "momentum", no_effect: [{ where: { optimizer: "adam" }, trials: 14 }, { where: { optimizer: "rmsprop" }, trials: 12 }], when: { optimizer: ["sgd"] } },
+      { parameter: "width", no_effect: [{ where: { augment: true }, trials: 20 }, { where: { augment: false }, trials: 22 }] },
+    ];
+    await openSweep("tuned");
+    const lines = () => region("What was learned").locator("li").evaluateAll((all) => all.map((li) => li.innerText.replace(/\s+/g, " ").trim()));
+    await shows(page, "the parameters", lines, [
+      "momentum has no effect where optimizer is adam (14 trials), nor where optimizer is rmsprop (12 trials). To declare it: when: {optimizer: [sgd]} Copy",
+      "width has no effect where augment is true (20 trials), nor where augment is false (22 trials).",
+    ]);
+    await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await region("What was learned").getByRole("button", { name: "Copy" }).click();
+    await shows(page, "the clipboard", () => page.evaluate(() => navigator.clipboard.readText()), "when: {optimizer: [sgd]}");
+    delete base.learned;
+    await openSweep("two");
+    assert.equal(await region("What was learned").count(), 0);
+  });
+
   await step("parallel coordinates and slices: ranges by dragging and by keyboard, in the address, highlighted in both", async () => {
     await openSweep("tuned");
     const { trials } = fixture.sweeps.get("tuned");

@@ -9,7 +9,7 @@ export function LearnedPanel({ learned }: { learned: readonly Api.LearnedParamet
     <section class="panel" aria-label="What was learned">
       <div class="bar"><h2>What was learned <small>of parameters that declare no condition</small></h2></div>
       <ul class="words" data-testid="learned">
-        {learned.map((l) => <li key={l.parameter}><bdi>{l.parameter}</bdi> has no effect where {l.no_effect.map(placeOf).join(", nor where ")}.{l.when && <When when={flow(l.when)} />}</li>)}
+        {learned.map((l) => <li key={l.parameter}><b><bdi>{l.parameter}</bdi></b> has no effect where {l.no_effect.map(placeOf).join(", nor where ")}.{l.when && <When when={flow(l.when)} />}</li>)}
       </ul>
     </section>
   );

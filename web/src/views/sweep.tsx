@@ -62,7 +62,6 @@ function Panels({ model }: { model: SweepModel }) {
         <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
         {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
         <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 25 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
-        <Now of={model} show={(now) => (now.learned ? <LearnedPanel learned={now.learned} /> : null)} />
         {(sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state))) && <ImportancePanel sweep={sweep} model={model} />}
         <CurvesPanel model={model} sweep={sweep} />
         <ExplorePanel model={model} sweep={sweep} />
@@ -71,6 +70,7 @@ function Panels({ model }: { model: SweepModel }) {
       </>}
       {stage > 1 && <>
         <TrialsPanel sweep={sweep} trials={model.trials} loaded={loaded} />
+        <Now of={model} show={(now) => (now.learned ? <LearnedPanel learned={now.learned} /> : null)} />
         <RemarksPanel sweep={sweep} take={(now: Api.Sweep) => model.take(now)} />
         <DocumentPanel document={sweep.document} />
       </>}
