@@ -199,19 +199,20 @@ try {
     assert.deepEqual(await region("Importance").locator("tbody th").allInnerTexts(), importance.parameters.map((p) => p.name));
   });
 
-  await step("ask and tell by hand: the first trial's form stays as its panel moves and the view is left; a value, a failure, a chart", async () => {
+  await step("ask and tell by hand: what was typed and the focus stay when the first trial comes, and what was typed when the view is left; a value, a failure, a chart", async () => {
     const name = `hand-${stamp}`;
     await assay.api("POST", "/v1/sweeps", { name, metric: asked.metric, parameters: asked.parameters, search: { method: "random", seed: 3 }, limits: { max_trials: 2, max_failed_trials: 2 } });
     await visit(`#/sweeps/${name}`);
     const form = (number) => page.getByRole("form", { name: `Trial #${number}`, exact: true });
     await region("History").getByText("No trials yet: they appear as clients ask for them.").waitFor();
     await page.getByRole("button", { name: "Ask for a trial" }).click();
+    await form(0).getByLabel("loss").fill("0.25");
     await shows(page, "the trial in the table", () => rowsOf(page, "Trials"), 1);
+    assert.ok(await form(0).getByLabel("loss").evaluate((input) => input === document.activeElement), "the focus");
     await region("History").getByText("No trial has a value yet.").waitFor(); // and no chart of nothing
-    await form(0).getByLabel("loss").waitFor();
     await leave(page, () => page.getByRole("link", { name: "Runners" }).click());
     await leave(page, () => page.goBack());
-    await form(0).getByLabel("loss").fill("0.25");
+    assert.equal(await form(0).getByLabel("loss").inputValue(), "0.25");
     await form(0).getByRole("button", { name: "Tell" }).click();
     await page.getByText("Trial #0 is told.").waitFor();
     await shows(page, "the best", text(page.getByTestId("best")), "0.25");

@@ -1,6 +1,6 @@
 /* Ask and tell by hand: take a trial of an ask and tell sweep, and type what came of it. The trials that
  * this page holds are kept for its client's name, so that the next question after a reload finds them again; until then
- * they are kept here, as the panel moves when the first trial comes, and views are left. */
+ * they are kept here with what was typed, as views are left. */
 import { signal, type Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
@@ -24,13 +24,15 @@ const entered = (text: string): Api.Number | null => {
 interface Desk {
   held: readonly Api.Suggestion[];
   said: string;
+  /** What was typed, by trial and metric. */
+  typed: Readonly<Record<number, Readonly<Record<string, string>>>>;
 }
 
 /** By sweep. */
 const desks = new Map<string, Signal<Desk>>();
 
 function deskOf(sweep: string): Signal<Desk> {
-  const known = desks.get(sweep) ?? signal<Desk>({ held: [], said: "" });
+  const known = desks.get(sweep) ?? signal<Desk>({ held: [], said: "", typed: {} });
   desks.set(sweep, known);
   return known;
 }
@@ -43,24 +45,34 @@ export function ByHand({ sweep }: { sweep: Api.Sweep }) {
     setBusy(true);
     try {
       const answer = await call("POST /v1/sweeps/{sweep}/suggestions", { path: { sweep: sweep.id }, body: { client: CLIENT, count: held.length + more, lease_ms: LEASE_MS, wait_ms: 5000 } });
-      desk.value = { held: answer.items, said: answer.items.length > 0 ? "" : answer.done ? "The sweep has ended." : "There is no trial to try now." };
+      desk.value = { ...desk.peek(), held: answer.items, said: answer.items.length > 0 ? "" : answer.done ? "The sweep has ended." : "There is no trial to try now." };
     } finally {
       setBusy(false);
     }
   });
   const told = (number: number, what: string) => {
-    desk.value = { held: desk.peek().held.filter((s) => s.number !== number), said: `Trial #${number} ${what}.` };
+    desk.value = { ...desk.peek(), held: desk.peek().held.filter((s) => s.number !== number), said: `Trial #${number} ${what}.` };
+  };
+  const type = (number: number, values: Readonly<Record<string, string>>) => {
+    desk.value = { ...desk.peek(), typed: { ...desk.peek().typed, [number]: values } };
   };
   return (
     <div class="by-hand">
       <p><button type="button" disabled={busy || sweep.state === "paused" || held.length >= MOST} onClick={() => ask(1)}>{held.length === 0 ? "Ask for a trial" : "Ask for another"}</button> <span role="status">{sweep.state === "paused" ? "The sweep is paused: no trial is handed out until it is resumed." : said}</span></p>
-      {held.map((s) => <Held key={s.number} sweep={sweep} suggestion={s} told={told} />)}
+      {held.map((s) => <Held key={s.number} sweep={sweep} suggestion={s} values={desk.value.typed[s.number] ?? {}} type={(values) => type(s.number, values)} told={told} />)}
     </div>
   );
 }
 
-function Held({ sweep, suggestion, told }: { sweep: Api.Sweep; suggestion: Api.Suggestion; told: (number: number, what: string) => void }) {
-  const [values, setValues] = useState<Record<string, string>>({});
+interface HeldProps {
+  sweep: Api.Sweep;
+  suggestion: Api.Suggestion;
+  values: Readonly<Record<string, string>>;
+  type: (values: Readonly<Record<string, string>>) => void;
+  told: (number: number, what: string) => void;
+}
+
+function Held({ sweep, suggestion, values, type, told }: HeldProps) {
   const names = judgedBy(sweep);
   const { number } = suggestion;
   const read = names.map((n) => [n, entered(values[n] ?? "")] as const);
@@ -76,7 +88,7 @@ function Held({ sweep, suggestion, told }: { sweep: Api.Sweep; suggestion: Api.S
       <dl class="pairs">{inOrder(suggestion.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
       {names.map((n) => {
         const isWrong = (values[n] ?? "").trim() !== "" && entered(values[n]!) === null;
-        return <p key={n}><label>{n} <input type="text" inputMode="decimal" autocomplete="off" aria-invalid={isWrong} value={values[n] ?? ""} onInput={(e) => setValues({ ...values, [n]: e.currentTarget.value })} /></label>{isWrong && <span class="bad" role="status">This is no number such as 0.5 or 1e-3.</span>}</p>;
+        return <p key={n}><label>{n} <input type="text" inputMode="decimal" autocomplete="off" aria-invalid={isWrong} value={values[n] ?? ""} onInput={(e) => type({ ...values, [n]: e.currentTarget.value })} /></label>{isWrong && <span class="bad" role="status">This is no number such as 0.5 or 1e-3.</span>}</p>;
       })}
       <p class="actions">
         <button type="button" class="quiet" onClick={() => tell("released")}>Give it back</button>

@@ -49,17 +49,19 @@ function Panels({ model }: { model: SweepModel }) {
   const sweep = model.steady.value!;
   const loaded = model.trials.loaded.value;
   const stage = useStage(2);
+  // Where it is when the page opens it stays: whoever types into it keeps the focus when the first trial comes.
+  const [asksFirst] = useState(sweep.counts.total === 0);
   return (
     <>
       <ViewedTable model={model} />
       <Head model={model} sweep={sweep} />
-      <Now of={model} show={(now) => <><Facts sweep={now} every={model.trials.turns.every.value} />{now.counts.total === 0 && <AskPanel sweep={now} />}</>} />
+      <Now of={model} show={(now) => <><Facts sweep={now} every={model.trials.turns.every.value} />{asksFirst && <AskPanel sweep={now} />}</>} />
       <div class="columns">
         <ChartPanel sweep={sweep} model={model} loaded={loaded} />
         <BestPanel sweep={sweep} model={model} />
       </div>
       {stage > 0 && <>
-        <Now of={model} show={(now) => <>{now.counts.total > 0 && <AskPanel sweep={now} />}</>} />
+        {!asksFirst && <Now of={model} show={(now) => <AskPanel sweep={now} />} />}
         {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
         <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 25 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
         {(sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state))) && <ImportancePanel sweep={sweep} model={model} />}
