@@ -105,16 +105,22 @@ START_TEST(one_worker_makes_the_warm_start)
 }
 END_TEST
 
-/* The victim dies in its first epoch; the others count the batches that they compute afterwards. */
+/* The victim dies in its first epoch, when each of the others has computed a batch: without rank 0,
+ * which has the list of batches, one that has had none waits for the next world. The others count
+ * the batches that they compute afterwards. */
 static void die(struct toy *t, int64_t step, uint32_t shard)
 {
     struct toy_board *b = t->board;
     if (t->rank == victim && step >= 4) {
+        for (int32_t r = 0; r < t->n_ranks; r++)
+            if (r != victim)
+                (void)toy_wait(&b->done[r], 1, PATIENCE_MS);
         b->flags = 1;
         b->dead[t->rank] = 1;
         _exit(9);
     }
-    if (step >= 8) /* the victim takes the next batch, however late it comes */
+    /* the victim takes the next batch, however late it comes; nobody waits with the first */
+    if (step >= 8 && b->done[t->rank] > 0)
         (void)toy_wait(&b->flags, 1, PATIENCE_MS);
     if (shard == 0 && b->flags)
         b->after++;
