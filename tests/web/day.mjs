@@ -294,8 +294,12 @@ try {
     const panel = region("Parameters of all trials");
     const completed = (await trialsOf("digits-day")).filter((t) => t.state === "completed");
     await untilInSight(page, "the lines", panel, attribute(panel, "data-drawn"), (n) => Number(n) === completed.length);
-    await frames(page, 3);
-    const box = await panel.locator("canvas").boundingBox();
+    let box = null; // where it stays: panels above it may still be loading
+    for (let last = "", same = 0; same < 3; last = JSON.stringify(box)) {
+      await page.waitForTimeout(200);
+      box = await panel.locator("canvas").boundingBox();
+      same = JSON.stringify(box) === last ? same + 1 : 0;
+    }
     const rates = completed.map((t) => t.params.lr).sort((a_, b_) => a_ - b_);
     const half = Math.sqrt(rates[Math.floor(rates.length / 2) - 1] * rates[Math.floor(rates.length / 2)]);
     const y = box.y + AXIS.bottom - (Math.log(half / LR.min) / Math.log(LR.max / LR.min)) * (AXIS.bottom - AXIS.top);
