@@ -104,9 +104,11 @@ static const struct stmt stmts[] = {
                         "where t.sweep_key = $1 and t.result is not null and "
                         "(not $3::boolean or t.result < $4::float8 or (t.result = $4::float8 and "
                         "t.number > $5::int)) order by t.result desc, t.number limit $2"},
-    /* among the newest trials, so that a sweep without a model costs no more */
+    /* among the newest trials, so that a sweep without a model costs no more; where nothing was
+     * learned, nobody has to read the reason */
     [TRIAL_REASON] = {"trial_reason",
-                      "select n.suggestion from (select number, origin, suggestion from trial "
+                      "select case when n.suggestion->'no_effect' is not null then "
+                      "n.suggestion end from (select number, origin, suggestion from trial "
                       "where sweep_key = $1 order by number desc limit $2) n where n.origin = "
                       "'suggested' and n.suggestion->>'phase' = 'model' and "
                       "n.suggestion->>'acquisition' <> 'spread' order by n.number desc limit 1"},

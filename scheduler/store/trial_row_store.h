@@ -37,8 +37,8 @@ AS_MUST_CHECK as_status store_trial_best(struct tx *t, struct arena *a, int64_t 
                                          const struct trial_place *after, struct trial_page *ret,
                                          struct trial_place *ret_next, struct as_err *err);
 
-/* The newest reason of a suggestion that a model made, in `a`; NULL: the newest REASON_AMONG trials
- * have none. */
+/* The newest reason of a suggestion that a model made, in `a`; NULL: it has no `no_effect`, or the
+ * newest REASON_AMONG trials have no such reason. */
 #define REASON_AMONG 64
 AS_MUST_CHECK as_status store_trial_newest_reason(struct tx *t, struct arena *a, int64_t sweep_key,
                                                   const char **ret, struct as_err *err);

@@ -209,6 +209,14 @@ static void encode_trial(struct training_set *s, size_t i, struct training_place
     encoding_features(e, point, s->x + i * e->n_real, s->z + i * e->n_category);
 }
 
+/* Trial i is the best one if it is better than that. */
+static void note_best(struct training_set *s, size_t i)
+{
+    size_t m = s->spec->n_objectives;
+    if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
+        s->best = i;
+}
+
 static void take_result(struct training_set *s, size_t i, const struct limits *limits)
 {
     const struct observation *o = &s->trials[i];
@@ -225,8 +233,7 @@ static void take_result(struct training_set *s, size_t i, const struct limits *l
     s->n_partial += s->state[i] == OBSERVED_PARTIAL;
     s->feasible[i] = s->state[i] == OBSERVED_COMPLETED && is_feasible(s->spec, o);
     s->n_feasible += s->feasible[i];
-    if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
-        s->best = i;
+    note_best(s, i);
 }
 
 /* Take the values of the rungs of a trial, after its result. A completed trial has a value of the
@@ -310,8 +317,7 @@ static as_status find_avoided(struct training_set *s, struct as_err *err)
 static void drop(struct training_set *s, size_t i)
 {
     s->state[i] = OBSERVED_FAILED;
-    for (size_t k = 0; k < s->spec->n_objectives; k++)
-        s->costs[i * s->spec->n_objectives + k] = NAN;
+    s->costs[i] = NAN;
     s->feasible[i] = false;
     s->n_completed--;
     s->n_feasible--;
@@ -338,8 +344,7 @@ static as_status drop_faults(struct training_set *s, struct as_err *err)
         return st;
     s->best = TRAINING_SET_NONE;
     for (size_t i = 0; i < s->n; i++)
-        if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i] < s->costs[s->best]))
-            s->best = i;
+        note_best(s, i);
     return st;
 }
 
