@@ -57,21 +57,47 @@ static bool is_same_best(const struct stored *s, const struct incumbent *again)
            is_same(s->best.noise, again->noise);
 }
 
+static bool is_scheduled(int64_t completed)
+{
+    return (int64_t)regret_bound_latest((size_t)completed) == completed;
+}
+
+/* The nearest stored bound of a scheduled count before i; its count is 0 if there is none. */
+static as_status read_scheduled(const json_t *items, size_t i, struct stored *ret,
+                                struct as_err *err)
+{
+    as_status st = AS_OK;
+    *ret = (struct stored){0};
+    while (i > 0 && (st = read_stored(items, --i, ret, err)) == AS_OK)
+        if (is_scheduled(ret->completed))
+            return AS_OK;
+    *ret = (struct stored){0};
+    return st;
+}
+
+/* May s follow? Any count between two scheduled ones may. */
+static bool follows(const struct stored *before, const struct stored *s)
+{
+    return is_scheduled(s->completed)
+               ? regret_bound_follows((size_t)before->completed, (size_t)s->completed)
+               : s->completed > before->completed;
+}
+
 as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
                              struct regret_step *ret, struct as_err *err)
 {
-    struct stored s, before = {0};
+    struct stored s, before;
     struct regret_bound b;
     struct incumbent best;
     size_t n = 0;
-    as_status st = i > 0 ? read_stored(items, i - 1, &before, err) : AS_OK;
+    as_status st = read_scheduled(items, i, &before, err);
     if (st < 0 || (st = read_stored(items, i, &s, err)) < 0 ||
         (st = replay_bound(r, s.seq, &n, &b, &best, err)) < 0)
         return st;
     const double bound = b.is_known ? b.bound : NAN;
     const double relative = b.is_known && isfinite(b.relative) ? b.relative : NAN;
     struct regret_step step = {.completed = s.completed};
-    if (!regret_bound_follows((size_t)before.completed, (size_t)s.completed))
+    if (!follows(&before, &s))
         (void)snprintf(step.why, sizeof step.why, "the one before is of %lld completed trials",
                        (long long)before.completed);
     else if (s.completed != (int64_t)n)

@@ -7,13 +7,10 @@
 #include "scheduler/services/regret_checks.h"
 
 #define EVERY_MS 500
-#define ENDED_EVERY 120 /* rounds: sweeps that ended before their last bound was computed */
 
 struct regret_loop {
     struct regret_checks *checks; /* owned */
     atomic_bool is_stopping;
-    int64_t n_rounds;
-    bool with_ended; /* it looks at all sweeps, until none of them is due */
     bool has_failed;
     struct periodic *thread;
 };
@@ -21,13 +18,11 @@ struct regret_loop {
 /* While rounds fail, only the first failure is logged. */
 static bool check_once(void *arg, bool is_due)
 {
+    (void)is_due;
     struct regret_loop *r = arg;
     struct as_err err = {0};
     struct regret_report report = {0};
-    r->with_ended |= is_due && r->n_rounds % ENDED_EVERY == 0;
-    r->n_rounds += is_due;
-    as_status st = regret_checks_round(r->checks, r->with_ended, &r->is_stopping, &report, &err);
-    r->with_ended &= st < 0 || report.kept > 0;
+    as_status st = regret_checks_round(r->checks, &r->is_stopping, &report, &err);
     if (st < 0 && !r->has_failed)
         log_write(LOG_WARN, "what is left to gain", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);

@@ -1,4 +1,8 @@
-/* A bound is computed outside of any transaction, from a history of its own that is cut at the
+/* A sweep whose latest results are in no bound gets one of them all between two scheduled counts,
+ * once it has ended or no result has come for a moment. While results come, nothing is computed
+ * between the counts.
+ *
+ * A bound is computed outside of any transaction, from a history of its own that is cut at the
  * place where the trial completed that made it due. Then one short transaction holds the sweep's
  * row, keeps the bound if it is still the next one, and ends the sweep by the rule that all ends
  * share. Two servers may compute the same bound: the second one finds that it is kept.
@@ -11,6 +15,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,6 +36,16 @@
 #define REST 19                /* times as long as the bound took */
 #define DEBT_NS (1 * NS_PER_S) /* of rest, up to which further ones are computed */
 
+/* A live sweep is quiet when as many trials had completed so long before. */
+#define QUIET_NS (400 * NS_PER_MS)
+#define BEHIND_MAX 100 /* as many as one round looks at */
+
+/* A live sweep whose latest results are in no bound. */
+struct behind {
+    int64_t key, completed;
+    int64_t since_ns; /* by clock_mono_ns() */
+};
+
 struct kept_history {
     int64_t key;
     struct sweep_history *history; /* owned; NULL: the place is free */
@@ -41,6 +56,8 @@ struct regret_checks {
     struct store *db;
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
+    struct behind behind[BEHIND_MAX]; /* at the last round */
+    size_t n_behind;
     bool rests;
     int64_t rest_until_ns; /* the end of all rest that is owed, by clock_mono_ns() */
 };
@@ -147,13 +164,19 @@ static as_status tell(struct tx *t, int64_t key, const struct regret_added *adde
     return store_event_add(t, &e, err);
 }
 
+/* The count after which the next bound is scheduled, once x is kept. */
+static int64_t next_due(const struct regret_check *x, int64_t due)
+{
+    return x->completed < due ? due : (int64_t)regret_bound_next((size_t)x->completed);
+}
+
 /* A sweep without a limit is held by two statements only. */
 static as_status keep(struct tx *t, struct arena *a, int64_t key, int64_t due,
                       const struct regret_check *x, struct regret_report *ret, struct as_err *err)
 {
     struct regret_added added;
     bool has_ended = false;
-    int64_t next = (int64_t)regret_bound_next((size_t)x->completed);
+    int64_t next = next_due(x, due);
     *ret = (struct regret_report){0};
     as_status st = store_regret_add(t, a, key, due, x, next, &added, err);
     if (st == AS_OK && added.is_kept)
@@ -220,27 +243,38 @@ static bool must_rest(const struct regret_checks *c)
     return c->rests && c->rest_until_ns - clock_mono_ns() > DEBT_NS;
 }
 
+/* The count of completed trials of the bound that comes next; 0: none does now. */
+static int64_t count_of_next(const struct regret_next *next, bool is_between)
+{
+    if (next->due == 0 || (next->completed < next->due && !is_between))
+        return 0;
+    if (next->completed < next->due)
+        return next->completed;
+    int64_t latest = (int64_t)regret_bound_latest((size_t)next->completed);
+    return may_be_late(next) && latest > next->due ? latest : next->due;
+}
+
 /* The next bound of one sweep. */
-static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t key,
+static as_status check_sweep(struct regret_checks *c, struct arena *a, const struct regret_due *due,
                              struct regret_report *ret, struct as_err *err)
 {
     struct regret_check x = {0};
     struct regret_report one = {0};
     struct regret_next next = {0};
-    as_status st = read_next(c->db, key, &next, err);
-    bool late = may_be_late(&next);
-    if (st != AS_OK || next.due == 0 || (late && must_rest(c)))
+    as_status st = read_next(c->db, due->key, &next, err);
+    int64_t count = count_of_next(&next, due->is_between);
+    bool late = (may_be_late(&next) || due->is_between) && !due->has_ended;
+    if (st != AS_OK || count == 0 || (late && must_rest(c)))
         return st;
-    int64_t latest = (int64_t)regret_bound_latest((size_t)next.completed);
     int64_t begin_ns = clock_mono_ns();
-    st = compute_apart(c, key, late && latest > next.due ? latest : next.due, &x, err);
+    st = compute_apart(c, due->key, count, &x, err);
     if (late)
         rest(c, clock_mono_ns() - begin_ns);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = keep(run.tx, a, key, next.due, &x, &one, err);
+        run.status = keep(run.tx, a, due->key, next.due, &x, &one, err);
     if (run.status != AS_OK)
         return run.status;
     ret->kept += one.kept;
@@ -248,22 +282,64 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a, int64_t k
     return AS_OK;
 }
 
-as_status regret_checks_round(struct regret_checks *c, bool ended, const atomic_bool *stopping,
+static const struct behind *behind_before(const struct regret_checks *c,
+                                          const struct regret_due *due)
+{
+    for (size_t i = 0; i < c->n_behind; i++)
+        if (c->behind[i].key == due->key && c->behind[i].completed == due->completed)
+            return &c->behind[i];
+    return NULL;
+}
+
+/* Keep only those whose bound comes now, and note since when the others are behind. */
+static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size_t *n)
+{
+    struct behind behind[BEHIND_MAX];
+    int64_t now = clock_mono_ns();
+    size_t n_behind = 0, n_now = 0;
+    for (size_t i = 0; i < *n; i++) {
+        const struct behind *before = behind_before(c, &due[i]);
+        bool waits = due[i].is_between && !due[i].has_ended;
+        if (waits && n_behind < BEHIND_MAX)
+            behind[n_behind++] =
+                before ? *before : (struct behind){due[i].key, due[i].completed, now};
+        if (!waits || (before && now - before->since_ns >= (c->rests ? QUIET_NS : 0)))
+            due[n_now++] = due[i];
+    }
+    memcpy(c->behind, behind, n_behind * sizeof *behind);
+    c->n_behind = n_behind;
+    *n = n_now;
+}
+
+/* What is due, after sweeps of which nothing is left have been closed. */
+static as_status look(struct regret_checks *c, struct arena *a, struct regret_due **ret, size_t *n,
+                      struct as_err *err)
+{
+    int64_t first = (int64_t)regret_bound_next(0);
+    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+    while (tx_run_again(&run)) {
+        run.status = store_regret_close(run.tx, first, err);
+        if (run.status == AS_OK)
+            run.status = store_regret_due(run.tx, a, first, ret, n, err);
+    }
+    return run.status;
+}
+
+as_status regret_checks_round(struct regret_checks *c, const atomic_bool *stopping,
                               struct regret_report *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    int64_t *keys = NULL;
+    struct regret_due *due = NULL;
     size_t n = 0;
     *ret = (struct regret_report){0};
-    struct tx_run look = tx_run_start(c->db, TX_READ, err);
-    while (tx_run_again(&look))
-        look.status = store_regret_due(look.tx, &a, ended, &keys, &n, err);
-    as_status st = look.status;
+    as_status st = look(c, &a, &due, &n, err);
+    if (st == AS_OK)
+        wait_for_quiet(c, due, &n);
     for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
         struct as_err why = {0};
         if (stopping && atomic_load(stopping))
             break;
-        as_status one = check_sweep(c, &a, keys[i], ret, &why);
+        as_status one = check_sweep(c, &a, &due[i], ret, &why);
         if (one == AS_OK || one == AS_E_NOT_FOUND || (st != AS_OK && one != AS_E_UNAVAILABLE))
             continue; /* AS_E_NOT_FOUND: it was deleted */
         st = as_fail_at(err, one, why.pointer, "%s", why.msg);

@@ -6,6 +6,10 @@
  * keeps it ends the sweep if the bound is within limits.stop_when. No request and no sweep's row
  * waits for the computation.
  *
+ * Between two counts, a bound of all completed trials is kept when the sweep has ended or its
+ * results have paused: the best trial that is shown is of all results then. It is replaced by the
+ * next bound, and limits.stop_when does not read it.
+ *
  * A sweep that has no such limit is never ended by a bound. When more than REGRET_BOUND_EACH trials
  * have completed it gets the latest one that is due, and those that came too fast before it are
  * left out. */
@@ -26,8 +30,9 @@
  * time. */
 struct regret_checks;
 
-/* `db` is borrowed for its life. rests: bounds that may be left out take a twentieth of a processor
- * at most. NULL when memory is out. */
+/* `db` is borrowed for its life. rests: bounds of live sweeps that may be left out take a twentieth
+ * of a processor at most, and results have paused when none came for 400 ms, not from one round to
+ * the next. NULL when memory is out. */
 struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)
@@ -40,14 +45,12 @@ struct regret_report {
 /* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread:
  * first of those that have the limit, then of those that are most behind. Each takes from
  * milliseconds to seconds. If any was kept, more may be due.
- *   ended     also of sweeps that have ended, which takes a look at all sweeps
  *   stopping  it takes no further sweep when this becomes true; may be NULL
  *   ret       also of a round that failed
  * AS_E_UNAVAILABLE: the database is away; a later round computes them. Another error, of which the
  * first is returned, keeps no other sweep from its bound. */
-AS_MUST_CHECK as_status regret_checks_round(struct regret_checks *c, bool ended,
-                                            const atomic_bool *stopping, struct regret_report *ret,
-                                            struct as_err *err);
+AS_MUST_CHECK as_status regret_checks_round(struct regret_checks *c, const atomic_bool *stopping,
+                                            struct regret_report *ret, struct as_err *err);
 
 /* All bounds that were kept. AS_E_NOT_FOUND: there is no such sweep. */
 AS_MUST_CHECK as_status regret_checks_list(struct store *db, struct arena *a, const char *id,

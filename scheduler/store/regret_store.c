@@ -1,8 +1,11 @@
 /* Table regret_check.
  *
- * Rows are only inserted, in the order of their counts: the count that is due stands in the sweep's
- * row, and the statement that inserts a row moves it on. So of two servers that computed the same
- * bound one keeps it, and the other finds that it is kept. */
+ * Rows of scheduled counts are only inserted, in the order of their counts: the count that is due
+ * stands in the sweep's row, and the statement that inserts a row moves it on. So of two servers
+ * that computed the same bound one keeps it, and the other finds that it is kept.
+ *
+ * A row between two counts is inserted if none of so many trials is there, and goes when a later
+ * row comes. Two servers may leave two of them for a while: the latest counts. */
 #include "scheduler/store/regret_store.h"
 
 #include <math.h>
@@ -12,7 +15,7 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_regret_priv.h"
 
-enum { REGRET_DUE, REGRET_DUE_ALL, REGRET_NEXT, REGRET_ADD, REGRET_LIST, REGRET_LATEST };
+enum { REGRET_DUE, REGRET_CLOSE, REGRET_NEXT, REGRET_ADD, REGRET_LIST, REGRET_LATEST };
 
 #define CHECK_FIELDS(FIRST, NEXT) SQL_REGRET_FIELDS(FIRST, NEXT, )
 COLUMNS_WHOLE_ROW(struct regret_check, CHECK_FIELDS)
@@ -26,48 +29,76 @@ COLUMNS_WHOLE_ROW(struct regret_latest, LATEST_FIELDS)
 COLUMNS_READER(latest, struct regret_latest, LATEST_FIELDS)
 
 #define MAY_END "(coalesce(stop_regret, stop_relative) is not null)"
-/* Few sweeps live, and they have an index; all sweeps are read now and then. */
-#define DUE(live)                                                                                  \
-    "select key from sweep where n_completed >= regret_due " live " order by " MAY_END " desc, "   \
-    "n_completed::float8 / regret_due desc, key limit 100"
+#define LIVES "s.state in ('running', 'paused', 'finishing')"
+/* So many completed trials are in a bound. Reads one entry of an index. */
+#define BOUNDED "coalesce((select max(completed) from regret_check where sweep_key = s.key), 0)"
+/* Those that are open have an index: sweeps that live, and few that have ended. */
+#define OPEN(condition)                                                                            \
+    "select s.key, s.n_completed, s.n_completed < s.regret_due as between, not " LIVES             \
+    " as ended from sweep s where s.regret_open and " condition
 
 static const struct stmt stmts[] = {
-    [REGRET_DUE] = {"regret_due", DUE("and state in ('running', 'paused', 'finishing')")},
-    [REGRET_DUE_ALL] = {"regret_due_all", DUE("")},
+    [REGRET_DUE] = {"regret_due", OPEN("s.n_completed >= least(s.regret_due, $1) and s.n_completed "
+                                       "> " BOUNDED) " order by " MAY_END
+                                                     " desc, s.n_completed::float8 / s.regret_due "
+                                                     "desc, s.key "
+                                                     "limit 100"},
+    /* The state is compared again when a transaction that changed it has ended. */
+    [REGRET_CLOSE] =
+        {"regret_close",
+         "update sweep_base b set regret_open = false where b.state not in ('running', 'paused', "
+         "'finishing') and b.key in (select s.key from sweep s where s.regret_open and not " LIVES
+         " and (s.regret_due is null or s.n_completed < least(s.regret_due, $1) or "
+         "s.n_completed <= " BOUNDED ") order by s.key limit 1000)"},
     [REGRET_NEXT] = {"regret_next",
                      "select regret_due, n_completed, " MAY_END " from sweep where key = $1"},
     [REGRET_ADD] =
         {"regret_add",
          "with due as (update sweep_base set regret_due = $7 where key = $1 and regret_due = "
-         "$2 returning key, id, state, " MAY_END " as may_end), kept as (insert into regret_check "
-         "(sweep_key, completed, seq, bound, relative, enough, best, best_mean, best_deviation, "
-         "best_noise) select key, $12, $3, $4, $5, $6, $8, $9, $10, $11 from due) select may_end, "
-         "id, state from due"},
+         "$2 and not exists (select from regret_check where sweep_key = $1 and completed >= $12) "
+         "returning key, id, state, " MAY_END " as may_end), gone as (delete from regret_check "
+         "where sweep_key in (select key from due) and not scheduled), kept as (insert into "
+         "regret_check (sweep_key, completed, seq, bound, relative, enough, best, best_mean, "
+         "best_deviation, best_noise, scheduled) select key, $12, $3, $4, $5, $6, $8, $9, $10, "
+         "$11, $7 > $2 from due on conflict do nothing) select may_end, id, state from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
     [REGRET_LATEST] = {"regret_latest",
                        "select " COLUMNS_SQL(
-                           LATEST_FIELDS) " from sweep s cross join lateral " SQL_REGRET_LATEST
+                           LATEST_FIELDS) " from sweep s cross join lateral " SQL_REGRET_SCHEDULED
                                           " where s.key = $1"},
 };
 const struct stmt_set regret_stmts = {"regret", stmts, AS_ARRAY_LEN(stmts)};
 
-as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret, size_t *ret_n,
-                           struct as_err *err)
+as_status store_regret_due(struct tx *t, struct arena *a, int64_t first, struct regret_due **ret,
+                           size_t *ret_n, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ended ? REGRET_DUE_ALL : REGRET_DUE], NULL, &r, err);
-    int64_t *keys = arena_alloc(a, (size_t)r.rows + 1, sizeof *keys);
-    if (st == AS_OK && !keys)
+    as_status st = tx_query(t, &stmts[REGRET_DUE], ARGS(arg_i64(first)), &r, err);
+    struct regret_due *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (st == AS_OK && !rows)
         st = as_fail_nomem(err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, NULL);
+        rows[i].key = read_i64(&rd);
+        rows[i].completed = read_i64(&rd);
+        rows[i].is_between = read_bool(&rd);
+        rows[i].has_ended = read_bool(&rd);
+        st = reader_check(&rd, err);
+    }
     if (st != AS_OK)
         return st;
-    for (int i = 0; i < r.rows; i++)
-        keys[i] = result_i64(&r, i, 0);
-    *ret = keys;
+    *ret = rows;
     *ret_n = (size_t)r.rows;
     return AS_OK;
+}
+
+as_status store_regret_close(struct tx *t, int64_t first, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    return tx_query(t, &stmts[REGRET_CLOSE], ARGS(arg_i64(first)), &r, err);
 }
 
 as_status store_regret_next(struct tx *t, int64_t sweep_key, struct regret_next *ret,

@@ -7,11 +7,25 @@
 #include "scheduler/rows/regret_row.h"
 #include "scheduler/store/tx.h"
 
-/* Sweeps of which the next bound is due: so many trials have completed. At most 100, first those
- * that have a limit of their bound, then those that are most behind by their trials. ended: also
- * those that have ended; else they are not looked for. */
-AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, bool ended, int64_t **ret,
-                                         size_t *ret_n, struct as_err *err);
+/* A sweep with completed trials that are in no bound. */
+struct regret_due {
+    int64_t key;
+    int64_t completed; /* trials */
+    bool is_between;   /* the next scheduled count is not reached */
+    bool has_ended;
+};
+
+/* Such sweeps, with at least `first` completed trials: at most 100, first those that
+ * have a limit of their bound, then those that are most behind by their trials. Reads the sweeps
+ * that live, and those that have ended and are not closed. */
+AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, int64_t first,
+                                         struct regret_due **ret, size_t *ret_n,
+                                         struct as_err *err);
+
+/* Close sweeps that have ended and whose completed trials are all in a bound, or fewer than `first`;
+ * at most 1,000. A
+ * change of a sweep's state opens it again. */
+AS_MUST_CHECK as_status store_regret_close(struct tx *t, int64_t first, struct as_err *err);
 
 /* Where the bounds of a sweep stand. */
 struct regret_next {
@@ -31,8 +45,9 @@ struct regret_added {
     const char *sweep, *state;
 };
 
-/* Keep a bound if the one after `due` completed trials is still the next one; from now on that
- * after `next` is. made_ms is not read. Locks the sweep's row. */
+/* Keep a bound if the one after `due` completed trials is still the next scheduled one, and none of
+ * so many trials is kept; from now on that after `next` is. next == due: the bound is one between
+ * two counts. It replaces those between. made_ms is not read. Locks the sweep's row. */
 AS_MUST_CHECK as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key,
                                          int64_t due, const struct regret_check *x, int64_t next,
                                          struct regret_added *ret, struct as_err *err);

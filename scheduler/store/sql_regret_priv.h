@@ -27,13 +27,18 @@
 #define SQL_REGRET_LATEST                                                                          \
     "(select * from regret_check where sweep_key = s.key order by completed desc limit 1) r"
 
+/* The same without one between two counts: what stop_when reads. */
+#define SQL_REGRET_SCHEDULED                                                                       \
+    "(select * from regret_check where sweep_key = s.key and scheduled order by completed desc "   \
+    "limit 1) r"
+
 /* One bound may be too certain for once, so the latest three are compared (decision 4021). Reads
- * three entries of an index, and nothing without the limit. */
+ * four entries of an index at most, and nothing without the limit. */
 #define SQL_LITTLE_LEFT                                                                            \
     "case when coalesce(s.stop_regret, s.stop_relative) is null then false else (select count(*) " \
     "= 3 and bool_and(r.enough and (coalesce(r.bound <= s.stop_regret, false) or "                 \
     "coalesce(r.relative <= s.stop_relative, false))) and max(r.completed) >= s.stop_min_trials "  \
-    "from (select * from regret_check where sweep_key = s.key order by completed desc limit 3) "   \
-    "r) end"
+    "from (select * from regret_check where sweep_key = s.key and scheduled order by completed "   \
+    "desc limit 3) r) end"
 
 #endif

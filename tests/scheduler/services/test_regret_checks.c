@@ -38,13 +38,13 @@ static void run_trials(const char *sweep, int n)
 }
 
 /* Rounds until nothing is due. */
-static struct regret_report check_all(struct store *db, bool ended)
+static struct regret_report check_all(struct store *db)
 {
     AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(db, false);
     struct regret_report sum = {0}, one;
     ck_assert_ptr_nonnull(c);
     do {
-        ck_ok(regret_checks_round(c, ended, NULL, &one, &err), err);
+        ck_ok(regret_checks_round(c, NULL, &one, &err), err);
         sum.kept += one.kept;
         sum.sweeps_ended += one.sweeps_ended;
     } while (one.kept > 0);
@@ -78,6 +78,10 @@ static void check_same(const struct regret_check_list *a, const struct regret_ch
     }
 }
 
+/* That have ended and are looked at. */
+#define OPEN_SWEEPS                                                                                \
+    "select count(*) from sweep where regret_open and state not in ('running', 'paused')"
+
 #define CHANGED                                                                                    \
     "select count(*) from event_each where type = 'sweep.changed' and state = 'running' and "      \
     "number is null"
@@ -87,13 +91,13 @@ START_TEST(bounds_are_kept_at_their_counts)
 {
     make_learner(&s, "a", "'max_trials': 50", "");
     run_trials("a", 3);
-    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+    ck_assert_int_eq(check_all(s.db).kept, 0);
     ck_assert(!sweep_of_id(&s, "a").has_regret);
     struct suggestion_row failing = ask_one(&s, "a", "c");
     tell(&s, "a", failing.number, "c", NAN); /* a place of the order, and no completed trial */
     run_trials("a", 11);
     int64_t before = pg_fixture_i64(s.url, CHANGED);
-    ck_assert_int_eq(check_all(s.db, false).kept, 11);
+    ck_assert_int_eq(check_all(s.db).kept, 11);
     ck_assert_int_eq(pg_fixture_i64(s.url, CHANGED), before + 11); /* each is told */
     struct regret_check_list l = list_of("a");
     ck_assert_uint_eq(l.n, 11);
@@ -106,7 +110,7 @@ START_TEST(bounds_are_kept_at_their_counts)
     struct sweep_row w = sweep_of_id(&s, "a");
     ck_assert(w.has_regret && w.regret.completed == 14 && w.regret.bound == l.rows[10].bound);
     ck_assert_int_eq(w.state, SWEEP_RUNNING);
-    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+    ck_assert_int_eq(check_all(s.db).kept, 0);
 }
 END_TEST
 
@@ -119,11 +123,11 @@ START_TEST(bounds_do_not_depend_on_when_they_are_computed)
     make_learner(&s, "b", "'max_trials': 50", "");
     for (int i = 0; i < 21; i++) {
         run_trials("a", 1);
-        ck_ok(regret_checks_round(warm, false, NULL, &one, &err), err);
+        ck_ok(regret_checks_round(warm, NULL, &one, &err), err);
         ck_assert_int_eq(one.kept, i >= 3);
     }
     run_trials("b", 21);
-    ck_assert_int_eq(check_all(s.db, false).kept, 18);
+    ck_assert_int_eq(check_all(s.db).kept, 18);
     struct regret_check_list a = list_of("a"), b = list_of("b");
     check_same(&a, &b);
 }
@@ -139,9 +143,10 @@ START_TEST(late_bounds_are_left_out_where_no_limit_needs_them)
     run_trials("a", 45);
     run_trials("b", 45);
     run_trials("c", REGRET_BOUND_EACH);
-    check_all(s.db, false);
+    check_all(s.db);
     run_trials("c", 13);
-    check_all(s.db, false);
+    check_all(s.db);
+    pg_fixture_exec(s.url, "delete from regret_check where not scheduled"); /* between two counts */
     struct regret_check_list a = list_of("a"), b = list_of("b"), c = list_of("c");
     ck_assert_uint_eq(a.n, 1);
     ck_assert_int_eq(a.rows[0].completed, 44);
@@ -156,7 +161,7 @@ START_TEST(late_bounds_are_left_out_where_no_limit_needs_them)
     b.n = 1;
     check_same(&a, &b);
     run_trials("a", 1); /* and they go on from there */
-    check_all(s.db, false);
+    check_all(s.db);
     ck_assert_uint_eq(list_of("a").n, 2);
     ck_assert_int_eq(list_of("a").rows[1].completed, 46);
 }
@@ -170,7 +175,7 @@ START_TEST(the_best_of_noisy_values_is_kept)
     make_learner(&s, "b", "'max_trials': 50", "");
     run_noisy("a", 24, 0.2);
     run_noisy("b", 24, 0.2);
-    check_all(s.db, false);
+    check_all(s.db);
     struct regret_check_list a = list_of("a"), b = list_of("b");
     check_same(&a, &b);
     ck_assert(!a.rows[0].has_best);
@@ -221,11 +226,11 @@ START_TEST(a_bound_within_the_limit_ends_the_sweep)
 {
     make_learner(&s, "a", STOP, "");
     run_trials("a", 14);
-    ck_assert_int_eq(check_all(s.db, false).sweeps_ended, 0);
+    ck_assert_int_eq(check_all(s.db).sweeps_ended, 0);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
     struct suggestion_row open = ask_one(&s, "a", "other");
     run_trials("a", 3);
-    struct regret_report r = check_all(s.db, false);
+    struct regret_report r = check_all(s.db);
     ck_assert_int_eq(r.sweeps_ended, 1);
     ck_assert_int_eq(r.kept, 3); /* those after its end too */
     struct sweep_row w = sweep_of_id(&s, "a");
@@ -259,7 +264,7 @@ START_TEST(the_limit_is_set_moved_and_removed)
     struct sweep_changed got;
     make_learner(&s, "a", "'max_trials': 60", "");
     run_trials("a", 20);
-    check_all(s.db, false);
+    check_all(s.db);
     /* too few trials by its own minimum; then the bound that is there already */
     ck_ok(change("{'limits': {'stop_when': {'relative': 1, 'min_trials': 21}}}", &got), err);
     ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
@@ -274,7 +279,7 @@ START_TEST(the_limit_is_set_moved_and_removed)
     ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
     ck_assert_ptr_null(strstr(got.sweep.document, "stop_when"));
     run_trials("a", 4); /* and its bounds go on where they were */
-    check_all(s.db, false);
+    check_all(s.db);
     ck_assert_int_eq(list_of("a").rows[list_of("a").n - 1].completed, 24);
     ck_fails(change("{'limits': {'stop_when': 0.1}}", &got), AS_E_INVAL, err, "/limits/stop_when");
     struct sweep_change_list changes;
@@ -321,7 +326,7 @@ END_TEST
 static void *check_in_thread(void *db)
 {
     struct regret_report *r = as_calloc(1, sizeof *r);
-    *r = check_all(db, false);
+    *r = check_all(db);
     return r;
 }
 
@@ -335,7 +340,7 @@ START_TEST(two_servers_agree)
     make_learner(&s, "a", STOP, "");
     make_learner(&s, "b", STOP, "");
     run_trials("a", 24);
-    check_all(s.db, false);
+    check_all(s.db);
     run_trials("b", 24);
     ck_ok(store_open(&opts, &other, &err), err);
     for (int i = 0; i < 4; i++)
@@ -364,9 +369,73 @@ START_TEST(an_ended_sweep_gets_its_bounds)
     run_trials("a", 10);
     reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
-    ck_assert_int_eq(check_all(s.db, false).kept, 0);
-    ck_assert_int_eq(check_all(s.db, true).kept, 7);
+    ck_assert_int_eq(check_all(s.db).kept, 7);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+}
+END_TEST
+
+/* The first round that finds nothing scheduled keeps a bound of all results, also between counts,
+ * for a server that was started after the end. Ended sweeps are closed then, and opened again when
+ * they run on. */
+START_TEST(an_ended_sweep_has_a_bound_of_all_results)
+{
+    struct regret_report one;
+    struct sweep_changed got;
+    make_learner(&s, "a", "'max_trials': 37", "");
+    make_learner(&s, "b", "'max_trials': 3", "");
+    run_noisy("a", 37, 0.2);
+    run_trials("b", 3);
+    reap(&s);
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, true);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err); /* the latest scheduled one */
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    ck_assert_int_eq(one.kept, 1);
+    struct regret_check_list l = list_of("a");
+    ck_assert_uint_eq(l.n, 2);
+    ck_assert(l.rows[0].completed == 36 && l.rows[1].completed == 37 && l.rows[1].has_best);
+    struct sweep_row w = sweep_of_id(&s, "a");
+    ck_assert(w.best_is_by_model && w.best_number == l.rows[1].best && w.regret.completed == 37);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    ck_assert_int_eq(one.kept, 0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+    ck_ok(change("{'limits': {'max_trials': 39}}", &got), err);
+    ck_assert_int_eq(got.sweep.state, SWEEP_RUNNING);
+    run_noisy("a", 2, 0.2);
+    reap(&s);
+    check_all(s.db);
+    l = list_of("a"); /* the one between two counts is replaced */
+    ck_assert_uint_eq(l.n, 3);
+    ck_assert(l.rows[1].completed == 38 && l.rows[2].completed == 39);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+}
+END_TEST
+
+/* While results come nothing is computed between two counts; when two rounds find as many trials,
+ * one bound is of all of them. limits.stop_when does not read it. */
+START_TEST(a_pause_gives_a_bound_of_all_results)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
+    struct regret_report one;
+    make_learner(&s, "a", "'max_trials': 99, 'stop_when': {'regret': 0, 'min_trials': 4}", "");
+    run_trials("a", 36);
+    check_all(s.db);
+    for (int i = 0; i < 3; i++) {
+        pg_fixture_exec(s.url, "delete from regret_check where not scheduled");
+        run_trials("a", i == 0 ? 1 : 0);
+        ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+        ck_assert_int_eq(one.kept, i > 0);
+    }
+    struct regret_check_list l = list_of("a");
+    ck_assert_int_eq(l.rows[l.n - 1].completed, 37);
+    pg_fixture_exec(s.url, "update regret_check set bound = 0, enough = true where completed in "
+                           "(34, 36, 37)");
+    reap(&s);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    pg_fixture_exec(s.url, "update regret_check set bound = 0, enough = true where completed = 32");
+    reap(&s);
+    ck_assert_int_ne(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    ck_assert_ptr_nonnull(strstr(sweep_of_id(&s, "a").reason, "after 36 completed trials"));
 }
 END_TEST
 
@@ -381,9 +450,9 @@ START_TEST(any_search_is_bounded)
     struct claim_list l = claim(&s, "r", epoch, 40);
     for (size_t i = 0; i < 30; i++)
         finish(&s, ref_of(&l.rows[i]), fabs((double)i - 12));
-    ck_ok(regret_checks_round(c, false, &stopping, &r, &err), err);
+    ck_ok(regret_checks_round(c, &stopping, &r, &err), err);
     ck_assert_int_eq(r.kept, 0);
-    check_all(s.db, false);
+    check_all(s.db);
     ck_assert_int_eq(sweep_of_id(&s, "g").regret.completed, 30);
     ck_assert(sweep_of_id(&s, "g").regret.enough);
 }
@@ -407,7 +476,7 @@ START_TEST(several_metrics_have_none)
         const struct ask_ref ref = {.sweep = "m", .number = t.number, .client = "c"};
         ck_ok(ask_complete(s.db, &s.a, &ref, &done, &row, &err), err);
     }
-    ck_assert_int_eq(check_all(s.db, true).kept, 0);
+    ck_assert_int_eq(check_all(s.db).kept, 0);
     ck_assert_uint_eq(list_of("m").n, 0);
     struct regret_check_list l;
     ck_fails(regret_checks_list(s.db, &s.a, "nothing", &l, &err), AS_E_NOT_FOUND, err, "nothing");
@@ -420,7 +489,7 @@ START_TEST(a_sweep_of_one_value_has_no_relative_bound)
     make_learner(&s, "a", "'max_trials': 60, 'stop_when': {'relative': 0.5, 'min_trials': 4}", "");
     for (int i = 0; i < 16; i++)
         tell(&s, "a", ask_one(&s, "a", "c").number, "c", 2);
-    check_all(s.db, false);
+    check_all(s.db);
     struct regret_check x = sweep_of_id(&s, "a").regret;
     ck_assert_int_eq(x.completed, 16);
     ck_assert(x.enough && isnan(x.relative)); /* there is nothing that it is a share of */
@@ -444,6 +513,8 @@ TEST_SUITE()
     tcase_add_test(t, the_latest_three_bounds_count);
     tcase_add_test(t, two_servers_agree);
     tcase_add_test(t, an_ended_sweep_gets_its_bounds);
+    tcase_add_test(t, an_ended_sweep_has_a_bound_of_all_results);
+    tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
     tcase_add_test(t, any_search_is_bounded);
     tcase_add_test(t, several_metrics_have_none);
     tcase_add_test(t, a_sweep_of_one_value_has_no_relative_bound);
