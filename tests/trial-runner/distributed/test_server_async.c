@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "tests/support/check_main.h"
 #include "tests/trial-runner/distributed/toy.h"
 
@@ -17,6 +16,19 @@ struct plan {
 
 static int32_t victim; /* set in each process */
 
+/* Gradients may come as late as they like, on a busy machine by a whole epoch of K steps. With a rate
+ * of 1/K the distance e of each weight still falls, and keeps its sign: all K steps together take at
+ * most K/K times the e at the epoch's start, and at least K/K times the e at its end. So an epoch
+ * divides it by 2 or more, in whatever order the gradients come. */
+#define CALM_RATE (1.0F / TOY_STEPS)
+#define NEARER (1 << TOY_EPOCHS) /* by all epochs */
+
+static bool is_nearer(const float *x)
+{
+    static const float start[TOY_N];
+    return toy_distance(x) <= 1.001 * toy_distance(start) / NEARER; /* rounding */
+}
+
 static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     const struct plan *p = arg;
@@ -24,6 +36,7 @@ static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
     toy_init(&t, rank, r->n, p->board);
     t.spec.distributed = p->spec;
     t.before = p->before;
+    t.rate = CALM_RATE;
     victim = p->victim;
     return toy_train(&t, r);
 }
@@ -60,8 +73,7 @@ START_TEST(server_messages_are_one_for_each_group_and_step)
         bool serial_bits = memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0;
         if (cases[i].groups == 1 || cases[i].ranks == 1)
             ck_assert(serial_bits);
-        /* of 5.9 at first; without a common step a gradient may come late */
-        ck_assert(toy_distance(b->x[0]) < (cases[i].groups ? 0.01 : 2));
+        ck_assert(is_nearer(b->x[0]));
         toy_board_free(b);
     }
     toy_board_free(serial);
@@ -72,12 +84,12 @@ END_TEST
  * first compute. */
 static void watch_others(struct toy *t, int64_t step, uint32_t shard)
 {
-    (void)shard;
-    clock_sleep_ms(step >= t->spec.distributed.warm_start ? 1 : 0); /* all get a batch then */
-    if (t->rank > 0 && step < t->spec.distributed.warm_start)
-        t->board->after++;
-    if (t->rank > 0 && step >= t->spec.distributed.warm_start)
-        t->board->flags++;
+    static int32_t n_later; /* batches of this process */
+    bool is_later = step >= t->spec.distributed.warm_start;
+    if (t->rank > 0)
+        (void)(is_later ? t->board->flags++ : t->board->after++);
+    else if (is_later && shard == 0 && n_later++ > 0) /* others get a batch, however late */
+        (void)toy_wait(&t->board->flags, 1, PATIENCE_MS);
 }
 
 /* One worker begins, and the others join: in the middle of an epoch, or after the training, which
@@ -98,7 +110,7 @@ START_TEST(one_worker_makes_the_warm_start)
         ck_assert_int_eq(serial_bits, i == 0);
         ck_assert_int_eq(p.board->after, 0);
         ck_assert_int_eq(p.board->flags > 0, i > 0);
-        ck_assert(toy_distance(p.board->x[0]) < 2); /* as above */
+        ck_assert(is_nearer(p.board->x[0]));
         toy_board_free(p.board);
     }
     toy_board_free(serial);

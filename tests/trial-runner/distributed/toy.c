@@ -183,15 +183,17 @@ static as_status toy_state_put(void *self, const struct slot_state *s, struct as
 struct toy_updater {
     struct slice_updater updater; /* first */
     struct toy_board *board;
+    float rate;
 };
 
 static as_status toy_slice(struct slice_updater *u, int64_t step, int32_t steps_done,
                            const struct replica_slice *s, struct as_err *err)
 {
     (void)step, (void)steps_done, (void)err;
-    ((struct toy_updater *)u)->board->pushes++;
+    const struct toy_updater *t = (const struct toy_updater *)u;
+    t->board->pushes++;
     for (size_t i = 0; i < s->n; i++)
-        s->params[i] -= 0.2F * s->grads[i];
+        s->params[i] -= t->rate * s->grads[i];
     return AS_OK;
 }
 
@@ -219,6 +221,7 @@ static as_status toy_updater_new(void *self, struct backend *lane, struct slice_
         return as_fail_nomem(err);
     u->updater = (struct slice_updater){toy_slice, toy_updater_free};
     u->board = ((struct toy *)self)->board;
+    u->rate = ((struct toy *)self)->rate;
     *ret = &u->updater;
     return AS_OK;
 }
