@@ -63,16 +63,20 @@ def repeats(trials, number):
 
 def check_wrong_values(assay):
     """One value that is better than all others by far, at any place of the sweep: measured once more, and refuted."""
-    for name, at, sign, at_once in (("third", 2, 1, 1), ("first-up", 0, -1, 1), ("late", 20, 1, 4)):
+    for name, at, sign, at_once, n in (("third", 2, 1, 1, 37), ("first-up", 0, -1, 1, 30), ("late", 20, 1, 4, 30)):
         goal = "minimize" if sign > 0 else "maximize"
         sweep, trials = run(assay, name, lambda n, p, at=at, sign=sign: sign * (-WRONG if n == at else bowl(p)), at_once,
-                            parameters=KINDS, goal=goal)
+                            parameters=KINDS, goal=goal, trials=n)
         assert len(repeats(trials, at)) == 1, (name, [t["suggestion"] for t in trials])
         told = next(t for t in trials if t["number"] == at)["value"]
         assert told == -sign * WRONG, (name, told)  # it stays as it was told
         honest = min(bowl(t["params"]) for t in trials)
         assert honest < 0.02, (name, honest)
-        best = assay.wait(lambda: (b := assay.sweep(sweep)["best"])["number"] != at and b, "the best trial of all results")
+        shown = assay.wait(lambda: ((s := assay.sweep(sweep))["regret"] or {}).get("completed") == n and s, "the best trial of all results")
+        said, best = assay.cli("replay", sweep).stdout, shown["best"]
+        kept = [x["completed"] for x in assay.call("GET", f"/v1/sweeps/{sweep}/regret/checks")["items"]]
+        assert f"\n{len(kept)} of {len(kept)} bounds" in said, said
+        assert [t["number"] for t in assay.call("GET", f"/v1/sweeps/{sweep}/best")["items"]][0] == best["number"] != at
         assert abs(best["value"]) < 1 and best["told"]["number"] == at, (name, best)
         print(f"{name}: {honest:.5f} although trial {at} says {told:g}", flush=True)
 

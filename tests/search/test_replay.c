@@ -414,6 +414,8 @@ START_TEST(what_is_not_whole)
 }
 END_TEST
 
+#define BETWEEN 33 /* completed trials: no scheduled count, at which a service may keep a bound */
+
 /* The bounds that a service would keep of that history: each from the trials that had ended when
  * its last trial completed. */
 static json_t *bounds_of(const struct maker *m)
@@ -428,7 +430,7 @@ static json_t *bounds_of(const struct maker *m)
             continue; /* cancelled */
         known[n++] = m->all[t];
         completed += m->all[t].state == OBSERVED_COMPLETED;
-        if (completed < due || m->all[t].state != OBSERVED_COMPLETED)
+        if ((completed < due && completed != BETWEEN) || m->all[t].state != OBSERVED_COMPLETED)
             continue;
         const struct history h = {known, n};
         ck_ok(regret_bound_compute(&m->spec, &h, &b, &err), err);
@@ -437,7 +439,7 @@ static json_t *bounds_of(const struct maker *m)
                               b.is_known ? json_real(b.bound) : NULL, "relative",
                               b.is_known && isfinite(b.relative) ? json_real(b.relative) : NULL);
         ck_assert_int_eq(json_array_append_new(list, x), 0);
-        due = regret_bound_next(due);
+        due = regret_bound_next(completed);
     }
     return list;
 }
@@ -472,11 +474,15 @@ START_TEST(bounds_are_the_same_again)
     struct regret_step step;
     AS_AUTO(replay_freep) struct replay *r = NULL;
     char why[160];
-    make(&m, _i ? "random" : "gp");
+    make_trials(&m, _i ? "random" : "gp", 48);
     JSON_AUTO list = bounds_of(&m);
     size_t n = json_array_size(list);
     ck_assert_uint_ge(n, 16);
     ck_assert_uint_eq(count_bounds(&m, list, why), n);
+    size_t between = regret_bound_latest(BETWEEN) - regret_bound_next(0) + 1;
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(list, between), "completed")), BETWEEN);
+    ck_assert_uint_gt(n, between + 1); /* one follows */
     const double bound = json_real_value(json_object_get(json_array_get(list, 9), "bound"));
     set(list, 9, "bound", json_real(nextafter(bound, 2)));
     ck_assert_uint_eq(count_bounds(&m, list, why), n - 1);
