@@ -1,3 +1,6 @@
+/* A stored bound is computed from the history that replay_bound() makes up to its place, and
+ * compared field by field. Which counts may follow each other is said for scheduled ones; a count
+ * between two of them, whose bound a service keeps when results pause, may stand anywhere. */
 #include "search/regret_replay.h"
 
 #include <math.h>

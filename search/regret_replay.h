@@ -22,8 +22,8 @@ struct regret_step {
 };
 
 /* Compute the stored bound `i` of the list `items` again, which is what the API lists: ascending by
- * `completed`; those of scheduled counts follow as regret_bound_follows() says. AS_E_INVAL: it is not such a list.
- * AS_E_NOMEM. */
+ * `completed`; those of scheduled counts follow as regret_bound_follows() says. AS_E_INVAL: it is
+ * not such a list. AS_E_NOMEM. */
 AS_MUST_CHECK as_status regret_replay_step(struct replay *r, const json_t *items, size_t i,
                                            struct regret_step *ret, struct as_err *err);
 

@@ -22,8 +22,8 @@ AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, int64_t 
                                          struct regret_due **ret, size_t *ret_n,
                                          struct as_err *err);
 
-/* Close sweeps that have ended and whose completed trials are all in a bound, or fewer than `first`;
- * at most 1,000. A
+/* Close sweeps that have ended and whose completed trials are all in a bound, or fewer than
+ * `first`; at most 1,000. A
  * change of a sweep's state opens it again. */
 AS_MUST_CHECK as_status store_regret_close(struct tx *t, int64_t first, struct as_err *err);
 

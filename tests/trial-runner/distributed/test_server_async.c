@@ -16,9 +16,9 @@ struct plan {
 
 static int32_t victim; /* set in each process */
 
-/* Gradients may come as late as they like, on a busy machine by a whole epoch of K steps. With a rate
- * of 1/K the distance e of each weight still falls, and keeps its sign: all K steps together take at
- * most K/K times the e at the epoch's start, and at least K/K times the e at its end. So an epoch
+/* On a busy machine a gradient may be late by all K steps of an epoch. With a rate of 1/K the
+ * distance e of a weight to its optimum never grows and keeps its sign: K steps take at most as
+ * much as the e at the epoch's start, and at least as much as the e at its end. So each epoch
  * divides it by 2 or more, in whatever order the gradients come. */
 #define CALM_RATE (1.0F / TOY_STEPS)
 #define NEARER (1 << TOY_EPOCHS) /* by all epochs */
