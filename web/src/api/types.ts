@@ -812,7 +812,7 @@ export type SweepSummary = {
   user_attrs?: UserAttrs;
   counts: Counts;
   best?: null | {
-    /** Of the trial that is best: by its value; where one configuration was measured twice with different values, by the mean of a model of all trials, as of the latest kept bound (regret): while results come fast it may lack the last sixteenth of them, and about a second after the last one it knows all */
+    /** Of the trial that is best: by its value; where one configuration was measured twice with different values, by the mean of a model of all trials, as of the latest kept bound (regret): while results come fast it may lack the last sixteenth of them; soon after the last one it knows all */
     number: number;
     /** As told */
     value: Number;
