@@ -15,16 +15,15 @@ struct regret_due {
     bool has_ended;
 };
 
-/* Such sweeps, with at least `first` completed trials: at most 100, first those that
- * have a limit of their bound, then those that are most behind by their trials. Reads the sweeps
- * that live, and those that have ended and are not closed. */
+/* Such sweeps, with at least `first` completed trials: at most 100, first those that have a limit of
+ * their bound, then those that are most behind by their trials. Reads the sweeps that live, and
+ * those that have ended and are not closed. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, int64_t first,
                                          struct regret_due **ret, size_t *ret_n,
                                          struct as_err *err);
 
 /* Close sweeps that have ended and whose completed trials are all in a bound, or fewer than
- * `first`; at most 1,000. A
- * change of a sweep's state opens it again. */
+ * `first`; at most 1,000. A change of a sweep's state opens it again. */
 AS_MUST_CHECK as_status store_regret_close(struct tx *t, int64_t first, struct as_err *err);
 
 /* Where the bounds of a sweep stand. */
