@@ -41,6 +41,7 @@ static const struct {
     {"rough", rough_problems},
     {"flat", flat_problems},
     {"flat", unsaid_problems},
+    {"flat", uneven_problems},
     {"flat", few_problems},
     {"flat", strange_problems},
 };

@@ -16,6 +16,7 @@ extern const struct problem_def table_problems[];
 extern const struct problem_def rough_problems[];
 extern const struct problem_def flat_problems[];
 extern const struct problem_def unsaid_problems[]; /* more flat ones */
+extern const struct problem_def uneven_problems[]; /* noise that differs from place to place */
 extern const struct problem_def few_problems[];    /* flat, of more than 20 parameters */
 extern const struct problem_def strange_problems[];
 

@@ -4,6 +4,11 @@
 #include "search/gp/nearby.h"
 
 #define TRENDS_LEAST 10 /* results that show a trend */
+/* The warped model drowns in noise past this share of its variance (decision 4043). At one of so
+ * many turns it stays, and is fitted, so that it can recover. */
+#define DROWNED 0.4
+#define DROWNED_PERIOD 4
+#define DROWNED_PHASE 2
 
 /* The first row that fits decides.
  *
@@ -16,7 +21,7 @@
  * model distinguishes the best trials finely and the others hardly; the plain model sees all trials
  * alike, and so does the smooth one, which follows trends to where no trial is. UCB exploits the
  * warped model; logEI explores more. A model that has lost its turns (decision 4025) leaves them to
- * the next row.
+ * the next row; where noise drowns the warped model, it has one turn of four (decision 4043).
  * A branch that deserves trials has every third suggestion, and one of the leading choice
  * (decision 4036) two of three while the sweep stalls.
  *   With categories, logEI alternates between the warped and the smooth model, which with few
@@ -89,6 +94,12 @@ unsigned schedule_facts(const struct training_set *s)
     if (s->crowded)
         facts |= FACT_CROWDED;
     return facts;
+}
+
+unsigned schedule_lost(unsigned lost, noise_verdict noise, double share, uint64_t index)
+{
+    bool drowns = noise == NOISE_SEEN && share > DROWNED && index % DROWNED_PERIOD != DROWNED_PHASE;
+    return drowns ? lost | 1U << SURROGATE_WARPED : lost;
 }
 
 static bool has_lost(const struct schedule_row *row, unsigned lost)

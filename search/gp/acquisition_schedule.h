@@ -55,4 +55,10 @@ unsigned schedule_facts(const struct training_set *s);
  * the acquisition's best point or the quadratic's are not theirs while another model is left. */
 const struct schedule_row *schedule_at(unsigned facts, unsigned lost, uint64_t index);
 
+/* The models that have no turn at this index, as bits 1 << target: those of `lost`, and the
+ * warped one at three of four turns where values are noisy and it holds most for noise (decision
+ * 4043): ranks keep lucky results far ahead of all others, and the plain model sees by how little.
+ *   share  of the variance of its values that the warped model holds for noise; 0: not known */
+unsigned schedule_lost(unsigned lost, noise_verdict noise, double share, uint64_t index);
+
 #endif

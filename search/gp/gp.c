@@ -232,12 +232,14 @@ static as_status choose_row(struct gp_ask *a, struct as_err *err)
     if (st == AS_OK)
         st = part_choose(s, &a->idle, &a->cache->store.fit, &has_part, &a->part, err);
     bool has_basin = s->crowded && basin_choose(s, &a->basin);
+    unsigned lost = schedule_lost(reliability_lost(&a->reliability), s->repeats.noise,
+                                  noise_of(a, "w0"), turn_of(a));
     if (st == AS_OK)
         a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0) |
                                  (is_found && a->branch.is_own && s->stalled ? FACT_VALUE : 0) |
                                  (has_basin ? FACT_BASIN : 0) | (has_part ? FACT_PART : 0) |
                                  (is_in_doubt(a) ? FACT_DOUBT : 0),
-                             reliability_lost(&a->reliability), turn_of(a));
+                             lost, turn_of(a));
     return st;
 }
 

@@ -2,7 +2,9 @@
 #include "search/gp/acquisition_schedule.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/rng.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
@@ -91,6 +93,58 @@ START_TEST(models_lose_their_turns)
     check_turns_without(smooth, FACT_LEVELS | FACT_TRENDS | FACT_NONE_PENDING, "QUULQUUL");
     ck_assert_int_eq(schedule_at(FACT_BRANCH, warped, 2)->point, POINT_BRANCH);
     ck_assert_int_eq(schedule_at(FACT_DOUBT, warped, 2)->point, POINT_REPEAT);
+}
+END_TEST
+
+/* The warped model keeps one turn of four where values are noisy and it holds much for noise. */
+START_TEST(noise_leaves_the_warped_model_one_turn_of_four)
+{
+    const unsigned warped = 1 << SURROGATE_WARPED, smooth = 1 << SURROGATE_SMOOTH;
+    char got[9] = "";
+    for (uint64_t t = 0; t < 8; t++) {
+        unsigned lost = schedule_lost(smooth, NOISE_SEEN, 0.5, t);
+        ck_assert_uint_eq(lost & ~warped, smooth);
+        got[t] = lost & warped ? 'P' : 'W';
+        ck_assert_int_eq(schedule_at(FACT_NONE_PENDING, lost, t)->target,
+                         got[t] == 'P' ? SURROGATE_PLAIN : SURROGATE_WARPED);
+        ck_assert_uint_eq(schedule_lost(smooth, NOISE_SEEN, 0.3, t), smooth);
+        ck_assert_uint_eq(schedule_lost(smooth, NOISE_UNKNOWN, 0.9, t), smooth);
+        ck_assert_uint_eq(schedule_lost(0, NOISE_NONE, 0.9, t), 0);
+    }
+    ck_assert_str_eq(got, "PPWPPPWP");
+}
+END_TEST
+
+/* Counts the suggestions from the trial `from` on that the warped model made, while values are a
+ * bowl and noise of this size. */
+static size_t warped_suggestions(double noise, bool is_exact, size_t from, size_t n)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    AS_AUTO(sweep_done) struct sweep w;
+    struct as_err err = {0};
+    struct rng r;
+    size_t warped = 0;
+    ck_ok(space_from_yaml("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}", &s,
+                          &err),
+          err);
+    sweep_init(&w, s, 3, true);
+    w.spec.is_exact = is_exact;
+    rng_init(&r, 3, 0);
+    for (size_t t = 0; t < n; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        const char *model = json_string_value(json_object_get(w.reason, "model"));
+        warped += t >= from && model && strcmp(model, "warped") == 0;
+        sweep_tell(&w, t, 0.1 * sweep_bowl(&w, t) + noise * rng_normal(&r));
+    }
+    return warped;
+}
+
+/* Of a sweep whose values are noise the plain model makes most suggestions; not of one whose values
+ * are said to be exact, however they scatter. */
+START_TEST(a_noisy_sweep_is_searched_by_the_plain_model)
+{
+    ck_assert_uint_le(warped_suggestions(1, false, 20, 40), 10);
+    ck_assert_uint_ge(warped_suggestions(1, true, 20, 40), 12);
 }
 END_TEST
 
@@ -220,6 +274,8 @@ TEST_SUITE()
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, numbers_alone);
     tcase_add_test(t, models_lose_their_turns);
+    tcase_add_test(t, noise_leaves_the_warped_model_one_turn_of_four);
+    tcase_add_test(t, a_noisy_sweep_is_searched_by_the_plain_model);
     tcase_add_test(t, branches_have_their_turns);
     tcase_add_test(t, a_doubt_is_resolved_first);
     tcase_add_test(t, numbers_with_levels);

@@ -1,0 +1,185 @@
+/* Problems whose noise differs from place to place, in ways other than that of `decoy` (flat.c).
+ * Each is a family of instances whose number keys the hash that draws its places:
+ *   rising   a bowl, and a noise that grows with one number from 0.01 to 0.3
+ *   kinds    a choice of four values with a bowl each; one that is nearly the best is noisy
+ *   calm     much noise at the optimum, hardly any at a worse place
+ *   tails    noise with heavy tails in one half of the space, hardly any in the other, where the
+ *            optimum is
+ *   decoys   three worse places with much noise, and the optimum with little
+ * Instances 1 and 2 are for tuning, 3 and 4 for reports. The functions are this benchmark's own. */
+#include <math.h>
+
+#include "base/rng.h"
+#include "bench/search/problems_priv.h"
+
+#define OBSERVE_PURPOSE 203 /* 200 to 202: problems.c, sweep.c, flat.c */
+#define QUIET 0.01          /* deviation where there is hardly any noise */
+
+static double normal_of(uint64_t seed, uint64_t trial)
+{
+    struct rng r;
+    rng_init(&r, seed, trial << 8 | OBSERVE_PURPOSE);
+    return rng_normal(&r);
+}
+
+/* Squared, of n numbers from x on to the place of this key. */
+static double distance(const struct problem *p, const double *x, unsigned n, unsigned key)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += square(x[i] - (0.15 + 0.7 * instance_draw(p, key, i)));
+    return sum;
+}
+
+static void place(const struct problem *p, double *x, unsigned n, unsigned key)
+{
+    for (unsigned i = 0; i < n; i++)
+        x[i] = 0.15 + 0.7 * instance_draw(p, key, i);
+}
+
+/* ---- rising: five numbers ---- */
+
+static double rising(const struct problem *p, const double *x)
+{
+    return distance(p, x, 5, 120);
+}
+
+static double rising_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                             uint64_t trial)
+{
+    unsigned by = (unsigned)(5 * instance_draw(p, 121, 0));
+    return value + QUIET * pow(30, x[by]) * normal_of(seed, trial);
+}
+
+static void best_rising(const struct problem *p, double *x)
+{
+    place(p, x, 5, 120);
+}
+
+/* ---- kinds: a choice of four values, four numbers ---- */
+
+#define KINDS 4
+
+/* 0: the best; 1: nearly the best, and noisy. */
+static unsigned kinds_role(const struct problem *p, unsigned v)
+{
+    return (v + instance_of(p)) % KINDS;
+}
+
+static double kinds(const struct problem *p, const double *x)
+{
+    static const double base[KINDS] = {0, 0.08, 0.15, 0.25};
+    unsigned role = kinds_role(p, (unsigned)x[0]);
+    return base[role] + distance(p, x + 1, 4, 130 + role);
+}
+
+static double kinds_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                            uint64_t trial)
+{
+    double noise = kinds_role(p, (unsigned)x[0]) == 1 ? 0.3 : QUIET;
+    return value + noise * normal_of(seed, trial);
+}
+
+static void best_kinds(const struct problem *p, double *x)
+{
+    x[0] = (KINDS - instance_of(p) % KINDS) % KINDS;
+    place(p, x + 1, 4, 130);
+}
+
+/* ---- calm: five numbers ---- */
+
+#define CALM_APART 0.45
+
+static double calm_distance(const struct problem *p, const double *x, double apart)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < 5; i++)
+        sum += square(x[i] - (0.15 + 0.3 * instance_draw(p, 140, i) + apart));
+    return sum;
+}
+
+static double calm(const struct problem *p, const double *x)
+{
+    return fmin(1.2 * calm_distance(p, x, CALM_APART), 0.12 + 0.6 * calm_distance(p, x, 0));
+}
+
+static double calm_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                           uint64_t trial)
+{
+    double near = exp(-calm_distance(p, x, CALM_APART) / (2 * square(0.25)));
+    return value + (QUIET + 0.1 * near) * normal_of(seed, trial);
+}
+
+static void best_calm(const struct problem *p, double *x)
+{
+    for (unsigned i = 0; i < 5; i++)
+        x[i] = 0.15 + 0.3 * instance_draw(p, 140, i) + CALM_APART;
+}
+
+/* ---- tails: six numbers; the first says how heavy ---- */
+
+static double tails(const struct problem *p, const double *x)
+{
+    double good = distance(p, x + 1, 5, 150) + square(x[0] - 0.25);
+    double other = 0.1 + 0.5 * distance(p, x + 1, 5, 151) + 0.5 * square(x[0] - 0.8);
+    return fmin(good, other);
+}
+
+/* Student's t of two degrees of freedom, from two normals' sum of squares. */
+static double tails_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                            uint64_t trial)
+{
+    (void)p;
+    struct rng r;
+    rng_init(&r, seed, trial << 8 | OBSERVE_PURPOSE);
+    double z = rng_normal(&r), chi = (square(rng_normal(&r)) + square(rng_normal(&r))) / 2;
+    return value + (x[0] > 0.5 ? 0.1 : QUIET) * z / sqrt(fmax(chi, 0.02));
+}
+
+static void best_tails(const struct problem *p, double *x)
+{
+    x[0] = 0.25;
+    place(p, x + 1, 5, 150);
+}
+
+/* ---- decoys: five numbers ---- */
+
+#define DECOYS 3
+
+static double decoys(const struct problem *p, const double *x)
+{
+    double best = 1.2 * distance(p, x, 5, 160);
+    for (unsigned k = 1; k <= DECOYS; k++)
+        best = fmin(best, 0.1 + 0.02 * k + 0.6 * distance(p, x, 5, 160 + k));
+    return best;
+}
+
+static double decoys_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                             uint64_t trial)
+{
+    double near = 0;
+    for (unsigned k = 1; k <= DECOYS; k++)
+        near = fmax(near, exp(-distance(p, x, 5, 160 + k) / (2 * square(0.25))));
+    near *= 1 - exp(-distance(p, x, 5, 160) / (2 * square(0.25)));
+    return value + (QUIET + 0.4 * near) * normal_of(seed, trial);
+}
+
+static void best_decoys(const struct problem *p, double *x)
+{
+    place(p, x, 5, 160);
+}
+
+#define UNIT(name) name ": {type: float, min: 0, max: 1}\n"
+#define FOUR UNIT("x1") UNIT("x2") UNIT("x3") UNIT("x4")
+static const char five[] = FOUR UNIT("x5");
+static const char six[] = FOUR UNIT("x5") UNIT("x6");
+static const char kind_and_four[] = "kind: {type: categorical, values: [a, b, c, d]}\n" FOUR;
+
+const struct problem_def uneven_problems[] = {
+    INSTANCE_ROWS(rising, five, .fn_observe = rising_observe),
+    INSTANCE_ROWS(kinds, kind_and_four, .fn_observe = kinds_observe),
+    INSTANCE_ROWS(calm, five, .fn_observe = calm_observe),
+    INSTANCE_ROWS(tails, six, .fn_observe = tails_observe),
+    INSTANCE_ROWS(decoys, five, .fn_observe = decoys_observe),
+    {0},
+};
