@@ -20,17 +20,7 @@
  * conditions is for what the declared one is for. The functions are this benchmark's own. */
 #include <math.h>
 
-#include "base/rng.h"
 #include "bench/search/problems_priv.h"
-
-#define OBSERVE_PURPOSE 202 /* noise of problems is 200, durations are 201 */
-
-static double normal_of(uint64_t seed, uint64_t trial)
-{
-    struct rng r;
-    rng_init(&r, seed, trial << 8 | OBSERVE_PURPOSE);
-    return rng_normal(&r);
-}
 
 /* ---- crowd ---- */
 
@@ -198,7 +188,7 @@ static double decoy_observe(const struct problem *p, const double *x, double val
                             uint64_t trial)
 {
     double near = exp(-decoy_distance(p, x, DECOY_APART) / (2 * square(0.25)));
-    return value + (0.01 + 0.4 * near) * normal_of(seed, trial);
+    return value + (0.01 + 0.4 * near) * observe_normal(seed, trial, OBSERVE_FLAT);
 }
 
 static void best_decoy(const struct problem *p, double *x)

@@ -15,7 +15,8 @@ import math
 import os
 import random
 import statistics
-import subprocess
+
+from peer_protocol import Asked
 
 FLOOR, DRAWS = 1e-4, 2000
 
@@ -68,25 +69,9 @@ class Problem:
         return math.log10(max(FLOOR, (value - self.best) / self.scale))
 
 
-class Search:
+class Search(Asked):
     def __init__(self, build):
-        self.process = subprocess.Popen([os.path.join(build, "bench", "search-ask")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait()
-
-    def call(self, op, **message):
-        self.process.stdin.write(json.dumps({"op": op, **message}) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer
+        super().__init__([os.path.join(build, "bench", "search-ask")])
 
     def sweep(self, problem, method, seed, trials):
         """[(params, truth, told, reason)], and the incumbent at the end."""

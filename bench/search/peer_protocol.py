@@ -1,7 +1,35 @@
-"""What the peers share: a line of JSON for each request on stdin, and one for each answer on stdout."""
+"""Programs that suggest: a line of JSON for each request on stdin, and one for each answer on stdout. What they share, and
+the other end."""
 import json
 import os
+import subprocess
 import sys
+
+
+class Asked:
+    """A process that serves: one request at a time, by one thread. An error that it answers is raised here."""
+
+    def __init__(self, command, environment=None, stderr=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
+                                        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def answer(self):
+        said = json.loads(self.process.stdout.readline())
+        if "error" in said:
+            raise RuntimeError(said["error"])
+        return said
+
+    def call(self, op, **message):
+        self.process.stdin.write(json.dumps({"op": op, **message}) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
 
 
 def serve(load):

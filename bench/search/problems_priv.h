@@ -2,6 +2,7 @@
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_PRIV_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_PRIV_H
 
+#include "base/rng.h"
 #include "bench/search/problems.h"
 
 extern const struct problem_def classical_problems[];
@@ -32,6 +33,16 @@ static inline unsigned instance_of(const struct problem *p)
 static inline double instance_draw(const struct problem *p, unsigned a, unsigned b)
 {
     return problem_draw(instance_of(p), a, b);
+}
+
+/* Streams of what a search sees of a trial; problems.c has 200, sweep.c 201. */
+enum observe_purpose { OBSERVE_FLAT = 202, OBSERVE_UNEVEN = 203 };
+
+static inline double observe_normal(uint64_t seed, uint64_t trial, enum observe_purpose purpose)
+{
+    struct rng r;
+    rng_init(&r, seed, trial << 8 | purpose);
+    return rng_normal(&r);
 }
 
 /* The row of an instance of a family whose function is `kind` and whose best configuration

@@ -9,17 +9,14 @@
  * Instances 1 and 2 are for tuning, 3 and 4 for reports. The functions are this benchmark's own. */
 #include <math.h>
 
-#include "base/rng.h"
 #include "bench/search/problems_priv.h"
 
-#define OBSERVE_PURPOSE 203 /* 200 to 202: problems.c, sweep.c, flat.c */
-#define QUIET 0.01          /* deviation where there is hardly any noise */
+#define QUIET 0.01 /* deviation where there is hardly any noise */
 
-static double normal_of(uint64_t seed, uint64_t trial)
+/* The number i of the place of this key. */
+static double at(const struct problem *p, unsigned key, unsigned i)
 {
-    struct rng r;
-    rng_init(&r, seed, trial << 8 | OBSERVE_PURPOSE);
-    return rng_normal(&r);
+    return 0.15 + 0.7 * instance_draw(p, key, i);
 }
 
 /* Squared, of n numbers from x on to the place of this key. */
@@ -27,14 +24,14 @@ static double distance(const struct problem *p, const double *x, unsigned n, uns
 {
     double sum = 0;
     for (unsigned i = 0; i < n; i++)
-        sum += square(x[i] - (0.15 + 0.7 * instance_draw(p, key, i)));
+        sum += square(x[i] - at(p, key, i));
     return sum;
 }
 
 static void place(const struct problem *p, double *x, unsigned n, unsigned key)
 {
     for (unsigned i = 0; i < n; i++)
-        x[i] = 0.15 + 0.7 * instance_draw(p, key, i);
+        x[i] = at(p, key, i);
 }
 
 /* ---- rising: five numbers ---- */
@@ -48,7 +45,7 @@ static double rising_observe(const struct problem *p, const double *x, double va
                              uint64_t trial)
 {
     unsigned by = (unsigned)(5 * instance_draw(p, 121, 0));
-    return value + QUIET * pow(30, x[by]) * normal_of(seed, trial);
+    return value + QUIET * pow(30, x[by]) * observe_normal(seed, trial, OBSERVE_UNEVEN);
 }
 
 static void best_rising(const struct problem *p, double *x)
@@ -77,7 +74,7 @@ static double kinds_observe(const struct problem *p, const double *x, double val
                             uint64_t trial)
 {
     double noise = kinds_role(p, (unsigned)x[0]) == 1 ? 0.3 : QUIET;
-    return value + noise * normal_of(seed, trial);
+    return value + noise * observe_normal(seed, trial, OBSERVE_UNEVEN);
 }
 
 static void best_kinds(const struct problem *p, double *x)
@@ -90,11 +87,16 @@ static void best_kinds(const struct problem *p, double *x)
 
 #define CALM_APART 0.45
 
+static double calm_place(const struct problem *p, unsigned i, double apart)
+{
+    return 0.15 + 0.3 * instance_draw(p, 140, i) + apart;
+}
+
 static double calm_distance(const struct problem *p, const double *x, double apart)
 {
     double sum = 0;
     for (unsigned i = 0; i < 5; i++)
-        sum += square(x[i] - (0.15 + 0.3 * instance_draw(p, 140, i) + apart));
+        sum += square(x[i] - calm_place(p, i, apart));
     return sum;
 }
 
@@ -107,13 +109,13 @@ static double calm_observe(const struct problem *p, const double *x, double valu
                            uint64_t trial)
 {
     double near = exp(-calm_distance(p, x, CALM_APART) / (2 * square(0.25)));
-    return value + (QUIET + 0.1 * near) * normal_of(seed, trial);
+    return value + (QUIET + 0.1 * near) * observe_normal(seed, trial, OBSERVE_UNEVEN);
 }
 
 static void best_calm(const struct problem *p, double *x)
 {
     for (unsigned i = 0; i < 5; i++)
-        x[i] = 0.15 + 0.3 * instance_draw(p, 140, i) + CALM_APART;
+        x[i] = calm_place(p, i, CALM_APART);
 }
 
 /* ---- tails: six numbers; the first says how heavy ---- */
@@ -131,7 +133,7 @@ static double tails_observe(const struct problem *p, const double *x, double val
 {
     (void)p;
     struct rng r;
-    rng_init(&r, seed, trial << 8 | OBSERVE_PURPOSE);
+    rng_init(&r, seed, trial << 8 | OBSERVE_UNEVEN);
     double z = rng_normal(&r), chi = (square(rng_normal(&r)) + square(rng_normal(&r))) / 2;
     return value + (x[0] > 0.5 ? 0.1 : QUIET) * z / sqrt(fmax(chi, 0.02));
 }
@@ -161,7 +163,7 @@ static double decoys_observe(const struct problem *p, const double *x, double va
     for (unsigned k = 1; k <= DECOYS; k++)
         near = fmax(near, exp(-distance(p, x, 5, 160 + k) / (2 * square(0.25))));
     near *= 1 - exp(-distance(p, x, 5, 160) / (2 * square(0.25)));
-    return value + (QUIET + 0.4 * near) * normal_of(seed, trial);
+    return value + (QUIET + 0.4 * near) * observe_normal(seed, trial, OBSERVE_UNEVEN);
 }
 
 static void best_decoys(const struct problem *p, double *x)

@@ -16,7 +16,6 @@ file of results has is not run again. `:flat` and `:declared` spaces of one prob
 Regret is (best value - the best that anything found) / (median of random points - that best), so 1 is a random
 point's. The best that anything found includes 20,000 random points and climbs from the best of them."""
 import argparse
-import contextlib
 import importlib.util
 import json
 import math
@@ -27,6 +26,8 @@ import subprocess
 import sys
 
 import numpy as np
+
+from peer_protocol import Asked
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OLD_RBV2 = ["mmce", "f1", "auc", "logloss", "timetrain", "timepredict"]
@@ -198,34 +199,17 @@ class Problem:
         return {"problem": self.name, "median": float(np.median(values)), "best": float(min(b[0] for b in best))}
 
 
-class Asked:
-    """A process that suggests: search-ask, peer_optuna.py or peer_recipes.py."""
+class Method(Asked):
+    """search-ask, peer_optuna.py or peer_recipes.py."""
 
     def __init__(self, given, method):
-        env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self.own = method not in ("tpe", "optuna-gp", "hebo", "botorch")
-        command = [os.path.join(given.build, "bench", "search-ask")]
-        if method in ("hebo", "botorch"):
-            command = [sys.executable, os.path.join(HERE, "peer_recipes.py")]
-        elif not self.own:
-            command = [sys.executable, os.path.join(HERE, "peer_optuna.py")]
-            env["OPTUNA_PATH"] = given.optuna_path
         self.method = method.replace("optuna-", "")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True, env=env)
+        script = "peer_recipes.py" if method in ("hebo", "botorch") else "peer_optuna.py"
+        command = [os.path.join(given.build, "bench", "search-ask")] if self.own else [sys.executable, os.path.join(HERE, script)]
+        super().__init__(command, {"OMP_NUM_THREADS": "1", "OPTUNA_PATH": given.optuna_path}, subprocess.DEVNULL)
         if not self.own:
             self.answer()
-
-    def answer(self):
-        said = json.loads(self.process.stdout.readline())
-        if "error" in said:
-            raise RuntimeError(said["error"])
-        return said
-
-    def call(self, op, **message):
-        self.process.stdin.write(json.dumps({"op": op, **message}) + "\n")
-        self.process.stdin.flush()
-        return self.answer()
 
     def begin(self, space, seed):
         if self.own:
@@ -241,10 +225,6 @@ class Asked:
             self.call("tell", number=number, value=value)
         else:
             self.call("tell", trial=number, value=value)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def sweep(asked, problem, seed, trials, pending):
@@ -280,7 +260,7 @@ def run(given):
                 todo = [s for s in range(given.first_seed, given.first_seed + given.seeds) if (problem.name, label, s) not in have]
                 if not todo:
                     continue
-                with contextlib.closing(Asked(given, method)) as asked:
+                with Method(given, method) as asked:
                     for seed in todo:
                         values = sweep(asked, problem, seed, given.trials, given.pending)
                         print(json.dumps({"problem": problem.name, "method": label, "seed": seed, "values": values}), file=out, flush=True)

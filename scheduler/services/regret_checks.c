@@ -38,7 +38,6 @@
 
 /* A live sweep is quiet when as many trials had completed so long before. */
 #define QUIET_NS (400 * NS_PER_MS)
-#define BEHIND_MAX 100 /* as many as one round looks at */
 
 /* A live sweep whose latest results are in no bound. */
 struct behind {
@@ -56,7 +55,7 @@ struct regret_checks {
     struct store *db;
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
-    struct behind behind[BEHIND_MAX]; /* at the last round */
+    struct behind behind[REGRET_DUE_MAX]; /* at the last round */
     size_t n_behind;
     bool rests;
     int64_t rest_until_ns; /* the end of all rest that is owed, by clock_mono_ns() */
@@ -294,13 +293,13 @@ static const struct behind *behind_before(const struct regret_checks *c,
 /* Keep only those whose bound comes now, and note since when the others are behind. */
 static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size_t *n)
 {
-    struct behind behind[BEHIND_MAX];
+    struct behind behind[REGRET_DUE_MAX];
     int64_t now = clock_mono_ns();
     size_t n_behind = 0, n_now = 0;
     for (size_t i = 0; i < *n; i++) {
         const struct behind *before = behind_before(c, &due[i]);
         bool waits = due[i].is_between && !due[i].has_ended;
-        if (waits && n_behind < BEHIND_MAX)
+        if (waits && n_behind < REGRET_DUE_MAX)
             behind[n_behind++] =
                 before ? *before : (struct behind){due[i].key, due[i].completed, now};
         if (!waits || (before && now - before->since_ns >= (c->rests ? QUIET_NS : 0)))

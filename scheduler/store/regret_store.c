@@ -42,7 +42,7 @@ static const struct stmt stmts[] = {
                                        "> " BOUNDED) " order by " MAY_END
                                                      " desc, s.n_completed::float8 / s.regret_due "
                                                      "desc, s.key "
-                                                     "limit 100"},
+                                                     "limit $2"},
     /* The state is compared again when a transaction that changed it has ended. */
     [REGRET_CLOSE] =
         {"regret_close",
@@ -75,7 +75,8 @@ as_status store_regret_due(struct tx *t, struct arena *a, int64_t first, struct 
                            size_t *ret_n, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[REGRET_DUE], ARGS(arg_i64(first)), &r, err);
+    as_status st =
+        tx_query(t, &stmts[REGRET_DUE], ARGS(arg_i64(first), arg_i64(REGRET_DUE_MAX)), &r, err);
     struct regret_due *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
     if (st == AS_OK && !rows)
         st = as_fail_nomem(err);

@@ -15,9 +15,11 @@ struct regret_due {
     bool has_ended;
 };
 
-/* Such sweeps, with at least `first` completed trials: at most 100, first those that have a limit
- * of their bound, then those that are most behind by their trials. Reads the sweeps that live, and
- * those that have ended and are not closed. */
+#define REGRET_DUE_MAX 100 /* sweeps of one look */
+
+/* Such sweeps, with at least `first` completed trials: at most REGRET_DUE_MAX, first those that
+ * have a limit of their bound, then those that are most behind by their trials. Reads the sweeps
+ * that live, and those that have ended and are not closed. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, int64_t first,
                                          struct regret_due **ret, size_t *ret_n,
                                          struct as_err *err);
