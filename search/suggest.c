@@ -64,7 +64,7 @@ void suggest_explain(const json_t *reason, const json_t *metrics, struct str *b)
     const char *name = json_string_value(json_object_get(reason, "method"));
     for (size_t i = 0; name && i < AS_ARRAY_LEN(methods); i++) {
         if (as_streq(name, methods[i]->name) && methods[i]->explain) {
-            methods[i]->explain(reason, metrics, b);
+            methods[i]->explain(methods[i], reason, metrics, b);
             return;
         }
     }

@@ -15,7 +15,6 @@
 #include "search/prior/trust.h"
 #include "search/problem/explain.h"
 #include "search/regression/special.h"
-#include "search/sampling/sampler.h"
 
 #define SIGMA_FIRST 0.25
 #define SIGMA_RESTART 0.3
@@ -336,46 +335,21 @@ static as_status cmaes_propose(void *self, const struct population *p, struct rn
     return bad ? as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason") : AS_OK;
 }
 
-static const struct population_method cmaes = {.name = "cmaes",
-                                               .purpose = SEARCH_DRAW_CMAES,
-                                               .begin = cmaes_begin,
-                                               .propose = cmaes_propose,
-                                               .end = strategy_free};
-
-static as_status cmaes_suggest(const struct search_spec *spec, const struct history *history,
-                               const json_t *state, uint64_t number, uint64_t index,
-                               struct search_method_cache *cache, struct suggestion *ret,
-                               struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&cmaes, spec, history, &turn, cache, ret, err);
-}
-
-static void cmaes_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void cmaes_explain(const json_t *reason, struct str *b)
 {
     double step;
     int64_t restarts = explain_count(reason, "restarts");
-    (void)metrics;
-    if (as_streq(explain_text(reason, "phase"), "search")) {
-        str_printf(b, "drawn after %" PRId64 " generations", explain_count(reason, "generation"));
-        if (json_number_get(json_object_get(reason, "step"), &step))
-            str_printf(b, ", in steps of %.2g of the range", step);
-        if (restarts > 0)
-            str_printf(b, ", restarted %" PRId64 " times", restarts);
-    } else {
-        explain_design(reason, b);
-    }
-    explain_seen(reason, b);
+    str_printf(b, "drawn after %" PRId64 " generations", explain_count(reason, "generation"));
+    if (json_number_get(json_object_get(reason, "step"), &step))
+        str_printf(b, ", in steps of %.2g of the range", step);
+    if (restarts > 0)
+        str_printf(b, ", restarted %" PRId64 " times", restarts);
 }
 
-const struct search_method search_cmaes = {
-    .name = "cmaes",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = cmaes_suggest,
-    .explain = cmaes_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+static const struct population_method cmaes = {.purpose = SEARCH_DRAW_CMAES,
+                                               .begin = cmaes_begin,
+                                               .propose = cmaes_propose,
+                                               .end = strategy_free,
+                                               .explain = cmaes_explain};
+
+const struct search_method search_cmaes = POPULATION_METHOD("cmaes", cmaes);

@@ -11,7 +11,6 @@
 #include "search/population/design.h"
 #include "search/population/population.h"
 #include "search/problem/explain.h"
-#include "search/sampling/sampler.h"
 
 #define NO_ROW TRAINING_SET_NONE
 #define LINES_FIRST 2 /* searches of one line in the first cycle; later one */
@@ -390,29 +389,11 @@ static as_status coordinate_propose(void *self, const struct population *p, stru
     return bad ? as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason") : AS_OK;
 }
 
-static const struct population_method coordinate = {.name = "coordinate",
-                                                    .purpose = SEARCH_DRAW_COORDINATE_START,
-                                                    .begin = coordinate_begin,
-                                                    .propose = coordinate_propose,
-                                                    .end = descent_free};
-
-static as_status coordinate_suggest(const struct search_spec *spec, const struct history *history,
-                                    const json_t *state, uint64_t number, uint64_t index,
-                                    struct search_method_cache *cache, struct suggestion *ret,
-                                    struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&coordinate, spec, history, &turn, cache, ret, err);
-}
-
-static void coordinate_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void coordinate_explain(const json_t *reason, struct str *b)
 {
     const char *name = json_string_value(json_array_get(json_object_get(reason, "changed"), 0));
     int64_t restarts = explain_count(reason, "restarts");
-    (void)metrics;
-    if (!as_streq(explain_text(reason, "phase"), "search")) {
-        explain_design(reason, b);
-    } else if (name) {
+    if (name) {
         double step;
         str_printf(b, "%s changed alone in cycle %" PRId64, name,
                    explain_count(reason, "cycle") + 1);
@@ -423,17 +404,12 @@ static void coordinate_explain(const json_t *reason, const json_t *metrics, stru
     } else {
         str_printf(b, "where run %" PRId64 " begins", restarts + 1);
     }
-    explain_seen(reason, b);
 }
 
-const struct search_method search_coordinate = {
-    .name = "coordinate",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = coordinate_suggest,
-    .explain = coordinate_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+static const struct population_method coordinate = {.purpose = SEARCH_DRAW_COORDINATE_START,
+                                                    .begin = coordinate_begin,
+                                                    .propose = coordinate_propose,
+                                                    .end = descent_free,
+                                                    .explain = coordinate_explain};
+
+const struct search_method search_coordinate = POPULATION_METHOD("coordinate", coordinate);

@@ -12,7 +12,6 @@
 #include "search/population/moves.h"
 #include "search/population/population.h"
 #include "search/problem/explain.h"
-#include "search/sampling/sampler.h"
 
 #define SECOND_CHANGE 0.4 /* probability */
 
@@ -125,42 +124,17 @@ static as_status evolution_propose(void *self, const struct population *p, struc
     return describe(p, parent, changed, n_changed, reason, err);
 }
 
-static const struct population_method evolution = {
-    .name = "evolution", .purpose = SEARCH_DRAW_EVOLUTION, .propose = evolution_propose};
-
-static as_status evolution_suggest(const struct search_spec *spec, const struct history *history,
-                                   const json_t *state, uint64_t number, uint64_t index,
-                                   struct search_method_cache *cache, struct suggestion *ret,
-                                   struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&evolution, spec, history, &turn, cache, ret, err);
-}
-
-static void evolution_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void evolution_explain(const json_t *reason, struct str *b)
 {
     size_t i;
     const json_t *name;
-    (void)metrics;
-    if (as_streq(explain_text(reason, "phase"), "search")) {
-        str_printf(b, "trial %" PRId64 " with ", explain_count(reason, "parent"));
-        json_array_foreach(json_object_get(reason, "changed"), i, name) str_printf(
-            b, "%s%s", i ? " and " : "", json_is_string(name) ? json_string_value(name) : "?");
-        str_puts(b, " changed");
-    } else {
-        explain_design(reason, b);
-    }
-    explain_seen(reason, b);
+    str_printf(b, "trial %" PRId64 " with ", explain_count(reason, "parent"));
+    json_array_foreach(json_object_get(reason, "changed"), i, name) str_printf(
+        b, "%s%s", i ? " and " : "", json_is_string(name) ? json_string_value(name) : "?");
+    str_puts(b, " changed");
 }
 
-const struct search_method search_evolution = {
-    .name = "evolution",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = evolution_suggest,
-    .explain = evolution_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+static const struct population_method evolution = {
+    .purpose = SEARCH_DRAW_EVOLUTION, .propose = evolution_propose, .explain = evolution_explain};
+
+const struct search_method search_evolution = POPULATION_METHOD("evolution", evolution);

@@ -11,7 +11,6 @@
 #include "search/population/population.h"
 #include "search/prior/trust.h"
 #include "search/problem/explain.h"
-#include "search/sampling/sampler.h"
 
 /* One suggestion. */
 struct forest_ask {
@@ -84,46 +83,21 @@ static as_status forest_propose(void *self, const struct population *p, struct r
     return AS_OK;
 }
 
-static const struct population_method forest = {.name = "forest",
-                                                .purpose = SEARCH_DRAW_FOREST,
-                                                .begin = forest_begin,
-                                                .propose = forest_propose,
-                                                .end = free};
-
-static as_status forest_suggest(const struct search_spec *spec, const struct history *history,
-                                const json_t *state, uint64_t number, uint64_t index,
-                                struct search_method_cache *cache, struct suggestion *ret,
-                                struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&forest, spec, history, &turn, cache, ret, err);
-}
-
-static void forest_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void forest_explain(const json_t *reason, struct str *b)
 {
     const json_t *predicted = json_object_get(reason, "predicted");
     double deviation;
-    (void)metrics;
-    if (as_streq(explain_text(reason, "phase"), "search")) {
-        str_puts(b, "where a forest of trees expects the most improvement");
-        explain_number(json_object_get(predicted, "mean"), ": predicted ", b);
-        if (json_number_get(json_object_get(predicted, "deviation"), &deviation))
-            str_printf(b, " ± %.2g", deviation);
-        explain_prior(reason, b);
-    } else {
-        explain_design(reason, b);
-    }
-    explain_seen(reason, b);
+    str_puts(b, "where a forest of trees expects the most improvement");
+    explain_number(json_object_get(predicted, "mean"), ": predicted ", b);
+    if (json_number_get(json_object_get(predicted, "deviation"), &deviation))
+        str_printf(b, " ± %.2g", deviation);
+    explain_prior(reason, b);
 }
 
-const struct search_method search_forest = {
-    .name = "forest",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = forest_suggest,
-    .explain = forest_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+static const struct population_method forest = {.purpose = SEARCH_DRAW_FOREST,
+                                                .begin = forest_begin,
+                                                .propose = forest_propose,
+                                                .end = free,
+                                                .explain = forest_explain};
+
+const struct search_method search_forest = POPULATION_METHOD("forest", forest);

@@ -212,8 +212,10 @@ static void add_model(const json_t *reason, const json_t *metrics, struct str *b
     add_lost_turns(json_object_get(reason, "calibration"), b);
 }
 
-void gp_explain(const json_t *reason, const json_t *metrics, struct str *b)
+void gp_explain(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                struct str *b)
 {
+    (void)m;
     if (as_streq(explain_text(reason, "phase"), "model"))
         add_model(reason, metrics, b);
     else

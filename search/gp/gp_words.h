@@ -2,11 +2,10 @@
 #ifndef ASSAY_SEARCH_GP_GP_WORDS_H
 #define ASSAY_SEARCH_GP_GP_WORDS_H
 
-#include <jansson.h>
-
-#include "base/str.h"
+#include "search/problem/method.h"
 
 /* Contract of explain() in search/problem/method.h. */
-void gp_explain(const json_t *reason, const json_t *metrics, struct str *b);
+void gp_explain(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                struct str *b);
 
 #endif

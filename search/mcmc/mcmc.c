@@ -14,7 +14,6 @@
 #include "search/population/design.h"
 #include "search/population/population.h"
 #include "search/problem/explain.h"
-#include "search/sampling/sampler.h"
 
 /* Moves of one proposal over what was tried; in a finite space nothing may be left. */
 #define MOVES_MOST 100
@@ -276,28 +275,11 @@ static as_status mcmc_propose(void *self, const struct population *p, struct rng
                : as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason");
 }
 
-static const struct population_method mcmc = {.name = "mcmc",
-                                              .purpose = SEARCH_DRAW_MCMC,
-                                              .begin = mcmc_begin,
-                                              .propose = mcmc_propose,
-                                              .end = chains_free,
-                                              .keep = mcmc_keep};
-
-static as_status mcmc_suggest(const struct search_spec *spec, const struct history *history,
-                              const json_t *state, uint64_t number, uint64_t index,
-                              struct search_method_cache *cache, struct suggestion *ret,
-                              struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&mcmc, spec, history, &turn, cache, ret, err);
-}
-
-static void mcmc_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void mcmc_explain(const json_t *reason, struct str *b)
 {
     const char *name = json_string_value(json_array_get(json_object_get(reason, "changed"), 0));
     double acceptance;
-    (void)metrics;
-    if (as_streq(explain_text(reason, "phase"), "search") && name) {
+    if (name) {
         str_printf(b, "chain %" PRId64 " at trial %" PRId64 ", with %s changed",
                    explain_count(reason, "chain") + 1, explain_count(reason, "parent"), name);
         explain_number(json_object_get(reason, "temperature"), ", at temperature ", b);
@@ -306,17 +288,13 @@ static void mcmc_explain(const json_t *reason, const json_t *metrics, struct str
     } else {
         explain_design(reason, b);
     }
-    explain_seen(reason, b);
 }
 
-const struct search_method search_mcmc = {
-    .name = "mcmc",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = mcmc_suggest,
-    .explain = mcmc_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+static const struct population_method mcmc = {.purpose = SEARCH_DRAW_MCMC,
+                                              .begin = mcmc_begin,
+                                              .propose = mcmc_propose,
+                                              .end = chains_free,
+                                              .keep = mcmc_keep,
+                                              .explain = mcmc_explain};
+
+const struct search_method search_mcmc = POPULATION_METHOD("mcmc", mcmc);

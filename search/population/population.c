@@ -12,6 +12,7 @@
 #include "search/pareto/pareto.h"
 #include "search/population/design.h"
 #include "search/prior/warm_start.h"
+#include "search/problem/explain.h"
 
 static as_status out_of_memory(struct as_err *err)
 {
@@ -274,36 +275,49 @@ static as_status choose_point(const struct population_method *m, const struct po
     return design_anywhere(p->set, index, point, err);
 }
 
-as_status population_suggest(const struct population_method *m, const struct search_spec *spec,
-                             const struct history *history, const struct population_turn *turn,
+as_status population_suggest(const struct search_spec *spec, const struct history *history,
+                             const json_t *state, uint64_t number, uint64_t index,
                              struct search_method_cache *cache, struct suggestion *ret,
                              struct as_err *err)
 {
+    const struct population_turn turn = {.number = number, .index = index, .state = state};
     AS_AUTO(population_done) struct population p = {0};
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     const char *phase, *why = NULL;
     as_status st = population_read(spec, history, (struct training_places *)cache, &p, err);
     if (st < 0)
         return st;
-    p.turn = turn;
+    p.turn = &turn;
     AS_AUTO(as_freep) double *point = as_calloc(p.set->enc->n, sizeof *point);
     s.config = config_create(spec->space);
-    s.reason = json_pack("{s:s, s:I, s:I, s:I}", "method", m->name, "observed",
+    s.reason = json_pack("{s:s, s:I, s:I, s:I}", "method", spec->method->name, "observed",
                          (json_int_t)p.set->n_completed, "pending", (json_int_t)p.set->n_pending,
                          "failed", (json_int_t)p.set->n_failed);
     if (!point || !s.config || !s.reason)
         return out_of_memory(err);
-    st = choose_point(m, &p, point, &s, &phase, &why, err);
+    st = choose_point(spec->method->own, &p, point, &s, &phase, &why, err);
     if (st < 0)
         return st;
     bool is_search = as_streq(phase, "search");
     encoding_to_config(p.set->enc, point, s.config);
     if (json_object_update_new(s.reason,
                                json_pack("{s:s, s:o*, s:s*}", "phase", phase, "point",
-                                         is_search ? NULL : json_integer((json_int_t)turn->index),
+                                         is_search ? NULL : json_integer((json_int_t)index),
                                          "fallback", why)) < 0)
         return out_of_memory(err);
     *ret = s;
     s = (struct suggestion){0};
     return AS_OK;
+}
+
+void population_explain(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                        struct str *b)
+{
+    const struct population_method *own = m->own;
+    (void)metrics;
+    if (as_streq(explain_text(reason, "phase"), "search"))
+        own->explain(reason, b);
+    else
+        explain_design(reason, b);
+    explain_seen(reason, b);
 }

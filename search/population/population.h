@@ -1,6 +1,6 @@
 /* What the methods share that propose points (tpe, forest, evolution, cmaes, coordinate, mcmc): the
  * trials, best first, which is all that most of them learn from, and the way from a proposed point
- * to a suggestion.
+ * to a suggestion, its reason and its words.
  *
  * The first trials are the initial design (design.h). A proposal
  * that the space does not allow, or that was tried before, is made again; after POPULATION_TRIES of
@@ -10,9 +10,10 @@
 #define ASSAY_SEARCH_POPULATION_POPULATION_H
 
 #include "base/rng.h"
-#include "search/problem/random_stream.h"
 #include "search/problem/method.h"
+#include "search/problem/random_stream.h"
 #include "search/regression/training_set.h"
+#include "search/sampling/sampler.h"
 
 #define POPULATION_TRIES 32
 
@@ -46,8 +47,8 @@ AS_MUST_CHECK as_status population_read(const struct search_spec *spec,
                                         struct as_err *err);
 void population_done(struct population *p); /* accepts a zeroed one */
 
+/* What a method adds (`own` of its struct search_method). */
 struct population_method {
-    const char *name;
     enum search_purpose purpose;
     /* Learn from the trials. *ret_self is the method's, for the proposals of one suggestion; ended
      * by end(). Both may be NULL. AS_E_NOMEM; untouched on failure. */
@@ -63,17 +64,28 @@ struct population_method {
     /* The state that the next suggestion gets, after the last proposal was taken; owned by the
      * caller. NULL: the method keeps none. AS_E_NOMEM. */
     as_status (*keep)(void *self, json_t **ret, struct as_err *err);
+    /* Append why a point was proposed, in words, made of what propose() wrote into the reason. */
+    void (*explain)(const json_t *reason, struct str *b);
 };
 
-/* suggest() of a method. */
-AS_MUST_CHECK as_status population_suggest(const struct population_method *m,
-                                           const struct search_spec *spec,
-                                           const struct history *history,
-                                           const struct population_turn *turn,
+/* A method's table of operations; `added` is its struct population_method. */
+#define POPULATION_METHOD(method_name, added)                                                      \
+    {                                                                                              \
+        .name = (method_name), .is_model_based = true, .check = sampler_method_check,              \
+        .sample = sampler_method_sample, .own = &(added), .suggest = population_suggest,           \
+        .explain = population_explain, .cache_create = population_cache_create,                    \
+        .cache_free = population_cache_free, .cache_bytes = population_cache_bytes                 \
+    }
+
+/* The operations of struct search_method (search/problem/method.h). What the cache keeps are the
+ * places of trials. */
+AS_MUST_CHECK as_status population_suggest(const struct search_spec *spec,
+                                           const struct history *history, const json_t *state,
+                                           uint64_t number, uint64_t index,
                                            struct search_method_cache *cache,
                                            struct suggestion *ret, struct as_err *err);
-
-/* The operations on caches, for the methods' tables: what is kept are the places of trials. */
+void population_explain(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                        struct str *b);
 struct search_method_cache *population_cache_create(void);
 void population_cache_free(struct search_method_cache *c);
 size_t population_cache_bytes(const struct search_method_cache *c);

@@ -40,7 +40,12 @@ struct search_method {
     /* Contract of search_sample(). */
     as_status (*sample)(const struct search_spec *spec, struct config **ret, struct as_err *err);
 
-    /* Contract of suggest() in search/suggest.h, with this method's own cache. */
+    /* What this method adds to operations that several methods share: a struct population_method
+     * (search/population/population.h). NULL: it shares none. */
+    const void *own;
+
+    /* Contract of suggest() in search/suggest.h, with this method's own cache. spec->method is this
+     * method. */
     as_status (*suggest)(const struct search_spec *spec, const struct history *history,
                          const json_t *state, uint64_t number, uint64_t index,
                          struct search_method_cache *cache, struct suggestion *ret,
@@ -49,10 +54,12 @@ struct search_method {
     /* Append why a suggestion of this method is as it is: a part of a sentence, made of its reason.
      * Fields that are absent or of another kind are left out, because reasons that earlier versions
      * have stored are read as well.
+     *   m        this method
      *   reason   as suggest() made it; borrowed
      *   metrics  the objectives, [{"name": …}], in their order; NULL: unknown; borrowed
      * NULL: its reasons have the name of another method. */
-    void (*explain)(const json_t *reason, const json_t *metrics, struct str *b);
+    void (*explain)(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                    struct str *b);
 
     /* The cache; all NULL: the method has none. cache_create returns NULL when memory is out;
      * cache_bytes is about what it holds. */

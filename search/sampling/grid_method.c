@@ -98,9 +98,10 @@ static as_status suggest_cell(const struct search_spec *spec, const struct histo
     return AS_OK;
 }
 
-static void grid_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void grid_explain(const struct search_method *m, const json_t *reason, const json_t *metrics,
+                         struct str *b)
 {
-    (void)metrics;
+    (void)m, (void)metrics;
     str_printf(b, "cell %" PRId64 " of the grid's %" PRId64, explain_count(reason, "cell"),
                explain_count(reason, "cells"));
 }

@@ -264,15 +264,17 @@ static as_status suggest_sobol(const struct search_spec *spec, const struct hist
     return suggest_drawn(spec, SAMPLER_SOBOL, index, ret, err);
 }
 
-static void random_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void random_explain(const struct search_method *m, const json_t *reason,
+                           const json_t *metrics, struct str *b)
 {
-    (void)reason, (void)metrics;
+    (void)m, (void)reason, (void)metrics;
     str_puts(b, "drawn at random");
 }
 
-static void sobol_explain(const json_t *reason, const json_t *metrics, struct str *b)
+static void sobol_explain(const struct search_method *m, const json_t *reason,
+                          const json_t *metrics, struct str *b)
 {
-    (void)metrics;
+    (void)m, (void)metrics;
     str_printf(b, "point %" PRId64 " of a Sobol sequence, which fills the space",
                explain_count(reason, "point"));
 }

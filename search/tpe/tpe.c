@@ -14,7 +14,6 @@
 #include "search/prior/trust.h"
 #include "search/problem/explain.h"
 #include "search/regression/special.h"
-#include "search/sampling/sampler.h"
 
 #define GOOD_SHARE 0.1
 #define WIDEST 0.5 /* of a kernel, in units of the range */
@@ -297,45 +296,20 @@ static as_status tpe_propose(void *self, const struct population *p, struct rng 
     return AS_OK;
 }
 
-static const struct population_method tpe = {.name = "tpe",
-                                             .purpose = SEARCH_DRAW_TPE,
+static void tpe_explain(const json_t *reason, struct str *b)
+{
+    const int64_t good = explain_count(reason, "good");
+    if (good == 1)
+        str_puts(b, "like the best trial and unlike the others");
+    else
+        str_printf(b, "like the %" PRId64 " best trials and unlike the others", good);
+    explain_prior(reason, b);
+}
+
+static const struct population_method tpe = {.purpose = SEARCH_DRAW_TPE,
                                              .begin = tpe_begin,
                                              .propose = tpe_propose,
-                                             .end = tpe_end};
+                                             .end = tpe_end,
+                                             .explain = tpe_explain};
 
-static as_status tpe_suggest(const struct search_spec *spec, const struct history *history,
-                             const json_t *state, uint64_t number, uint64_t index,
-                             struct search_method_cache *cache, struct suggestion *ret,
-                             struct as_err *err)
-{
-    const struct population_turn turn = {.number = number, .index = index, .state = state};
-    return population_suggest(&tpe, spec, history, &turn, cache, ret, err);
-}
-
-static void tpe_explain(const json_t *reason, const json_t *metrics, struct str *b)
-{
-    (void)metrics;
-    if (as_streq(explain_text(reason, "phase"), "search")) {
-        const int64_t good = explain_count(reason, "good");
-        if (good == 1)
-            str_puts(b, "like the best trial and unlike the others");
-        else
-            str_printf(b, "like the %" PRId64 " best trials and unlike the others", good);
-        explain_prior(reason, b);
-    } else {
-        explain_design(reason, b);
-    }
-    explain_seen(reason, b);
-}
-
-const struct search_method search_tpe = {
-    .name = "tpe",
-    .is_model_based = true,
-    .check = sampler_method_check,
-    .sample = sampler_method_sample,
-    .suggest = tpe_suggest,
-    .explain = tpe_explain,
-    .cache_create = population_cache_create,
-    .cache_free = population_cache_free,
-    .cache_bytes = population_cache_bytes,
-};
+const struct search_method search_tpe = POPULATION_METHOD("tpe", tpe);
