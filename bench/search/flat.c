@@ -12,7 +12,6 @@
  *            value of the category, which is nearly the best, and flat
  *   basins   a broad basin in a corner, and a better one two parameters away at medium range
  *   peaks    mixed integers with three peaks; the best is the narrowest
- *   decoy    little noise at the optimum, much at a worse place, whose lucky results look better
  *   absurd   a smooth function, of whose results some are beyond any credible range
  *   pinhole  a region of 1.2% of the space, outside of which trials fail
  *   niche    the same, a disc in a whole number and a real, under one value of a category
@@ -161,42 +160,6 @@ static void best_peaks(const struct problem *p, double *x)
         x[i] = i < 4 ? round(20 * peaks_place(p, 0, i)) : peaks_place(p, 0, i);
 }
 
-/* ---- decoy ---- */
-
-static double decoy_place(const struct problem *p, unsigned i)
-{
-    return 0.15 + 0.3 * instance_draw(p, 50, i);
-}
-
-/* Squared, to a place that is `apart` from the optimum in each parameter. */
-static double decoy_distance(const struct problem *p, const double *x, double apart)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < p->space->n; i++)
-        sum += square(x[i] - (decoy_place(p, i) + apart));
-    return sum;
-}
-
-#define DECOY_APART 0.45
-
-static double decoy(const struct problem *p, const double *x)
-{
-    return fmin(1.2 * decoy_distance(p, x, 0), 0.12 + 0.6 * decoy_distance(p, x, DECOY_APART));
-}
-
-static double decoy_observe(const struct problem *p, const double *x, double value, uint64_t seed,
-                            uint64_t trial)
-{
-    double near = exp(-decoy_distance(p, x, DECOY_APART) / (2 * square(0.25)));
-    return value + (0.01 + 0.4 * near) * observe_normal(seed, trial, OBSERVE_FLAT);
-}
-
-static void best_decoy(const struct problem *p, double *x)
-{
-    for (unsigned i = 0; i < p->space->n; i++)
-        x[i] = decoy_place(p, i);
-}
-
 /* ---- absurd ---- */
 
 /* Parameters: a category of three values, then five reals in [0, 1]. */
@@ -333,7 +296,6 @@ static const char kernels[] = "kernel: {type: categorical, values: [linear, rbf,
                               "log2_cost: {type: int, min: -4, max: 12}\n"
                               "log2_gamma: {type: int, min: -8, max: 5}\n"
                               "degree: {type: int, min: 2, max: 4}\n";
-static const char five[] = FIVE;
 static const char six[] = FIVE UNIT("x6");
 static const char seven[] = FIVE UNIT("x6") UNIT("x7");
 static const char counts[] =
@@ -391,7 +353,6 @@ const struct problem_def flat_problems[] = {
     INSTANCE_ROWS(kernel, kernels),
     INSTANCE_ROWS(basins, seven),
     INSTANCE_ROWS(peaks, counts),
-    INSTANCE_ROWS(decoy, five, .fn_observe = decoy_observe),
     INSTANCE_ROWS(absurd, three_kinds, .fn_observe = absurd_observe),
     INSTANCE_ROWS(pinhole, six),
     INSTANCE_ROWS(niche, kind_and_count),

@@ -8,7 +8,7 @@
  * tables of the built-in trainer's runs; tables are real training runs, one per cell of a grid
  * (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
  * behind curved borders (rough.c); flat ones say nothing of which parameter means something where,
- * or have noise, results or failures that depend on the place (flat.c). */
+ * or have noise, results or failures that depend on the place (flat.c, uneven.c). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
 

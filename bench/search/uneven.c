@@ -1,5 +1,6 @@
-/* Problems whose noise differs from place to place, in ways other than that of `decoy` (flat.c).
- * Each is a family of instances whose number keys the hash that draws its places:
+/* Problems whose noise differs from place to place. Each is a family of instances whose number keys
+ * the hash that draws its places:
+ *   decoy    little noise at the optimum, much at a worse place, whose lucky results look better
  *   rising   a bowl, and a noise that grows with one number from 0.01 to 0.3
  *   kinds    a choice of four values with a bowl each; one that is nearly the best is noisy
  *   calm     much noise at the optimum, hardly any at a worse place
@@ -83,39 +84,83 @@ static void best_kinds(const struct problem *p, double *x)
     place(p, x + 1, 4, 130);
 }
 
-/* ---- calm: five numbers ---- */
+/* ---- decoy and calm: five numbers ---- */
 
-#define CALM_APART 0.45
+/* Two places that are APART in each number, with noise around the upper one. One is the optimum; the
+ * other is worse by 0.12. */
+struct pair {
+    unsigned key; /* of the hash */
+    bool is_best_noisy;
+    double noise; /* its deviation at the upper place, beside QUIET */
+    enum observe_purpose purpose;
+};
+#define APART 0.45
+static const struct pair decoy_pair = {50, false, 0.4, OBSERVE_FLAT};
+static const struct pair calm_pair = {140, true, 0.1, OBSERVE_UNEVEN};
 
-static double calm_place(const struct problem *p, unsigned i, double apart)
+static double pair_place(const struct problem *p, const struct pair *d, unsigned i, bool is_upper)
 {
-    return 0.15 + 0.3 * instance_draw(p, 140, i) + apart;
+    return 0.15 + 0.3 * instance_draw(p, d->key, i) + (is_upper ? APART : 0);
 }
 
-static double calm_distance(const struct problem *p, const double *x, double apart)
+static double pair_distance(const struct problem *p, const struct pair *d, const double *x,
+                            bool is_upper)
 {
     double sum = 0;
     for (unsigned i = 0; i < 5; i++)
-        sum += square(x[i] - calm_place(p, i, apart));
+        sum += square(x[i] - pair_place(p, d, i, is_upper));
     return sum;
+}
+
+static double pair_value(const struct problem *p, const struct pair *d, const double *x)
+{
+    return fmin(1.2 * pair_distance(p, d, x, d->is_best_noisy),
+                0.12 + 0.6 * pair_distance(p, d, x, !d->is_best_noisy));
+}
+
+static double pair_observe(const struct problem *p, const struct pair *d, const double *x,
+                           double value, uint64_t seed, uint64_t trial)
+{
+    double near = exp(-pair_distance(p, d, x, true) / (2 * square(0.25)));
+    return value + (QUIET + d->noise * near) * observe_normal(seed, trial, d->purpose);
+}
+
+static void pair_best(const struct problem *p, const struct pair *d, double *x)
+{
+    for (unsigned i = 0; i < 5; i++)
+        x[i] = pair_place(p, d, i, d->is_best_noisy);
+}
+
+static double decoy(const struct problem *p, const double *x)
+{
+    return pair_value(p, &decoy_pair, x);
+}
+
+static double decoy_observe(const struct problem *p, const double *x, double value, uint64_t seed,
+                            uint64_t trial)
+{
+    return pair_observe(p, &decoy_pair, x, value, seed, trial);
+}
+
+static void best_decoy(const struct problem *p, double *x)
+{
+    pair_best(p, &decoy_pair, x);
 }
 
 static double calm(const struct problem *p, const double *x)
 {
-    return fmin(1.2 * calm_distance(p, x, CALM_APART), 0.12 + 0.6 * calm_distance(p, x, 0));
+    return pair_value(p, &calm_pair, x);
 }
 
 static double calm_observe(const struct problem *p, const double *x, double value, uint64_t seed,
                            uint64_t trial)
 {
-    double near = exp(-calm_distance(p, x, CALM_APART) / (2 * square(0.25)));
-    return value + (QUIET + 0.1 * near) * observe_normal(seed, trial, OBSERVE_UNEVEN);
+    return pair_observe(p, &calm_pair, x, value, seed, trial);
 }
 
 static void best_calm(const struct problem *p, double *x)
 {
-    for (unsigned i = 0; i < 5; i++)
-        x[i] = calm_place(p, i, CALM_APART);
+    pair_best(p, &calm_pair, x);
 }
 
 /* ---- tails: six numbers; the first says how heavy ---- */
@@ -178,6 +223,7 @@ static const char six[] = FOUR UNIT("x5") UNIT("x6");
 static const char kind_and_four[] = "kind: {type: categorical, values: [a, b, c, d]}\n" FOUR;
 
 const struct problem_def uneven_problems[] = {
+    INSTANCE_ROWS(decoy, five, .fn_observe = decoy_observe),
     INSTANCE_ROWS(rising, five, .fn_observe = rising_observe),
     INSTANCE_ROWS(kinds, kind_and_four, .fn_observe = kinds_observe),
     INSTANCE_ROWS(calm, five, .fn_observe = calm_observe),
