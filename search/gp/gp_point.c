@@ -35,20 +35,28 @@ static as_status find_in_basin(struct gp_ask *a, struct gp_optimizer_problem *p,
     return gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
-/* Leave few numbers free around the best trial, or around the branch's. box: 2 enc->n. */
-static void free_few(struct gp_ask *a, struct gp_optimizer_problem *p, double *box)
+/* Where the acquisition looks: in the row's branch, if it has one; there or anywhere with few numbers
+ * free around the best trial; else in the trust region, which no branch has. box: 2 enc->n. */
+static struct gp_region choose_region(struct gp_ask *a, double *box)
 {
     const struct training_set *s = a->set;
     bool in_branch = a->row->point == POINT_BRANCH;
     size_t centre = in_branch ? a->branch.best : s->best;
-    if (centre == TRAINING_SET_NONE)
-        return;
-    a->free = free_numbers_draw(s, gp_state_theta(a, "s0"), a->number, in_branch);
-    if (!a->free.n)
-        return;
     double *upper = box + s->enc->n;
-    free_numbers_box(&a->free, s, centre, box, upper);
-    p->region = (struct gp_region){box, upper, training_set_point(s, centre), p->region.branch};
+    struct gp_region region = {.branch = in_branch ? &a->branch : NULL};
+    if (centre == TRAINING_SET_NONE)
+        return region;
+    a->free = free_numbers_draw(s, gp_state_theta(a, "s0"), a->number, in_branch);
+    if (a->free.n)
+        free_numbers_box(&a->free, s, centre, box, upper);
+    else if (a->trust.is_on && !in_branch)
+        trust_region_box(&a->trust, s, a->models[0].model, box, upper);
+    else
+        return region;
+    region.lower = box;
+    region.upper = upper;
+    region.centre = training_set_point(s, centre);
+    return region;
 }
 
 static as_status optimize_point(struct gp_ask *a, struct as_err *err)
@@ -59,12 +67,6 @@ static as_status optimize_point(struct gp_ask *a, struct as_err *err)
         return as_fail_nomem(err);
     struct gp_optimizer_problem p = {
         .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
-    if (a->trust.is_on && a->row->point != POINT_BRANCH) {
-        trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
-        p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
-    }
-    if (a->row->point == POINT_BRANCH)
-        p.region.branch = &a->branch;
     p.priors = a->priors.any ? &a->priors : NULL;
     if (a->row->point == POINT_BASIN)
         return find_in_basin(a, &p, box, err);
@@ -82,7 +84,7 @@ static as_status optimize_point(struct gp_ask *a, struct as_err *err)
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
     }
-    free_few(a, &p, box);
+    p.region = choose_region(a, box);
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
