@@ -225,7 +225,7 @@ END_TEST
 /* --- a loss in a common step --- */
 
 #define DYING 3
-#define TAG_SUM 3             /* of gossip.c */
+#define TAG_SUM 3             /* of gossip_priv.h */
 #define SUM_N (TOY_N + 1 + 2) /* the gradient, the loss, and what a rank wishes */
 
 /* Ranks 1 and 2 complete the common step, rank 0 does not. */
