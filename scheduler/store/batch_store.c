@@ -2,8 +2,10 @@
 #include "scheduler/store/batch_store.h"
 
 #include "base/clock.h"
-#include "scheduler/store/batch_claims_priv.h"
+#include "scheduler/store/batch_begin_priv.h"
+#include "scheduler/store/batch_look_priv.h"
 #include "scheduler/store/batch_read_priv.h"
+#include "scheduler/store/batch_take_priv.h"
 #include "scheduler/store/batch_write_priv.h"
 #include "scheduler/store/sweep_store.h"
 

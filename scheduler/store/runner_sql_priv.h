@@ -4,6 +4,10 @@
 
 #include "scheduler/store/pg_priv.h"
 
+/* Is the lease of the runner r extended? Ten times a second at most: each change leaves a version
+ * of the row. */
+#define IS_DUE "r.seen_at < clock_timestamp() - interval '100 ms'"
+
 /* Does a trial that needs its machine to itself run on the machine of the runner r? `other`: a
  * condition on what is held, h, and its sweep, x. */
 #define IS_SHUT(other)                                                                             \

@@ -5,14 +5,14 @@
 #include "scheduler/store/pg_priv.h"
 
 extern const struct stmt_set addition_stmts, attempt_stmts, attr_stmts, batch_find_stmts,
-    batch_read_stmts, claims_stmts, blob_stmts, chunk_stmts, client_stmts, dataset_stmts,
-    ensemble_stmts, event_stmts, file_stmts, fork_stmts, assignment_stmts, history_stmts,
-    idempotency_stmts, measurement_stmts, metrics_stmts, migration_stmts, model_stmts, note_stmts,
-    order_stmts, capacity_stmts, regret_stmts, rung_stmts, rung_board_stmts, rung_report_stmts,
-    runner_stmts, sweep_stmts, sweep_change_stmts, sweep_head_stmts, sweep_row_stmts, table_stmts,
-    tag_stmts, token_stmts, trial_stmts, trial_held_stmts, trial_move_stmts, trial_row_stmts,
-    turn_stmts, gang_stmts, gathering_stmts, seat_stmts, demand_stmts, usage_stmts,
-    attempt_token_stmts, beat_stmts;
+    batch_read_stmts, batch_look_stmts, batch_take_stmts, batch_begin_stmts, blob_stmts,
+    chunk_stmts, client_stmts, dataset_stmts, ensemble_stmts, event_stmts, file_stmts, fork_stmts,
+    assignment_stmts, history_stmts, idempotency_stmts, measurement_stmts, metrics_stmts,
+    migration_stmts, model_stmts, note_stmts, order_stmts, capacity_stmts, regret_stmts, rung_stmts,
+    rung_board_stmts, rung_report_stmts, runner_stmts, sweep_stmts, sweep_change_stmts,
+    sweep_head_stmts, sweep_row_stmts, table_stmts, tag_stmts, token_stmts, trial_stmts,
+    trial_held_stmts, trial_move_stmts, trial_row_stmts, turn_stmts, gang_stmts, gathering_stmts,
+    seat_stmts, demand_stmts, usage_stmts, attempt_token_stmts, beat_stmts;
 
 /* What an attempt that begins sets of trial t, ended by a comma. The values of a trial are those of
  * one attempt: only one that goes on from a checkpoint keeps what the attempt before it had

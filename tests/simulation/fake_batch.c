@@ -1,5 +1,6 @@
 /* The functions of batch_ops.h on the tables of tables.h, each step a round trip as in
- * scheduler/store/batch_read.c, batch_write.c and batch_claims.c, and with their order of locks. */
+ * scheduler/store/batch_read.c, batch_write.c, batch_look.c, batch_take.c and batch_begin.c, and
+ * with their order of locks. */
 #include <stdlib.h>
 #include <string.h>
 

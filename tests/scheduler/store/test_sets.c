@@ -569,7 +569,8 @@ START_TEST(plans_of_batches_hold_when_tables_grow)
         run.status = as_fail(&err, AS_E_INVAL, "nothing of it stays");
         for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
             bool is_of_batches = *set == &batch_find_stmts || *set == &batch_read_stmts ||
-                                 *set == &claims_stmts || *set == &beat_stmts;
+                                 *set == &batch_look_stmts || *set == &batch_take_stmts ||
+                                 *set == &batch_begin_stmts || *set == &beat_stmts;
             for (size_t i = 0; i < (*set)->n; i++) {
                 const struct stmt *st = &(*set)->stmts[i];
                 if (!is_of_batches && !is_word_of(others, AS_ARRAY_LEN(others), st->name))
