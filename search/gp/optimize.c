@@ -209,6 +209,16 @@ static void fill_found(struct search *s, const double *point, size_t candidates,
     memcpy(ret_point, point, s->d * sizeof *point);
 }
 
+/* The best of the values but that at `at`; NAN: there is none. */
+static double runner_up(const double *v, size_t n, size_t at)
+{
+    double best = NAN;
+    for (size_t i = 0; i < n; i++)
+        if (i != at && !(v[i] <= best))
+            best = v[i];
+    return best;
+}
+
 /* Choose the best end that was not tried; the second best is the runner-up. */
 static bool choose_end(struct search *s, size_t candidates, double *ret_point, struct gp_found *ret)
 {
@@ -220,13 +230,20 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
     }
     if (at == STARTS)
         return false;
-    ret->runner_up = NAN;
-    for (size_t i = 0; i < s->n_starts; i++) {
-        if (i != at && !(s->best[i] <= ret->runner_up))
-            ret->runner_up = s->best[i];
-    }
+    ret->runner_up = runner_up(s->best, s->n_starts, at);
     fill_found(s, s->start + at * s->d, candidates, ret_point, ret);
     return true;
+}
+
+/* The raw candidates and their values: s->points, s->values. */
+static as_status read_candidates(struct search *s, size_t *ret_n, size_t *ret_global,
+                                 struct as_err *err)
+{
+    as_status st =
+        gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, ret_n, ret_global, err);
+    if (st == AS_OK && *ret_n)
+        optimize_values(s, s->points, *ret_n, s->values);
+    return st;
 }
 
 /* If every end was tried before, take the best raw candidate; no raw candidate was tried. */
@@ -234,11 +251,9 @@ static as_status settle_for_raw(struct search *s, double *ret_point, struct gp_f
                                 struct as_err *err)
 {
     size_t n, n_global;
-    as_status st =
-        gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global, err);
+    as_status st = read_candidates(s, &n, &n_global, err);
     if (st < 0 || !n)
         return st;
-    optimize_values(s, s->points, n, s->values);
     ret->runner_up = NAN;
     size_t at = best_of(s->values, 0, n);
     memcpy(s->start, s->points + at * s->d, s->d * sizeof *s->start);
@@ -277,11 +292,7 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     for (size_t i = 0; i < found.n; i += BATCH)
         optimize_values(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
     size_t at = best_of(values, 0, found.n);
-    ret->runner_up = NAN;
-    for (size_t i = 0; i < found.n; i++) {
-        if (i != at && !(values[i] <= ret->runner_up))
-            ret->runner_up = values[i];
-    }
+    ret->runner_up = runner_up(values, found.n, at);
     fill_found(s, left + at * s->d, found.n, ret_point, ret);
     return AS_OK;
 }
@@ -290,11 +301,9 @@ static as_status climb_from_candidates(struct search *s, double *ret_point, stru
                                        struct as_err *err)
 {
     size_t n, n_global;
-    as_status st =
-        gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global, err);
+    as_status st = read_candidates(s, &n, &n_global, err);
     if (st < 0 || !n)
         return st;
-    optimize_values(s, s->points, n, s->values);
     choose_starts(s, n, n_global);
     optimize_improve(s);
     return choose_end(s, n, ret_point, ret) ? AS_OK : settle_for_raw(s, ret_point, ret, err);
