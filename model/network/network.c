@@ -64,26 +64,12 @@ static struct sizes sizes_of(const struct net_node *n, size_t rows)
 static size_t work_of(struct backend *be, const struct net_node *n, size_t rows)
 {
     if (n->op == NET_ATTENTION) {
-        const struct attention_args a = {.members = 1,
-                                         .batch = rows,
-                                         .heads = n->heads,
-                                         .seq = n->in.width,
-                                         .head_dim = n->out.channels / n->heads};
+        const struct attention_args a = network_attention_sizes(n, 1, rows);
         return backend_attention_work(be, &a);
     }
     if (n->op != NET_CONV)
         return 0;
-    const struct conv_args a = {.members = 1,
-                                .batch = rows,
-                                .height = n->in.height,
-                                .width = n->in.width,
-                                .channels = n->in.channels,
-                                .out = n->out.channels,
-                                .kernel_h = n->kernel_h,
-                                .kernel_w = n->kernel_w,
-                                .stride = n->stride,
-                                .pad = n->pad,
-                                .groups = n->groups};
+    const struct conv_args a = network_conv_sizes(n, 1, rows);
     return backend_conv_work(be, &a);
 }
 

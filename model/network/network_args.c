@@ -101,11 +101,10 @@ struct linear_args network_linear_args(const struct network_run *r, size_t node)
                                 .b = network_param_at(r, n->bias)};
 }
 
-struct conv_args network_conv_args(const struct network_run *r, size_t node)
+struct conv_args network_conv_sizes(const struct net_node *n, size_t members, size_t rows)
 {
-    const struct net_node *n = network_node(r->net, node);
-    return (struct conv_args){.members = r->n,
-                              .batch = r->pass->rows,
+    return (struct conv_args){.members = members,
+                              .batch = rows,
                               .height = n->in.height,
                               .width = n->in.width,
                               .channels = n->in.channels,
@@ -114,11 +113,18 @@ struct conv_args network_conv_args(const struct network_run *r, size_t node)
                               .kernel_w = n->kernel_w,
                               .stride = n->stride,
                               .pad = n->pad,
-                              .groups = n->groups,
-                              .x = network_value_at(r, n->from),
-                              .w = network_param_at(r, n->weight),
-                              .b = network_param_at(r, n->bias),
-                              .work = network_work_at(r)};
+                              .groups = n->groups};
+}
+
+struct conv_args network_conv_args(const struct network_run *r, size_t node)
+{
+    const struct net_node *n = network_node(r->net, node);
+    struct conv_args a = network_conv_sizes(n, r->n, r->pass->rows);
+    a.x = network_value_at(r, n->from);
+    a.w = network_param_at(r, n->weight);
+    a.b = network_param_at(r, n->bias);
+    a.work = network_work_at(r);
+    return a;
 }
 
 struct pool_args network_pool_args(const struct network_run *r, size_t node)
@@ -184,18 +190,24 @@ struct embedding_args network_embedding_args(const struct network_run *r, size_t
                                    .positions = network_param_at(r, n->bias)};
 }
 
+struct attention_args network_attention_sizes(const struct net_node *n, size_t members, size_t rows)
+{
+    return (struct attention_args){.members = members,
+                                   .batch = rows,
+                                   .heads = n->heads,
+                                   .seq = n->out.width,
+                                   .head_dim = n->out.channels / n->heads};
+}
+
 struct attention_args network_attention_args(const struct network_run *r, size_t node)
 {
     const struct net_node *n = network_node(r->net, node);
-    return (struct attention_args){.members = r->n,
-                                   .batch = r->pass->rows,
-                                   .heads = n->heads,
-                                   .seq = n->out.width,
-                                   .head_dim = n->out.channels / n->heads,
-                                   .qkv = network_value_at(r, n->from),
-                                   .out = network_value_at(r, node),
-                                   .lse = network_kept_at(r, node, 0),
-                                   .work = network_work_at(r)};
+    struct attention_args a = network_attention_sizes(n, r->n, r->pass->rows);
+    a.qkv = network_value_at(r, n->from);
+    a.out = network_value_at(r, node);
+    a.lse = network_kept_at(r, node, 0);
+    a.work = network_work_at(r);
+    return a;
 }
 
 struct dropout_args network_dropout_args(const struct network_run *r, size_t node,

@@ -68,6 +68,11 @@ struct tensor network_state_at(const struct network_run *r, size_t state);
 struct tensor network_slot_at(const struct network_run *r, int slot);
 struct tensor network_work_at(const struct network_run *r);
 
+/* Sizes alone, without tensors: of `members` members and `rows` rows. */
+struct conv_args network_conv_sizes(const struct net_node *n, size_t members, size_t rows);
+struct attention_args network_attention_sizes(const struct net_node *n, size_t members,
+                                              size_t rows);
+
 /* The arguments that forward and backward share. */
 struct conv_args network_conv_args(const struct network_run *r, size_t node);
 struct linear_args network_linear_args(const struct network_run *r, size_t node);
