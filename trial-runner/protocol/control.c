@@ -150,13 +150,7 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
     struct control_request r = {0};
     json_t *member = NULL;
     int op = 0;
-    as_status st = line_parse(line, len, &doc, err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_init(&f, doc, "", err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err);
+    as_status st = line_parse(line, len, "op", op_words, &doc, &f, &op, err);
     if (st != AS_OK)
         return st;
     r.op = (control_op)op;
@@ -266,13 +260,7 @@ as_status control_event_parse(const char *line, size_t len, struct control_event
     struct json_fields f;
     struct control_event e = {0};
     int kind = 0;
-    as_status st = line_parse(line, len, &doc, err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_init(&f, doc, "", err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err);
+    as_status st = line_parse(line, len, "event", event_words, &doc, &f, &kind, err);
     if (st != AS_OK)
         return st;
     e.kind = (control_event_kind)kind;

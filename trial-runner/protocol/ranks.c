@@ -103,10 +103,8 @@ as_status rank_request_parse(const char *line, size_t len, struct rank_request *
     struct json_fields f;
     struct rank_request r = {0};
     int op = 0;
-    as_status st;
-    if ((st = line_parse(line, len, &doc, err)) < 0 ||
-        (st = json_fields_init(&f, doc, "", err)) < 0 ||
-        (st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err)) < 0)
+    as_status st = line_parse(line, len, "op", op_words, &doc, &f, &op, err);
+    if (st < 0)
         return st;
     r.op = (rank_op)op;
     if (r.op == RANK_WORLD && (st = read_world(&f, &r, err)) < 0)
@@ -191,10 +189,8 @@ as_status rank_event_parse(const char *line, size_t len, struct rank_event *ret,
     struct json_fields f;
     struct rank_event e = {0};
     int kind = 0;
-    as_status st;
-    if ((st = line_parse(line, len, &doc, err)) < 0 ||
-        (st = json_fields_init(&f, doc, "", err)) < 0 ||
-        (st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err)) < 0)
+    as_status st = line_parse(line, len, "event", event_words, &doc, &f, &kind, err);
+    if (st < 0)
         return st;
     e.kind = (rank_event_kind)kind;
     if ((st = read_event(&f, &e, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
