@@ -458,32 +458,6 @@ as_status coll_tree_sum_merged(struct coll *c, struct coll_id id, const struct r
     return end_here(c, st < 0 ? st : tree_sum(c->mesh, id, reduce, &t, out, n, err));
 }
 
-as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *data, size_t bytes,
-                    struct as_err *err)
-{
-    struct exchange x;
-    struct transfer t[1];
-    as_status st = begin_here(c, err);
-    if (st < 0)
-        return end_here(c, st);
-    exchange_init(&x, c->mesh, id, t, 1);
-    exchange_send(&x, to, data, bytes, NULL);
-    return end_here(c, exchange_wait(&x, err));
-}
-
-as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *data, size_t bytes,
-                       struct as_err *err)
-{
-    struct exchange x;
-    struct transfer t[1];
-    as_status st = begin_here(c, err);
-    if (st < 0)
-        return end_here(c, st);
-    exchange_init(&x, c->mesh, id, t, 1);
-    exchange_receive(&x, from, data, bytes, NULL, NULL);
-    return end_here(c, exchange_wait(&x, err));
-}
-
 as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_message *sent,
                         size_t n_sent, const struct coll_message *received, size_t n_received,
                         struct as_err *err)
@@ -502,4 +476,18 @@ as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_mes
     for (size_t i = 0; i < n_sent; i++)
         exchange_send(&x, sent[i].peer, sent[i].from, sent[i].bytes, NULL);
     return end_here(c, exchange_wait(&x, err));
+}
+
+as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *data, size_t bytes,
+                    struct as_err *err)
+{
+    const struct coll_message message = {.peer = to, .from = data, .bytes = bytes};
+    return coll_exchange(c, id, &message, 1, NULL, 0, err);
+}
+
+as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *data, size_t bytes,
+                       struct as_err *err)
+{
+    const struct coll_message message = {.peer = from, .to = data, .bytes = bytes};
+    return coll_exchange(c, id, NULL, 0, &message, 1, err);
 }
