@@ -18,9 +18,6 @@
 #include "trial-runner/distributed/optimizer_moments.h"
 #include "trial-runner/distributed/outer_products.h"
 
-/* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
-enum { N_WISHES = 2 };
-
 struct allreduce {
     struct replica *replica;
     size_t n;   /* of a contribution: the gradient's numbers and the wishes */
@@ -61,8 +58,9 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     if (!a)
         return as_fail_nomem(err);
     struct replica *r = setup->replica;
-    *a = (struct allreduce){
-        .replica = r, .n = r->n_numbers + N_WISHES, .lineage = setup->spec->distributed.lineage};
+    *a = (struct allreduce){.replica = r,
+                            .n = r->n_numbers + STRATEGY_WISHES,
+                            .lineage = setup->spec->distributed.lineage};
     a->sum = as_calloc(a->n, sizeof *a->sum);
     if (!a->sum)
         return as_fail_nomem(err);
@@ -157,10 +155,9 @@ static as_status compute_run(struct allreduce *a, struct backend *lane, struct s
  * wishes. */
 static void put_wishes(struct allreduce *a, const struct way *way, unsigned wishes)
 {
-    float numbers[N_WISHES];
-    for (size_t w = 0; w < N_WISHES; w++)
-        numbers[w] = wishes >> w & 1;
-    own_sum_put(a->own, way->rest_n - N_WISHES, numbers, N_WISHES);
+    float numbers[STRATEGY_WISHES];
+    strategy_wishes_put(wishes, numbers);
+    own_sum_put(a->own, way->rest_n - STRATEGY_WISHES, numbers, STRATEGY_WISHES);
 }
 
 /* The sum of a rank that is alone is what it has added up itself, unless that is encoded first,
@@ -229,14 +226,6 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
     return sum_run(a, c, lane, at, &way, err);
 }
 
-static unsigned agreed_wishes(const float *numbers)
-{
-    unsigned agreed = 0;
-    for (size_t w = 0; w < N_WISHES; w++)
-        agreed |= numbers[w] > 0 ? 1U << w : 0;
-    return agreed;
-}
-
 /* The whole step, where the gradients stay on the devices. */
 static as_status run_on_devices(struct allreduce *a, struct backend *lane, unsigned wishes,
                                 unsigned *ret, struct as_err *err)
@@ -247,7 +236,7 @@ static as_status run_on_devices(struct allreduce *a, struct backend *lane, unsig
     as_status st = device_step_run(a->devices, lane, wishes, &sum, &behind, err);
     if (st < 0)
         return st;
-    *ret = agreed_wishes(behind + r->n_state + 1);
+    *ret = strategy_wishes_read(behind + r->n_state + 1);
     return r->ops->update_on_device(r->self, lane, sum, behind, err);
 }
 
@@ -264,7 +253,7 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
     as_status st = compute_and_sum(a, c, lane, at, wishes, &sum, err);
     if (st < 0)
         return st;
-    *ret = agreed_wishes(sum + r->n_numbers);
+    *ret = strategy_wishes_read(sum + r->n_numbers);
     return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
                       : r->ops->update(r->self, lane, sum, err);
 }
@@ -316,8 +305,9 @@ static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *er
         return st;
     device_step_free(a->devices);
     a->devices = NULL;
-    return m->devices ? device_step_create(m->devices, a->replica, N_WISHES, &a->devices, err)
-                      : AS_OK;
+    return m->devices
+               ? device_step_create(m->devices, a->replica, STRATEGY_WISHES, &a->devices, err)
+               : AS_OK;
 }
 
 static bool allreduce_uses_devices(const void *self)

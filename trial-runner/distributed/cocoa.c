@@ -22,7 +22,6 @@
 #include "trial-runner/distributed/residuals.h"
 #include "trial-runner/distributed/sdca.h"
 
-enum { N_WISHES = 2 }; /* they follow the weights in a sum */
 enum { TAG_SUM = 1, TAG_VALUES };
 
 /* Over the rows of a shard in a round. One needs up to a fifth more rounds than ten. */
@@ -47,7 +46,7 @@ struct cocoa {
     int64_t sums;               /* that were begun: no two have shards in common */
     struct slot_state base;     /* weights alone */
     float *zero;                /* [n_params] */
-    float *sum;                 /* [n_params + N_WISHES] */
+    float *sum;                 /* [n_params + STRATEGY_WISHES] */
     float *numbers;             /* [n_numbers]: what an update is told */
     double *w, *part;           /* [in + 1, out]: the weights that a worker changes; its part */
     double *change;             /* [out] */
@@ -109,7 +108,7 @@ static as_status create_rooms(struct cocoa *k, size_t most_rows, struct as_err *
     k->read = as_calloc(k->shards, sizeof *k->read);
     k->runs = as_calloc(WORLD_MAX_RANKS, sizeof *k->runs);
     k->zero = as_calloc(r->n_params, sizeof *k->zero);
-    k->sum = as_calloc(r->n_params + N_WISHES, sizeof *k->sum);
+    k->sum = as_calloc(r->n_params + STRATEGY_WISHES, sizeof *k->sum);
     k->numbers = as_calloc(r->n_numbers, sizeof *k->numbers);
     k->w = as_calloc(n, sizeof *k->w);
     k->part = as_calloc(n, sizeof *k->part);
@@ -149,7 +148,8 @@ static as_status cocoa_create(const struct strategy_setup *setup, void **ret, st
     as_status st = find_layer(k, err);
     size_t most = r->ops->rows(r->self, 0, 0);
     if (st < 0 || (st = create_rooms(k, most, err)) < 0 || (st = create_base(k, err)) < 0 ||
-        (st = own_sum_create(OWN_TREE, r->n_params + N_WISHES, k->shards, &k->own, err)) < 0 ||
+        (st = own_sum_create(OWN_TREE, r->n_params + STRATEGY_WISHES, k->shards, &k->own, err)) <
+            0 ||
         (st = residuals_init(&k->duals, most * k->problem.out, k->shards, false, err)) < 0)
         return st;
     k->duals.what = "the progress";
@@ -285,7 +285,7 @@ static as_status sum_weights(struct cocoa *k, struct coll *c, struct shard_run r
 {
     const struct replica *r = k->replica;
     int64_t round = r->ops->step(r->self);
-    float numbers[N_WISHES];
+    float numbers[STRATEGY_WISHES];
     /* Before the first round the duals are 0, and so are the weights that they make. */
     const float *params = round == 0 ? k->zero : k->base.params;
     own_sum_begin(k->own, k->sums++, k->shards, run);
@@ -295,13 +295,12 @@ static as_status sum_weights(struct cocoa *k, struct coll *c, struct shard_run r
         if (st < 0)
             return st;
     }
-    for (size_t w = 0; w < N_WISHES; w++)
-        numbers[w] = wishes >> w & 1;
-    own_sum_put(k->own, r->n_params, numbers, N_WISHES);
+    strategy_wishes_put(wishes, numbers);
+    own_sum_put(k->own, r->n_params, numbers, STRATEGY_WISHES);
     struct coll_id id = {.step = (uint64_t)round, .tag = TAG_SUM, .what = "weights"};
     return coll_tree_sum_merged(c, id, &reduce_f32_sum, k->runs, k->shards,
                                 (const void *const *)own_sum_values(k->own), k->sum,
-                                r->n_params + N_WISHES, err);
+                                r->n_params + STRATEGY_WISHES, err);
 }
 
 /* The gap at the new weights, and their loss. */
@@ -363,9 +362,7 @@ static as_status cocoa_run(void *self, struct coll *c, struct backend *lane, uns
         return st;
     residuals_commit(&k->duals);
     k->gap = (float)gap;
-    *ret = 0;
-    for (size_t w = 0; w < N_WISHES; w++)
-        *ret |= k->sum[r->n_params + w] > 0 ? 1U << w : 0;
+    *ret = strategy_wishes_read(k->sum + r->n_params);
     k->numbers[r->n_params + r->n_state] = (float)loss;
     return r->ops->update_with(r->self, lane, k->numbers, take_sum, k, err);
 }

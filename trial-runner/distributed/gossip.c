@@ -74,7 +74,7 @@ static as_status gossip_create(const struct strategy_setup *setup, void **ret, s
         return st;
     g->partials = as_calloc(r->max_shards, sizeof *g->partials);
     g->own = as_calloc(r->max_shards, sizeof *g->own);
-    g->sum = as_calloc(r->n_numbers + N_WISHES, sizeof *g->sum);
+    g->sum = as_calloc(r->n_numbers + STRATEGY_WISHES, sizeof *g->sum);
     g->model = as_calloc(g->n_weights, sizeof *g->model);
     g->before = as_calloc(r->n_params, sizeof *g->before);
     g->runs = as_calloc(WORLD_MAX_RANKS, sizeof *g->runs);
@@ -94,7 +94,7 @@ as_status gossip_compute(struct gossip *g, struct backend *lane, struct shard_ru
     for (uint32_t i = 0; i < run.count; i++) {
         uint32_t shard = run.first + i;
         if (!g->partials[shard] &&
-            !(g->partials[shard] = as_calloc(r->n_numbers + N_WISHES, sizeof(float))))
+            !(g->partials[shard] = as_calloc(r->n_numbers + STRATEGY_WISHES, sizeof(float))))
             return as_fail_nomem(err);
         float *to = g->partials[shard], share = r->ops->share(r->self, 0, shard);
         as_status st = r->ops->gradient(r->self, lane, 0, shard, to, err);
@@ -102,8 +102,7 @@ as_status gossip_compute(struct gossip *g, struct backend *lane, struct shard_ru
             return st;
         for (size_t k = 0; k < g->n_weights; k++)
             to[k] *= share;
-        for (size_t w = 0; w < N_WISHES; w++)
-            to[r->n_numbers + w] = i == 0 && (wishes >> w & 1);
+        strategy_wishes_put(i == 0 ? wishes : 0, to + r->n_numbers);
         g->own[i] = to;
         *ret_share += share;
     }

@@ -84,12 +84,11 @@ as_status gossip_common_step(struct gossip *g, struct coll *c, struct backend *l
     struct coll_id id = {
         .step = (uint64_t)r->ops->step(r->self), .tag = TAG_SUM, .what = "gradients"};
     st = coll_tree_sum(c, id, &reduce_f32_sum, g->runs, total, g->own, g->sum,
-                       r->n_numbers + N_WISHES, err);
-    for (size_t w = 0; st == AS_OK && w < N_WISHES; w++)
-        *ret |= g->sum[r->n_numbers + w] > 0 ? 1U << w : 0U;
-    if (st == AS_OK)
-        st = r->ops->update(r->self, lane, g->sum, err);
+                       r->n_numbers + STRATEGY_WISHES, err);
     if (st < 0)
+        return st;
+    *ret |= strategy_wishes_read(g->sum + r->n_numbers);
+    if ((st = r->ops->update(r->self, lane, g->sum, err)) < 0)
         return st;
     st = gossip_read_model(g, err);
     g->loss = g->state.loss_sum;

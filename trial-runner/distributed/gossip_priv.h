@@ -8,7 +8,6 @@
 #include "trial-runner/distributed/shard_tree.h"
 #include "trial-runner/distributed/strategy.h"
 
-enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
 enum { TAG_DRAINED = 1, TAG_MEAN, TAG_SUM, TAG_RECORDS, TAG_WEIGHT };
 
 /* A model that has come, or one that is on its way out. */
@@ -29,7 +28,7 @@ struct gossip {
     struct slot_state state; /* room */
     float *model;            /* [n_weights] */
     float *before;           /* [n_params]: the weights before a step */
-    float **partials;        /* [max_shards] of n_numbers + N_WISHES */
+    float **partials;        /* [max_shards] of n_numbers + STRATEGY_WISHES */
     const void **own;
     float *sum;
     struct shard_run *runs;

@@ -24,7 +24,6 @@
 #include "trial-runner/distributed/own_sum.h"
 #include "trial-runner/distributed/portions.h"
 
-enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
 enum { TAG_SUM = 1, TAG_SPEED };
 
 #define ENOUGH 1e-4 /* of the fall that the slope promises (Armijo) */
@@ -93,7 +92,7 @@ static as_status lbfgs_create(const struct strategy_setup *setup, void **ret, st
     *l = (struct lbfgs){.replica = r,
                         .lr = o->lr,
                         .decay = o->weight_decay,
-                        .n = r->n_numbers + N_WISHES,
+                        .n = r->n_numbers + STRATEGY_WISHES,
                         .now_of = -1};
     as_status st = lbfgs_history_init(&l->history, r->n_params, (uint32_t)o->history, err);
     if (st < 0 || (st = own_sum_create(OWN_TREE, l->n, r->max_shards, &l->own, err)) < 0 ||
@@ -173,7 +172,7 @@ static as_status sum_all(struct lbfgs *l, struct coll *c, struct backend *lane,
     struct replica *r = l->replica;
     int64_t step = r->ops->step(r->self);
     uint32_t shards = r->ops->shards(r->self, 0);
-    float numbers[N_WISHES];
+    float numbers[STRATEGY_WISHES];
     as_status st = divide(l, c, step, shards, err);
     if (st < 0)
         return st;
@@ -181,14 +180,13 @@ static as_status sum_all(struct lbfgs *l, struct coll *c, struct backend *lane,
     own_sum_begin(l->own, l->sums++, shards, run);
     if ((st = compute(l, lane, run, err)) < 0)
         return st;
-    for (size_t w = 0; w < N_WISHES; w++)
-        numbers[w] = wishes->own >> w & 1;
-    own_sum_put(l->own, r->n_numbers, numbers, N_WISHES);
+    strategy_wishes_put(wishes->own, numbers);
+    own_sum_put(l->own, r->n_numbers, numbers, STRATEGY_WISHES);
     struct coll_id id = {.step = (uint64_t)step, .tag = TAG_SUM, .what = "gradient"};
     st = coll_tree_sum_merged(c, id, &reduce_f32_sum, l->runs, shards,
                               (const void *const *)own_sum_values(l->own), ret, l->n, err);
-    for (size_t w = 0; st == AS_OK && w < N_WISHES; w++)
-        wishes->agreed |= ret[r->n_numbers + w] > 0 ? 1U << w : 0;
+    if (st == AS_OK)
+        wishes->agreed |= strategy_wishes_read(ret + r->n_numbers);
     return st;
 }
 

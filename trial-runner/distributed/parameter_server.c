@@ -121,7 +121,7 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
     if (!s)
         return as_fail_nomem(err);
     *s = (struct server){.replica = r,
-                         .n = r->n_numbers + N_WISHES,
+                         .n = r->n_numbers + STRATEGY_WISHES,
                          .slices_wanted = d->server_shards,
                          .backup = (uint32_t)d->backup,
                          .step = -1};
@@ -289,9 +289,7 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
     }
     s->behind = late || (s->behind && !f->begun);
     land(s, f);
-    for (size_t w = 0; w < N_WISHES; w++)
-        if (s->sum[r->n_numbers + w] > 0)
-            *ret |= 1U << w;
+    *ret |= strategy_wishes_read(s->sum + r->n_numbers);
     as_status st = r->ops->update(r->self, lane, s->sum, err);
     if (st == AS_OK && server_has_feedback(s))
         residuals_commit(&s->kept);

@@ -8,8 +8,6 @@
 #include "trial-runner/distributed/strategy.h"
 #include "trial-runner/distributed/sum_service.h"
 
-enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
-
 /* The requests of one step: one for each slice. */
 struct flight {
     bool begun;              /* the gradient has been given */

@@ -22,8 +22,6 @@
 #include "trial-runner/distributed/copy_service.h"
 #include "trial-runner/distributed/strategy.h"
 
-enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
-
 /* Slices for each rank at most: a mailbox reads a rank no further that waits for too many sums. */
 #define SLICES_PER_RANK (MAIL_OPEN_MAX / 4)
 
@@ -133,7 +131,7 @@ static as_status copies_create(const struct strategy_setup *setup, void **ret, s
     if (!made)
         return as_fail_nomem(err);
     *made = (struct copies){.replica = r,
-                            .n = r->n_numbers + N_WISHES,
+                            .n = r->n_numbers + STRATEGY_WISHES,
                             .slices_wanted = setup->spec->distributed.server_shards,
                             .step = -1};
     (void)pthread_mutex_init(&made->lock, NULL);
@@ -173,7 +171,8 @@ static as_status join(struct copies *k, struct coll *c, struct as_err *err)
     k->heads = as_calloc(k->n_slices, sizeof *k->heads);
     if (!k->asks || !k->heads)
         return as_fail_nomem(err);
-    as_status st = copy_service_create(k->n_ranks, k->n, N_WISHES, k->n_slices, &k->service, err);
+    as_status st =
+        copy_service_create(k->n_ranks, k->n, STRATEGY_WISHES, k->n_slices, &k->service, err);
     if (st < 0)
         return st;
     size_t first, slice = slice_of(k, 0, &first) * sizeof(float); /* the longest */
@@ -280,8 +279,7 @@ static as_status give(struct copies *k, uint32_t shard, uint32_t total, unsigned
     g->calls = as_calloc(k->n_slices, sizeof *g->calls);
     if (!g->heads || !g->calls)
         return as_fail_nomem(err);
-    for (size_t w = 0; w < N_WISHES; w++)
-        values[k->replica->n_numbers + w] = wishes >> w & 1;
+    strategy_wishes_put(wishes, values + k->replica->n_numbers);
     for (uint32_t s = 0; s < k->n_slices; s++) {
         size_t first, n = slice_of(k, s, &first);
         g->heads[s] = (struct copy_head){s, k->n_slices, shard, total};
@@ -417,9 +415,7 @@ static as_status copies_run(void *self, struct coll *c, struct backend *lane, un
         leave(k);
         return st;
     }
-    *ret = 0;
-    for (size_t w = 0; w < N_WISHES; w++)
-        *ret |= k->sum[r->n_numbers + w] > 0 ? 1U << w : 0;
+    *ret = strategy_wishes_read(k->sum + r->n_numbers);
     return r->ops->update(r->self, lane, k->sum, err);
 }
 

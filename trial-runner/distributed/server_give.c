@@ -79,8 +79,8 @@ static as_status compute_run(struct server *s, struct backend *lane, int64_t ahe
     if (st < 0)
         return st;
     for (uint32_t i = 0; i < run.count; i++)
-        for (size_t w = 0; w < N_WISHES; w++)
-            s->partials[run.first + i][s->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
+        strategy_wishes_put(i == 0 ? wishes : 0,
+                            s->partials[run.first + i] + s->replica->n_numbers);
     keep_own(s, step, run);
     return AS_OK;
 }

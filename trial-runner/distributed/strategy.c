@@ -9,6 +9,20 @@ static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_MODEL_PARALLEL] = &strategy_model_parallel,
 };
 
+void strategy_wishes_put(unsigned wishes, float *to)
+{
+    for (unsigned w = 0; w < STRATEGY_WISHES; w++)
+        to[w] = wishes >> w & 1;
+}
+
+unsigned strategy_wishes_read(const float *sum)
+{
+    unsigned agreed = 0;
+    for (unsigned w = 0; w < STRATEGY_WISHES; w++)
+        agreed |= sum[w] > 0 ? 1U << w : 0;
+    return agreed;
+}
+
 as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup,
                         struct as_err *err)
 {

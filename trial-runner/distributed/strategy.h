@@ -29,6 +29,13 @@ enum {
     STRATEGY_SAVE = 2  /* a checkpoint is due: gather() comes after this step */
 };
 
+/* Where a rank's wishes travel with a vector that is summed over all ranks, they are its last
+ * numbers: one for each bit, above 0 in the sum if some rank wishes it. to, sum:
+ * [STRATEGY_WISHES]. */
+enum { STRATEGY_WISHES = 2 };
+void strategy_wishes_put(unsigned wishes, float *to);
+unsigned strategy_wishes_read(const float *sum);
+
 /* What a strategy is created with; borrowed until it is freed. */
 struct strategy_setup {
     const struct train_spec *spec; /* spec->distributed */
