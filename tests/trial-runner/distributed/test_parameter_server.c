@@ -13,55 +13,26 @@
 
 #define SLOW 4
 
-struct plan {
-    struct distributed_spec spec;
-    struct toy_board *board;
-    void (*before)(struct toy *t, int64_t step, uint32_t shard);
-};
-
-static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
-{
-    const struct plan *p = arg;
-    static struct toy t;
-    toy_init(&t, rank, r->n, p->board);
-    t.spec.distributed = p->spec;
-    t.before = p->before;
-    return toy_train(&t, r);
-}
-
-/* Trains on n ranks; the weights at the end are equal on all of them, and returned on the board. */
-static struct toy_board *train(int32_t n, struct distributed_spec spec,
-                               void (*before)(struct toy *, int64_t, uint32_t))
-{
-    struct plan p = {.spec = spec, .board = toy_board_create(), .before = before};
-    ck_assert(ranks_run(n, toy_rank, &p));
-    for (int32_t r = 0; r < n; r++) {
-        ck_assert_int_eq(p.board->ends[r], 1);
-        ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
-    }
-    return p.board;
-}
-
 static const struct distributed_spec allreduce = {.strategy = DISTRIBUTED_ALLREDUCE};
 
 START_TEST(synchronous_server_has_the_bits_of_the_serial_run)
 {
     static const int64_t slices[] = {0, 1, 3, 7};
-    struct toy_board *serial = train(1, allreduce, NULL);
+    struct toy_board *serial = toy_run_equal(1, allreduce, NULL);
     ck_assert(toy_distance(serial->x[0]) < 1e-4);
     for (int32_t n = 1; n <= 5; n++) {
         struct distributed_spec spec = {.strategy = DISTRIBUTED_SERVER,
                                         .mode = n % 2 ? DISTRIBUTED_SYNC : DISTRIBUTED_SSP,
                                         .staleness = 0,
                                         .server_shards = slices[n % 4]};
-        struct toy_board *b = train(n, spec, NULL);
+        struct toy_board *b = toy_run_equal(n, spec, NULL);
         ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
         toy_board_free(b);
     }
     /* Staleness is not a synonym: the same run with it has other bits. */
     struct distributed_spec stale = {
         .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = 3};
-    struct toy_board *b = train(3, stale, NULL);
+    struct toy_board *b = toy_run_equal(3, stale, NULL);
     ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) != 0);
     ck_assert(toy_distance(b->x[0]) < 0.05);
     toy_board_free(b);
@@ -93,7 +64,7 @@ START_TEST(no_rank_leads_by_more_than_the_staleness)
     for (int64_t s = 0; s <= 6; s += 3) {
         struct distributed_spec spec = {
             .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = s};
-        struct toy_board *b = train(3, spec, watch_lead);
+        struct toy_board *b = toy_run_equal(3, spec, watch_lead);
         ck_assert_int_eq(b->widest, s); /* not more, and no less while one rank waits */
         toy_board_free(b);
     }
@@ -104,11 +75,11 @@ END_TEST
 
 START_TEST(a_rank_that_is_alone_is_never_stale)
 {
-    struct toy_board *serial = train(1, allreduce, NULL);
+    struct toy_board *serial = toy_run_equal(1, allreduce, NULL);
     for (int64_t s = 1; s <= 7; s += 3) {
         struct distributed_spec spec = {
             .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = s};
-        struct toy_board *b = train(1, spec, NULL);
+        struct toy_board *b = toy_run_equal(1, spec, NULL);
         ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
         toy_board_free(b);
     }
@@ -148,7 +119,7 @@ START_TEST(a_rank_that_is_ahead_reads_its_own_updates)
 {
     struct distributed_spec spec = {
         .strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_SSP, .staleness = 3};
-    struct toy_board *b = train(2, spec, watch_writes);
+    struct toy_board *b = toy_run_equal(2, spec, watch_writes);
     ck_assert_int_ge(b->after, AHEAD);
     ck_assert_int_eq(b->flags, 0);
     ck_assert(toy_distance(b->x[0]) < 0.05);
@@ -173,12 +144,12 @@ static void wait_for_the_others(struct toy *t, int64_t step, uint32_t shard)
 START_TEST(slow_rank_is_not_waited_for)
 {
     struct distributed_spec spec = {.strategy = DISTRIBUTED_SERVER, .backup = 1};
-    struct toy_board *b = train(5, spec, wait_for_the_others);
+    struct toy_board *b = toy_run_equal(5, spec, wait_for_the_others);
     ck_assert_int_eq(b->flags, 1);
     ck_assert(toy_distance(b->x[0]) < 0.5); /* what is late is left out: the optimum moves */
     toy_board_free(b);
     spec.backup = 0; /* without it they wait: the patience of the slow rank ends first */
-    b = train(5, spec, wait_for_the_others);
+    b = toy_run_equal(5, spec, wait_for_the_others);
     ck_assert_int_eq(b->flags, 2);
     ck_assert(toy_distance(b->x[0]) < 1e-4);
     toy_board_free(b);
@@ -202,13 +173,13 @@ static void die(struct toy *t, int64_t step, uint32_t shard)
 START_TEST(dead_rank_is_made_up_for_by_backup)
 {
     for (int64_t backup = 0; backup <= 1; backup++) {
-        struct plan p = {
+        struct toy_plan p = {
             .spec = {.strategy = DISTRIBUTED_SERVER, .backup = backup, .server_shards = 4},
             .board = toy_board_create(),
             .before = die};
         struct ranks r;
         ranks_init(&r, 5);
-        ranks_start(&r, toy_rank, &p);
+        ranks_start(&r, toy_run_rank, &p);
         for (int32_t i = 0; i < 5; i++)
             ck_assert_int_eq(ranks_wait(&r, i), i == SLOW ? 9 : 0);
         for (int32_t i = 0; i < SLOW; i++) {

@@ -13,34 +13,6 @@
 #define SLOW 2 /* of four ranks */
 #define N 4
 
-struct plan {
-    struct distributed_spec spec;
-    struct toy_board *board;
-    void (*before)(struct toy *t, int64_t step, uint32_t shard);
-};
-
-static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
-{
-    const struct plan *p = arg;
-    static struct toy t;
-    toy_init(&t, rank, r->n, p->board);
-    t.spec.distributed = p->spec;
-    t.before = p->before;
-    return toy_train(&t, r);
-}
-
-static struct toy_board *train(int32_t n, struct distributed_spec spec,
-                               void (*before)(struct toy *, int64_t, uint32_t))
-{
-    struct plan p = {.spec = spec, .board = toy_board_create(), .before = before};
-    ck_assert(ranks_run(n, toy_rank, &p));
-    for (int32_t r = 0; r < n; r++) {
-        ck_assert_int_eq(p.board->ends[r], 1);
-        ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
-    }
-    return p.board;
-}
-
 static const struct distributed_spec allreduce = {.strategy = DISTRIBUTED_ALLREDUCE};
 static const struct distributed_spec copies = {.strategy = DISTRIBUTED_SERVER,
                                                .backup_copies = true};
@@ -48,11 +20,11 @@ static const struct distributed_spec copies = {.strategy = DISTRIBUTED_SERVER,
 START_TEST(bits_are_those_of_the_serial_run)
 {
     static const int64_t slices[] = {0, 1, 3, 500};
-    struct toy_board *serial = train(1, allreduce, NULL);
+    struct toy_board *serial = toy_run_equal(1, allreduce, NULL);
     for (int32_t n = 1; n <= 5; n++) {
         struct distributed_spec spec = copies;
         spec.server_shards = slices[n % 4];
-        struct toy_board *b = train(n, spec, NULL);
+        struct toy_board *b = toy_run_equal(n, spec, NULL);
         ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
         toy_board_free(b);
     }
@@ -74,13 +46,13 @@ static void wait_for_the_others(struct toy *t, int64_t step, uint32_t shard)
 START_TEST(the_others_go_on_with_the_same_bits)
 {
     const struct distributed_spec plain = {.strategy = DISTRIBUTED_SERVER};
-    struct toy_board *serial = train(1, allreduce, NULL);
-    struct toy_board *b = train(N, copies, wait_for_the_others);
+    struct toy_board *serial = toy_run_equal(1, allreduce, NULL);
+    struct toy_board *b = toy_run_equal(N, copies, wait_for_the_others);
     ck_assert_int_eq(b->flags, 1);
     ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
     toy_board_free(b);
-    b = train(N, plain,
-              wait_for_the_others); /* without copies they wait: its patience ends first */
+    b = toy_run_equal(N, plain,
+                      wait_for_the_others); /* without copies they wait: its patience ends first */
     ck_assert_int_eq(b->flags, 2);
     ck_assert(memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0);
     toy_board_free(b);
@@ -102,10 +74,10 @@ static void die(struct toy *t, int64_t step, uint32_t shard)
 /* Copies do not make up for a rank that is gone: a new world comes, with runs of its own. */
 START_TEST(all_hear_of_a_lost_rank)
 {
-    struct plan p = {.spec = copies, .board = toy_board_create(), .before = die};
+    struct toy_plan p = {.spec = copies, .board = toy_board_create(), .before = die};
     struct ranks r;
     ranks_init(&r, N);
-    ranks_start(&r, toy_rank, &p);
+    ranks_start(&r, toy_run_rank, &p);
     for (int32_t i = 0; i < N; i++)
         ck_assert_int_eq(ranks_wait(&r, i), i == SLOW ? 9 : 0);
     for (int32_t i = 0; i < N; i++)

@@ -295,3 +295,25 @@ int toy_train(struct toy *t, const struct ranks *r)
     strategy_done(&s);
     return how;
 }
+
+int toy_run_rank(const struct ranks *r, int32_t rank, void *plan)
+{
+    const struct toy_plan *p = plan;
+    static struct toy t;
+    toy_init(&t, rank, r->n, p->board);
+    t.spec.distributed = p->spec;
+    t.before = p->before;
+    return toy_train(&t, r);
+}
+
+struct toy_board *toy_run_equal(int32_t n, struct distributed_spec spec,
+                                void (*before)(struct toy *t, int64_t step, uint32_t shard))
+{
+    struct toy_plan p = {.spec = spec, .board = toy_board_create(), .before = before};
+    ck_assert(ranks_run(n, toy_run_rank, &p));
+    for (int32_t r = 0; r < n; r++) {
+        ck_assert_int_eq(p.board->ends[r], 1);
+        ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
+    }
+    return p.board;
+}

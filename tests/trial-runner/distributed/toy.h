@@ -55,6 +55,19 @@ double toy_distance(const float *x);
  * the board's `ends` says so. */
 int toy_train(struct toy *t, const struct ranks *r);
 
+/* What each rank of a run trains with. */
+struct toy_plan {
+    struct distributed_spec spec;
+    struct toy_board *board;
+    void (*before)(struct toy *t, int64_t step, uint32_t shard); /* of struct toy */
+};
+/* A rank of ranks_run() that trains by a struct toy_plan. */
+int toy_run_rank(const struct ranks *r, int32_t rank, void *plan);
+
+/* Trains on n ranks; all end well, and with equal weights. Returns the board: toy_board_free(). */
+struct toy_board *toy_run_equal(int32_t n, struct distributed_spec spec,
+                                void (*before)(struct toy *t, int64_t step, uint32_t shard));
+
 /* Waits until all ranks have called it for the `nth` time (from 1). */
 void toy_meet(struct toy *t, int32_t nth);
 
