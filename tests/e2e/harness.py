@@ -54,6 +54,13 @@ def skip(why):
     sys.exit(77)
 
 
+def run_cases(cases, *args):
+    """One after another, and says which is done."""
+    for case in cases:
+        case(*args)
+        print(f"{case.__name__}: ok")
+
+
 class Hang(AssertionError):
     """What must come did not, for PATIENCE_S."""
 
@@ -220,6 +227,14 @@ class Assay:
             with open(f"/proc/{pid}/stat") as f:
                 pid = int(f.read().rsplit(")", 1)[1].split()[1])
         return False
+
+    def program(self, text):
+        """A new folder below the data, with this text as program.py."""
+        folder = os.path.join(self.data, "programs")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "program.py"), "w") as f:
+            f.write(text)
+        return folder
 
     def sweep(self, sweep):
         return self.call("GET", f"/v1/sweeps/{sweep}")

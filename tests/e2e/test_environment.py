@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness import Assay, Problem
+from harness import Assay, Problem, run_cases
 
 # Reports which interpreter it is, and what it sees of the environment.
 PROGRAM = """
@@ -127,14 +127,10 @@ def failures(assay, folder, venv):
 
 def main():
     with Assay(runners=1) as assay:
-        folder = os.path.join(assay.data, "programs")
-        os.mkdir(folder)
-        write(os.path.join(folder, "program.py"), PROGRAM)
+        folder = assay.program(PROGRAM)
         venv = os.path.join(folder, "own-venv")
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-        for case in (of_the_shell, of_the_runner, of_fields, failures):
-            case(assay, folder, venv)
-            print(f"{case.__name__}: ok")
+        run_cases((of_the_shell, of_the_runner, of_fields, failures), assay, folder, venv)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from harness import BUILD, SOURCE, Assay, Problem
+from harness import BUILD, SOURCE, Assay, Problem, run_cases
 
 VALUES = [[8], [16, 8], None, "8", [["a", 0.5], []]]
 PARAMETERS = {"layers": {"type": "categorical", "values": VALUES},
@@ -146,17 +146,12 @@ def of_the_client(assay):
 
 def main():
     with Assay(runners=2) as assay:
-        folder = os.path.join(assay.data, "programs")
-        os.mkdir(folder)
-        with open(os.path.join(folder, "program.py"), "w") as f:
-            f.write(PROGRAM)
+        folder = assay.program(PROGRAM)
         sweep = runs(assay, folder)
         print("runs: ok")
         shown(assay, folder, sweep)
         print("shown: ok")
-        for case in (asked, trained, of_the_client):
-            case(assay)
-            print(f"{case.__name__}: ok")
+        run_cases((asked, trained, of_the_client), assay)
 
 
 if __name__ == "__main__":

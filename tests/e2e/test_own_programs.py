@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from harness import Assay, Problem
+from harness import Assay, Problem, run_cases
 
 # Refuses an empty value, as most programs do, and reports what it was given.
 PROGRAM = """
@@ -122,13 +122,8 @@ def refused(assay, folder):
 
 def main():
     with Assay(runners=2) as assay:
-        folder = os.path.join(assay.data, "programs")
-        os.mkdir(folder)
-        with open(os.path.join(folder, "program.py"), "w") as f:
-            f.write(PROGRAM)
-        for case in (flags, all_parameters, files, own_folder, refused):
-            case(assay, folder)
-            print(f"{case.__name__}: ok")
+        folder = assay.program(PROGRAM)
+        run_cases((flags, all_parameters, files, own_folder, refused), assay, folder)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import os
 import sys
 import urllib.parse
 
-from harness import BUILD, Assay, Problem
+from harness import BUILD, Assay, Problem, run_cases
 
 PARAMETERS = {"optimizer/lr": {"type": "float", "min": 0.001, "max": 1, "scale": "log"},
               "learning rate": {"type": "int", "min": 1, "max": 9},
@@ -138,17 +138,12 @@ def of_the_client(assay):
 
 def main():
     with Assay(runners=2) as assay:
-        folder = os.path.join(assay.data, "programs")
-        os.mkdir(folder)
-        with open(os.path.join(folder, "program.py"), "w") as f:
-            f.write(PROGRAM)
+        folder = assay.program(PROGRAM)
         sweep = runs(assay, folder)
         print("runs: ok")
         shown(assay, folder, sweep)
         print("shown: ok")
-        for case in (told, wrong, of_the_client):
-            case(assay)
-            print(f"{case.__name__}: ok")
+        run_cases((told, wrong, of_the_client), assay)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/view/export_csv.h"
+#include "tests/cli/view/whole_csv.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
 
@@ -34,19 +35,6 @@ static void check_body(const struct known_results *f, size_t i, const char *want
 {
     AS_AUTO(as_freep) char *text = json_format_ordered(f->trials[i].body);
     ck_assert_str_eq(text, want);
-}
-
-/* All trials as CSV. */
-static as_status export_csv(const json_t *sweep, const json_t *items, struct str *b,
-                            struct as_err *err)
-{
-    AS_AUTO(trial_facts_done) struct trial_facts f = {0};
-    as_status st = trial_facts_init(&f, sweep, err);
-    if (st == AS_OK)
-        st = trial_facts_add(&f, items, err);
-    if (st == AS_OK)
-        st = export_csv_head(&f, b, err);
-    return st < 0 ? st : export_csv_rows(&f, items, b, err);
 }
 
 START_TEST(a_table)
@@ -89,7 +77,7 @@ START_TEST(an_export_comes_back)
                   "state", "completed", "params", "lr", 0.5, "width", 20, "opt", "adamw", "nest", 0,
                   "metrics", "ms", 3.0, "loss", 0.25, "shape", "mlp 4-2", "group", "s.g0.1");
     ck_assert_ptr_nonnull(items);
-    ck_ok(export_csv(s, items, &table, &err), err);
+    ck_ok(whole_csv(s, items, &table, &err), err);
     ck_ok(read_text("e.csv", str_cstr(&table), &f, &err), err);
     ck_assert_uint_eq(f.n, 1);
     known_results_done(&f);

@@ -3,20 +3,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/cli/view/whole_csv.h"
 #include "tests/support/check_main.h"
-
-/* All trials as CSV. */
-static as_status export_csv(const json_t *sweep, const json_t *items, struct str *b,
-                            struct as_err *err)
-{
-    AS_AUTO(trial_facts_done) struct trial_facts f = {0};
-    as_status st = trial_facts_init(&f, sweep, err);
-    if (st == AS_OK)
-        st = trial_facts_add(&f, items, err);
-    if (st == AS_OK)
-        st = export_csv_head(&f, b, err);
-    return st < 0 ? st : export_csv_rows(&f, items, b, err);
-}
 
 START_TEST(rows)
 {
@@ -34,7 +22,7 @@ START_TEST(rows)
     JSON_AUTO sweep =
         json_pack("{s:{s:{s:{}, s:{}, s:{}}}}", "document", "parameters", "width", "lr", "opt");
     ck_ok(json_parse(text, strlen(text), &items, &err), err);
-    ck_ok(export_csv(sweep, items, &b, &err), err);
+    ck_ok(whole_csv(sweep, items, &b, &err), err);
     ck_assert_str_eq(
         str_cstr(&b),
         "number,state,value,attempt,restarts,param.width,param.lr,param.opt,metric.loss,metric.big,"
@@ -52,7 +40,7 @@ START_TEST(nothing)
     struct as_err err = {0};
     struct str b = {0};
     JSON_AUTO items = json_array();
-    ck_ok(export_csv(NULL, items, &b, &err), err);
+    ck_ok(whole_csv(NULL, items, &b, &err), err);
     ck_assert_str_eq(
         str_cstr(&b),
         "number,state,value,attempt,restarts,runner,reason,created_at,"

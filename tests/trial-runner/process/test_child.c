@@ -1,9 +1,9 @@
 /* Real processes: exit codes, signals, what they inherit, and that nothing of them stays. */
 #include "tests/support/check_main.h"
+#include "tests/support/pipe_end.h"
 #include "tests/support/roots.h"
 #include "tests/support/temp_folder.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,22 +33,6 @@ static as_status spawn(const char *const *argv, const char *dir, const char *con
     return st;
 }
 
-/* Everything the child writes until it closes its output. */
-static void read_all(int fd, struct str *out)
-{
-    char buf[4096];
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        poll(&p, 1, -1);
-        ssize_t n = read(fd, buf, sizeof buf);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n <= 0)
-            return;
-        str_add(out, buf, (size_t)n);
-    }
-}
-
 /* Run `sh -c script` to its end; returns the wait status. */
 static int run_sh(const char *script, struct str *out)
 {
@@ -57,7 +41,7 @@ static int run_sh(const char *script, struct str *out)
     int fd = -1, status = 0;
     pid_t pid = 0;
     ck_ok(spawn(argv, NULL, NULL, &pid, &fd, &err), err);
-    read_all(fd, out);
+    read_to_end(fd, out);
     close(fd);
     child_take_end(pid, NULL, "/nowhere", &status);
     return status;
@@ -129,7 +113,7 @@ START_TEST(arguments_are_not_a_shell_s)
     int fd = -1, status = 0;
     pid_t pid = 0;
     ck_ok(spawn(argv, "/", NULL, &pid, &fd, &err), err);
-    read_all(fd, &out);
+    read_to_end(fd, &out);
     close(fd);
     child_take_end(pid, NULL, "/nowhere", &status);
     ck_assert_str_eq(str_cstr(&out), "a b|$HOME|`id`||");
@@ -185,7 +169,7 @@ START_TEST(grandchildren_are_swept)
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0)
         ;
     child_take_end(pid, NULL, dir, &status);
-    read_all(fd, &out);
+    read_to_end(fd, &out);
     close(fd);
     pid_t grandchild = (pid_t)strtol(str_cstr(&out), NULL, 10);
     ck_assert_int_gt(grandchild, 1);
@@ -258,7 +242,7 @@ START_TEST(stdin_may_be_a_socket)
     ck_assert_int_eq(recv(fd, buf, sizeof buf - 1, 0), 11);
     ck_assert_str_eq(buf, "got a line\n");
     close(fd);
-    read_all(out, &said);
+    read_to_end(out, &said);
     ck_assert_uint_eq(said.len, 0);
     close(out);
     child_take_end(pid, NULL, "/nowhere", &status);
@@ -405,7 +389,7 @@ START_TEST(path_of_the_trial)
     AS_AUTO(as_freep) char *program = file_join(dir, "own-program");
     ck_ok(file_replace(program, "#!/bin/sh\necho found\n", 21, 0755, &err), err);
     ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
-    read_all(fd, &out);
+    read_to_end(fd, &out);
     close(fd);
     child_take_end(pid, NULL, "/nowhere", &status);
     ck_assert_str_eq(str_cstr(&out), "found\n");

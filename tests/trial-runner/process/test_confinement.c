@@ -6,7 +6,6 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/pipe_end.h"
 #include "tests/support/temp_folder.h"
 #include "trial-runner/process/child.h"
 #include "trial-runner/process/clone_into.h"
@@ -46,21 +46,6 @@ static void teardown(void)
     temp_folder_remove(work);
 }
 
-static void read_all(int fd, struct str *out)
-{
-    char buf[4096];
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        poll(&p, 1, -1);
-        ssize_t n = read(fd, buf, sizeof buf);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n <= 0)
-            return;
-        str_add(out, buf, (size_t)n);
-    }
-}
-
 /* Run `sh -c script` to its end; returns the wait status. The output ends with the program. */
 static int run_sh(const char *script, bool is_engine, struct str *out)
 {
@@ -79,7 +64,7 @@ static int run_sh(const char *script, bool is_engine, struct str *out)
     child_take_end(pid, s.cgroup, "/nowhere", &status);
     if (s.cgroup)
         ck_assert_int_ne(access(s.cgroup, F_OK), 0); /* no group is left */
-    read_all(fd, out);
+    read_to_end(fd, out);
     close(fd);
     child_spec_done(&s);
     return status;
@@ -143,7 +128,7 @@ START_TEST(a_process_begins_in_its_group)
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert_int_eq(status, 0);
         close(fds[1]);
-        read_all(fds[0], &out);
+        read_to_end(fds[0], &out);
         const char *name = strrchr(path, '/');
         ck_assert_msg(strstr(str_cstr(&out), name), "'%s' is not in %s", name, str_cstr(&out));
     }
