@@ -86,8 +86,8 @@ static void best_kinds(const struct problem *p, double *x)
 
 /* ---- decoy and calm: five numbers ---- */
 
-/* Two places that are APART in each number, with noise around the upper one. One is the optimum; the
- * other is worse by 0.12. */
+/* Two places that are APART in each number, with noise around the upper one. One is the optimum;
+ * the other is worse by 0.12. */
 struct pair {
     unsigned key; /* of the hash */
     bool is_best_noisy;

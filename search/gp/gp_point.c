@@ -35,8 +35,9 @@ static as_status find_in_basin(struct gp_ask *a, struct gp_optimizer_problem *p,
     return gp_optimize(p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
-/* Where the acquisition looks: in the row's branch, if it has one; there or anywhere with few numbers
- * free around the best trial; else in the trust region, which no branch has. box: 2 enc->n. */
+/* Where the acquisition looks: in the row's branch, if it has one; there or anywhere with few
+ * numbers free around the best trial; else in the trust region, which no branch has.
+ * box: 2 enc->n. */
 static struct gp_region choose_region(struct gp_ask *a, double *box)
 {
     const struct training_set *s = a->set;
