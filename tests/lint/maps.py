@@ -30,17 +30,21 @@ def spelled_out(name):
     return [f"{m[1]}.{ending}" for ending in m[2]] if m else [name]
 
 
-def is_there(name, below):
-    """Is it the end of a path, with or without the ending of the file, or of a folder's?"""
-    pattern = name.rstrip("/")
-    for path in below:
+def ends(paths):
+    """What a map may call these files and their folders: the end of a path, with or without the ending of the file."""
+    found = set()
+    for path in paths:
         parts = path.split("/")
         for at in range(len(parts)):
             tail = "/".join(parts[at:])
-            stem = re.sub(r"(_priv)?\.\w+$", "", tail)
-            if any(fnmatch.fnmatch(x, pattern) for x in (tail, stem)) or tail.startswith(f"{pattern}/"):
-                return True
-    return False
+            found |= {tail, re.sub(r"(_priv)?\.\w+$", "", tail)}
+            found |= {"/".join(parts[at:end]) for end in range(at + 1, len(parts))}
+    return found
+
+
+def is_there(name, known):
+    name = name.rstrip("/")
+    return name in known or "*" in name and bool(fnmatch.filter(known, name))
 
 
 def main():
@@ -50,10 +54,10 @@ def main():
     bad, seen = [], 0
     for readme in (f for f in files if os.path.basename(f) == "README.md"):
         folder = os.path.dirname(readme)
-        below = [f for f in files if f.startswith(f"{folder}/" if folder else "") and f != readme]
+        known = ends(f for f in files if f.startswith(f"{folder}/" if folder else "") and f != readme)
         for number, name in named(open(os.path.join(ROOT, readme)).read().split("\n")):
             seen += 1
-            bad += [f"{readme}:{number}: there is no {part}" for part in spelled_out(name) if not is_there(part, below)]
+            bad += [f"{readme}:{number}: there is no {part}" for part in spelled_out(name) if not is_there(part, known)]
     print("\n".join(bad) or f"{seen} names in maps are those of files and folders")
     return bool(bad) or not seen
 
