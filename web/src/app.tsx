@@ -3,7 +3,7 @@
 import { useLayoutEffect } from "preact/hooks";
 import { connection } from "./live/stream";
 import { Empty, Notice, notice } from "./parts/small";
-import { href, route } from "./route";
+import { href, noteDrawn, route } from "./route";
 import { signOut, token } from "./session";
 import { nextTheme, theme } from "./theme";
 import { lazyView } from "./parts/lazy";
@@ -76,6 +76,7 @@ export function App() {
   const { path } = route.value;
   const address = path.join("/");
   useLayoutEffect(() => { // with the new view, not a frame later: the user may have scrolled by then
+    noteDrawn(path);
     document.title = token.value === null ? "Sign in · Assay" : titleOf(path);
     notice.value = null;
     scrollTo(0, 0);

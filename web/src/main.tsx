@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
+import { startPress } from "./live/press";
 import { startRouter } from "./route";
 import { startSession } from "./session";
 import "./style.css";
@@ -9,6 +10,7 @@ function start(): void {
   startSession();
   startTheme();
   startRouter();
+  startPress();
 }
 
 function show(): void {

@@ -40,11 +40,18 @@ export function go(path: (string | number)[]): void {
   location.hash = href(path);
 }
 
+/** The path of the view that is on the page. */
+let drawn = "";
+
+/** This view is on the page now. */
+export const noteDrawn = (path: readonly string[]): void => { drawn = path.join("/"); };
+
 /** Change part of the query of this view without a new entry in the history. Does nothing when the
- * address already names another view, because this view is about to be removed. */
+ * address already names another view, because this view is about to be removed: a field in it that
+ * has the focus tells what was typed as it goes. */
 export function choose(changes: Record<string, string | null>): void {
   const { path, query } = route.value;
-  if (read().path.join("/") !== path.join("/")) return;
+  if (read().path.join("/") !== drawn) return;
   const all = { ...Object.fromEntries(query), ...changes };
   history.replaceState(null, "", href(path, all));
   route.value = read();

@@ -2,6 +2,7 @@
  * call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
  *
  * An error is thrown as a Failure with the text of the problem document. A 401 also signs out. */
+import { released } from "../live/press";
 import { signOut, token } from "../session";
 import type { Operations, Problem } from "./types";
 
@@ -60,12 +61,15 @@ export async function send(url: string, init: RequestInit): Promise<Response> {
     response = await fetch(url, { ...init, headers: { ...authorization(), ...(init.headers as Record<string, string> | undefined) }, cache: "no-store" });
   } catch (error) {
     if (isAbort(error)) throw error;
+    await released();
     throw new Failure(0, "unreachable", "The server cannot be reached");
   }
+  await released();
   if (!response.ok) throw await failureOf(response, asked);
   return response;
 }
 
+/** The answer comes when nothing is pressed (live/press.ts). */
 export async function call<K extends Key>(key: K, input: Input<K>): Promise<Operations[K]["result"]> {
   const [method = "GET", template = "/"] = key.split(" ");
   const init: RequestInit = { method };
@@ -75,7 +79,10 @@ export async function call<K extends Key>(key: K, input: Input<K>): Promise<Oper
     init.headers = { "Content-Type": method === "PATCH" ? "application/merge-patch+json" : "application/json" };
   }
   const response = await send(address(template, input.path ?? {}, input.query ?? {}), init);
-  return (response.status === 204 ? undefined : await response.json()) as Operations[K]["result"];
+  const result = (response.status === 204 ? undefined : await response.json()) as Operations[K]["result"];
+  await released();
+  input.signal?.throwIfAborted(); // the view may have been left by the click that was waited for
+  return result;
 }
 
 /** The content of a file, whatever it says of its type. */

@@ -6,6 +6,7 @@
  * less often. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useState } from "preact/hooks";
+import { isPressed, whenReleased } from "../live/press";
 
 const REST = 64;
 const LONGEST_MS = 4000; // of a rest: a machine that is busy with other work makes one piece seem very dear
@@ -32,10 +33,19 @@ export function inFrame(work: () => void): void {
   if (forFrames.push(work) === 1) requestAnimationFrame(frame);
 }
 
+/** The same for what moves or replaces something that may be pressed: in a frame in which nothing
+ * is pressed. */
+export function inCalmFrame(work: () => void): void {
+  inFrame(() => {
+    if (isPressed()) whenReleased(() => inCalmFrame(work));
+    else work();
+  });
+}
+
 /** Which parts of a view are made by now, from 0 to `last`: one more in each frame, as all at once would hold up the page. */
 export function useStage(last: number): number {
   const [stage, setStage] = useState(0);
-  useLayoutEffect(() => { if (stage < last) inFrame(() => setStage(stage + 1)); }, [stage]);
+  useLayoutEffect(() => { if (stage < last) inCalmFrame(() => setStage(stage + 1)); }, [stage]);
   return stage;
 }
 
@@ -54,7 +64,7 @@ export function costOf(change: () => void): Promise<number> {
       port2.postMessage(null);
     };
     if (document.hidden) make();
-    else inFrame(make);
+    else inCalmFrame(make);
   });
 }
 

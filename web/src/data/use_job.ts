@@ -9,7 +9,7 @@ import { messageOf, isAbort } from "../api/http";
 import type { Table } from "./columns";
 import { IN_WORKER, JOBS, type JobInput, type JobName, type JobOutput } from "./jobs";
 import type { SweepTable } from "./sweep_table";
-import { costOf, inFrame, type Turns } from "./turns";
+import { costOf, inCalmFrame, type Turns } from "./turns";
 
 const AT_ONCE = 3000;
 
@@ -33,7 +33,7 @@ export function useJob<K extends JobName>(of: SweepTable, job: K, input: JobInpu
   const small = table.n <= AT_ONCE && !IN_WORKER.has(job);
   const [begun, setBegun] = useState(false);
   const isThere = table.n > 0 || of.loaded.value;
-  useEffect(() => { if (isThere && small) inFrame(() => setBegun(true)); }, [isThere, small]);
+  useEffect(() => { if (isThere && small) inCalmFrame(() => setBegun(true)); }, [isThere, small]);
   const last = useRef<Done<K> | null>(null);
   const now = useMemo(() => (small && begun && (wanted || last.current === null) ? { output: (JOBS[job] as (t: Table, i: JobInput<K>) => JobOutput<K>)(table, input), table } : last.current), [table, key, small, begun, wanted]);
   last.current = now;

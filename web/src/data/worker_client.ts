@@ -1,5 +1,6 @@
 /* The page's side of the worker: questions and their answers, in order. */
 import { authorization, Failure, failureOf } from "../api/http";
+import { whenReleased } from "../live/press";
 import { token } from "../session";
 import type { Part } from "./columnar";
 import type { JobInput, JobName, JobOutput } from "./jobs";
@@ -33,7 +34,7 @@ export class WorkerClient {
   #next = 1;
 
   constructor() {
-    this.#worker.addEventListener("message", (event: MessageEvent<Answer>) => this.#answered(event.data));
+    this.#worker.addEventListener("message", (event: MessageEvent<Answer>) => whenReleased(() => this.#answered(event.data)));
     this.#worker.addEventListener("error", (event) => this.#failAll(new Error(event.message || "The worker of the page could not be started")));
   }
 

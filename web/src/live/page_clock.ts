@@ -4,6 +4,7 @@
  * A tick is a frame with its layout and painting. What changes the page about as often brings the tick along, so that both
  * are one frame. */
 import { signal } from "@preact/signals";
+import { isPressed } from "./press";
 
 const TICK_MS = 1000;
 const BROUGHT_MS = 1500; // after a tick that was brought along: the next change brings the next one
@@ -19,7 +20,7 @@ function plan(ms: number): void {
 }
 
 function tick(): void {
-  if (!document.hidden) now.value = Date.now();
+  if (!document.hidden && !isPressed()) now.value = Date.now();
   plan(TICK_MS);
 }
 

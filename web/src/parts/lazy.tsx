@@ -3,6 +3,7 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../api/http";
+import { whenReleased } from "../live/press";
 
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>, meanwhile: ComponentChildren = null) {
   let loaded: ComponentType<P> | null = null;
@@ -12,7 +13,8 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>, me
     useEffect(() => {
       if (loaded !== null) return undefined;
       let here = true;
-      load().then((component) => { loaded = component; if (here) setReady(true); }, (e: unknown) => { if (here) setError(messageOf(e)); });
+      const show = (make: () => void) => whenReleased(() => { if (here) make(); });
+      load().then((component) => { loaded = component; show(() => setReady(true)); }, (e: unknown) => show(() => setError(messageOf(e))));
       return () => { here = false; };
     }, []);
     const Loaded = loaded;

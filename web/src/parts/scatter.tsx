@@ -79,7 +79,7 @@ export function Scatter({ sweep, table, plane, x, y, csv, brush, open }: Props) 
     <div class="scatter">
       <Plot class="history" height={HEIGHT} data={data} deps={[x.name, y.name, x.goal, joined, size]} options={options} label={label} made={(u) => { plot.current = u; addTip(u, () => state.current); }} />
       <Downloads label={label} file={`${sweep.id}-front`} csv={csv} picture={() => (plot.current ? pictureOf(plot.current, looks(), legend(), under, over) : null)} />
-      {plane.off > 0 && <p class="note">{count(plane.off)} off the scale, far from the rest.</p>}
+      <p class="note kept">{plane.off > 0 && `${count(plane.off)} off the scale, far from the rest.`}</p>
     </div>
   );
 }

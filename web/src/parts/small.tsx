@@ -119,6 +119,12 @@ export function Toggle(props: { label: string; on: boolean; change: (on: boolean
   );
 }
 
+/** What may come while people look on: until then its place is kept, so that nothing beside or
+ * below it moves. `keeps`: whether it may come at all. */
+export function Coming({ there, keeps, like, children }: { there: boolean; keeps: boolean; /** What is as wide. */ like: string; children: ComponentChildren }) {
+  return there || keeps ? <span class="late">{there ? children : <span class="button coming" aria-hidden="true">{like}</span>}</span> : null;
+}
+
 /** A confirmation of an action that cannot be undone; it opens when `open` becomes true. */
 export function Confirm(props: { open: boolean; title: string; action: string; children: ComponentChildren; yes: () => void; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -6,6 +6,7 @@
 import { Component, type ComponentChildren, type VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inFrame } from "../data/turns";
+import { useRowFocus } from "./row_focus";
 
 const ROW_PX = 28;    // the height of .rows td in style.css
 const AHEAD = 12;     // rows above and below the visible ones that exist, too
@@ -122,6 +123,8 @@ export function Table<T>(props: Props<T>) {
       ch ||= chOf(element);
       setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight && v.width === element.clientWidth && v.ch === ch ? v : { top: element.scrollTop, height: element.clientHeight, width: element.clientWidth, ch }));
     };
+    ch = chOf(element);
+    setView((v) => ({ ...v, width: element.clientWidth, ch })); // before any row is made: columns that get their widths later move
     const observer = new ResizeObserver(look); // looks at first, too, when all is laid out
     observer.observe(element);
     element.addEventListener("scroll", look, { passive: true });
@@ -134,11 +137,12 @@ export function Table<T>(props: Props<T>) {
   const first = Math.max(0, Math.min(Math.floor(view.top / ROW_PX) - AHEAD, sorted.length - 1));
   const wanted = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
   const [most, setMost] = useState(GROWTH); // rows
-  const last = Math.min(wanted, first + most);
+  const last = view.width === 0 ? first : Math.min(wanted, first + most);
   useLayoutEffect(() => {
+    if (view.width === 0) return;
     if (last < wanted) inFrame(() => setMost(most + GROWTH));
     else if (most > last - first + GROWTH) setMost(last - first + GROWTH); // few are left: more come by frames again
-  }, [most, last, wanted, first]);
+  }, [most, last, wanted, first, view.width === 0]);
   // A new order of many: rows that are not in sight follow in the next frame.
   const made = useRef<Made<T>>({ sorted, rows: new Map() });
   const [, setFrame] = useState(0);
@@ -146,6 +150,7 @@ export function Table<T>(props: Props<T>) {
   const isSeen = (at: number) => (at + 1) * ROW_PX > view.top && at * ROW_PX < view.top + view.height;
   made.current = rowsOf(made.current, sorted, props, first, last, (at) => isNews && !isSeen(at));
   useLayoutEffect(() => { if (isNews) inFrame(() => setFrame((n) => n + 1)); }, [sorted]);
+  useRowFocus(box, (at) => (at >= first && at < last ? props.rowKey(sorted[at]!) : null), first, last);
   const total = (list: number[]) => list.reduce((all, w) => all + w, 0);
   const wide = widthsOf(columns, view.width, view.ch, PAD_PX);
   const tight = view.width > 0 && total(wide) > view.width + 0.5;

@@ -2,14 +2,16 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, messageOf } from "../api/http";
 import type * as Api from "../api/types";
+import { Coming } from "../parts/small";
 import { href } from "../route";
 
-/** `trial`: its number; absent: what the sweep recommends. */
-export function AddToModels({ sweep, trial }: { sweep: string; trial?: number }) {
+/** `trial`: its number; absent: what the sweep recommends. `may`: there is something to add;
+ * `will`: there may be later. What is being typed stays when that changes. */
+export function AddToModels({ sweep, trial, may, will }: { sweep: string; trial?: number; may: boolean; will: boolean }) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>Add to models…</button>
+      <Coming there={may} keeps={will} like="Add to models…"><button type="button" onClick={() => setOpen(true)}>Add to models…</button></Coming>
       {open && <AddDialog sweep={sweep} {...(trial === undefined ? {} : { trial })} close={() => setOpen(false)} />}
     </>
   );

@@ -84,7 +84,7 @@ function Drawn({ model, sweep, curves, metric, input }: { model: SweepModel; swe
     <>
       <p class="faint caption" aria-hidden="true">{under ? `#${under.curve.number} ${under.curve.state}: ${pointText(curves, under.curve, under.at)}` : <>{some(all, "curve")}{stopped > 0 && <>, <i class="swatch stopped-line" />{count(stopped)} stopped</>}{marked !== null && <>, <b>{count(marked)}</b> highlighted</>}</>}</p>
       <Figure class="pointed" label={label} height={HEIGHT} draw={draw} file={`${sweep.id}-curves`} csv={() => model.trials.run("curvesCsv", input())} onPointer={point} />
-      {notes.length > 0 && <p class="note">{notes.join(" ")}</p>}
+      <p class="note kept">{notes.join(" ")}</p>
       <Ends sweep={sweep} curves={curves} />
     </>
   );

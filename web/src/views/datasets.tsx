@@ -61,8 +61,8 @@ export function DatasetView({ name }: { name: string }) {
             <Facts d={d} />
             <Looked d={d} model={model} />
             {d.classes && <section class="panel" aria-label="Classes"><div class="bar"><h2>Classes <small>{count(d.classes.length)}</small></h2></div><p class="words">{d.classes.slice(0, MOST_WORDS).join(", ")}{d.classes.length > MOST_WORDS && ` and ${count(d.classes.length - MOST_WORDS)} more`}</p></section>}
-            <UsersPanel users={model.users.value} />
             <FilesPanel d={d} />
+            <UsersPanel users={model.users.value} />
           </>
         )}
       </Loading>
@@ -89,17 +89,25 @@ function valuesOf(c: Api.DatasetColumn): string {
   return c.buckets === undefined ? "" : `${count(c.buckets)} numbers`;
 }
 
+const [FRAME_PX, HEAD_PX, LINE_PX, BARS_PX, DOWNLOADS_PX, MOST_PX] = [58, 24, 26, 35, 18, 420]; // of panels and tables, as style.css has it
+const FIRST_ROWS = 20;
+
+/** As high as what is on its way, so that what is below does not move. */
+const columnsPx = (d: Api.Dataset) => FRAME_PX + Math.min(MOST_PX, HEAD_PX + BARS_PX * (d.columns ? d.columns.length + (d.target === null || d.target === undefined ? 0 : 1) : 2)) + DOWNLOADS_PX;
+const firstRowsPx = (d: Api.Dataset) => FRAME_PX + Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.min(FIRST_ROWS, d.rows));
+
 /** The columns with their distributions, and the first rows; until they are here the schema alone. */
 function Looked({ d, model }: { d: Api.Dataset; model: OneDataset }) {
   const element = useSight<HTMLDivElement>(model.preview);
   const preview = model.preview.value.value;
   const failed = model.preview.refresher.error.value;
   const schema = new Map((d.columns ?? []).map((c) => [c.name, valuesOf(c)]));
+  const rows = preview && <FirstRowsPanel preview={preview} />;
   return (
     <div class="stack" ref={element}>
       {failed !== null && <p class="stale" role="status">The distributions are not known: {failed}</p>}
-      {preview ? <ValuesPanel name={d.name} preview={preview} rows={d.rows} schema={schema} /> : d.columns ? <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} /> : failed === null && <p class="hint" role="status">Reading the values…</p>}
-      {preview && <FirstRowsPanel preview={preview} />}
+      <div class="keeps" style={{ minHeight: `${columnsPx(d)}px` }}>{preview ? <ValuesPanel name={d.name} preview={preview} rows={d.rows} schema={schema} /> : d.columns ? <ColumnsPanel columns={d.columns} rows={d.rows} target={d.target ?? null} /> : failed === null && <p class="hint" role="status">Reading the values…</p>}</div>
+      {d.format === "csv" ? <div class="keeps" style={{ minHeight: `${firstRowsPx(d)}px` }}>{rows}</div> : rows}
     </div>
   );
 }

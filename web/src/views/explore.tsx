@@ -1,6 +1,7 @@
 /* All completed trials by their parameters: parallel coordinates, each parameter against a metric,
  * and two parameters with the metric. Ranges that are chosen in one of them (`brush` of the address)
  * highlight the trials in all. The worker computes what is drawn (data/explore.ts). */
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type * as Api from "../api/types";
 import type { Column, Table } from "../data/columns";
@@ -63,8 +64,11 @@ export function ExplorePanel({ model, sweep }: { model: SweepModel; sweep: Api.S
   return <div class="in-sight" ref={element}>{names.length > 0 && (comes || (done !== null && done.output.count > 0)) && <Panel model={model} sweep={sweep} done={done} error={error} view={view} isReady={computed.current === view} inSight={visible} names={names} metric={metric} />}</div>;
 }
 
-/** About as high as what will be drawn, so that what is below does not move. */
-const roomOf = (view: View, parameters: number): string => `room-${view === "slices" ? `slices-${Math.min(3, Math.ceil(parameters / 4))}` : view}`;
+/** As high as what will be drawn, so that what is below does not move. */
+function Room({ view, names, children }: { view: View; names: readonly string[]; children: ComponentChildren }) {
+  if (view !== "slices") return <p class={`hint tall room-${view}`} role="status">{children}</p>;
+  return <div class="slices" role="status">{names.map((n, i) => <p key={n} class="hint">{i === 0 && children}</p>)}</div>;
+}
 
 /** Why nothing is drawn of the completed trials. */
 function whyNone(sweep: Api.Sweep, done: PanelProps["done"]): string {
@@ -102,7 +106,7 @@ function Panel({ model, sweep, done, error, view, isReady, inSight, names, metri
         {explored !== null && explored.marked !== null && <button type="button" class="quiet" onClick={clearSelection}>Clear</button>}
       </div>
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {data === null || !isReady ? <p class={`hint tall ${roomOf(view, names.length)}`} role="status">{inSight && (data === null ? whyNone(sweep, done) : "Loading…")}</p> : view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
+      {data === null || !isReady ? <Room view={view} names={names}>{inSight && (data === null ? whyNone(sweep, done) : "Loading…")}</Room> : view === "slices" ? <Slices data={data} /> : view === "contour" ? <Contour data={data} /> : <Parallel data={data} />}
       {data !== null && <Ranges data={data} />}
     </section>
   );
@@ -150,15 +154,24 @@ function RangeOf({ column, label }: { column: Column; label: string }) {
     );
   }
   const [min, max] = range && "min" in range ? [range.min, range.max] : [null, null];
-  const set = (low: string, high: string) => {
-    const [a, b] = [low.trim() === "" ? null : Number(low), high.trim() === "" ? null : Number(high)];
-    if (Number.isNaN(a) || Number.isNaN(b)) return;
-    brush(id, a === null && b === null ? null : { min: a, max: b });
-  };
+  const set = (a: number | null, b: number | null) => brush(id, a === null && b === null ? null : { min: a, max: b });
   return (
     <div class="range"><span>{label}</span>
-      <input type="text" inputMode="decimal" aria-label={`${label}, from`} placeholder="from" value={min === null ? "" : sig(min, 6)} onChange={(e) => set(e.currentTarget.value, max === null ? "" : String(max))} />
-      <input type="text" inputMode="decimal" aria-label={`${label}, to`} placeholder="to" value={max === null ? "" : sig(max, 6)} onChange={(e) => set(min === null ? "" : String(min), e.currentTarget.value)} />
+      <Bound label={`${label}, from`} hint="from" value={min} set={(v) => set(v, max)} />
+      <Bound label={`${label}, to`} hint="to" value={max} set={(v) => set(min, v)} />
     </div>
   );
+}
+
+/** One end of a range. What is typed stays until it is taken, whatever is drawn meanwhile; null:
+ * no bound. */
+function Bound({ label, hint, value, set }: { label: string; hint: string; value: number | null; set: (value: number | null) => void }) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const take = (text: string) => {
+    const v = text.trim() === "" ? null : Number(text);
+    if (Number.isNaN(v)) return;
+    setTyped(null);
+    set(v);
+  };
+  return <input type="text" inputMode="decimal" aria-label={label} placeholder={hint} value={typed ?? (value === null ? "" : sig(value, 6))} onInput={(e) => setTyped(e.currentTarget.value)} onChange={(e) => take(e.currentTarget.value)} />;
 }

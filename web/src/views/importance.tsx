@@ -11,8 +11,7 @@ import { Chips } from "../parts/small";
 import { choose, route } from "../route";
 import { colour } from "../theme";
 
-const ROW_PX = 25;   // of the table of shares
-const FRAME_PX = 43; // its head, and the downloads
+const [HEAD_PX, ROW_PX, MOST_PX, DOWNLOADS_PX] = [24, 26, 420, 18]; // of the table of shares, as style.css has it
 
 type Share = Api.Importance["parameters"][number];
 
@@ -31,10 +30,11 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
   const element = useSight<HTMLElement>(importance);
   const now = importance.value.value;
   const isHeld = useRef(!hasEnded(sweep.state)); // who saw it run sees it keep its place
-  const tall = `${ROW_PX * Math.min(12, Object.keys(sweep.document.parameters).length) + FRAME_PX}px`; // as the shares: nothing below moves
+  const tall = `${Math.min(MOST_PX, HEAD_PX + ROW_PX * Object.keys(sweep.document.parameters).length) + DOWNLOADS_PX}px`; // as the shares: nothing below moves
   const failed = importance.refresher.error.value;
+  const hasConditions = Object.values(sweep.document.parameters as Record<string, Api.Parameter>).some((p) => p.when !== undefined);
   return (
-    <section class="panel" aria-label="Importance" ref={element}>
+    <section class="panel importance" aria-label="Importance" ref={element}>
       <div class="bar">
         <h2>Importance <small>of the parameters for <bdi data-testid="importance-of">{metric}</bdi></small></h2>
         {sweep.metrics.length > 1 && <Chips label="Objective" chosen={metric} options={sweep.metrics.map((m) => ({ id: m.name, label: m.name }))} choose={(name) => choose({ importance: name === sweep.metric.name ? null : name })} />}
@@ -44,6 +44,7 @@ export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: Swe
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
       {now === null ? failed === null && <p class="hint" style={{ minHeight: tall }}>Loading…</p>
         : now.parameters.length === 0 ? <p class="hint" style={isHeld.current ? { minHeight: tall } : undefined}>Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} file={`${sweep.id}-importance-${metric}`} />}
+      {hasConditions && (now === null || now.parameters.length > 0 || isHeld.current) && <p class="note">* Within the part of the space where the parameter is active; such shares do not add up with the others.</p>}
     </section>
   );
 }
@@ -87,7 +88,6 @@ function Shares({ shares, file }: { shares: readonly Share[]; file: string }) {
         </table>
       </div>
       <Downloads label="Importance of the parameters" file={file} picture={() => pictureOfShares(shares)} csv={csv} />
-      {shares.some((s) => s.conditional) && <p class="note">* Within the part of the space where the parameter is active; such shares do not add up with the others.</p>}
     </>
   );
 }

@@ -42,7 +42,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
       <div class="split front">
         {plane && done && trials.loaded.value ? <Scatter sweep={sweep} table={done.table} plane={plane} x={x} y={y} csv={() => trials.run("planeCsv", { ...input, heads: [x.name, y.name] })}
           brush={(across, up) => brushAll([[input.x.column, across], [input.y.column, up]])} open={(n) => go(["sweeps", sweep.id, "trials", n])} /> : <p class="hint tall">{pareto.inSight.value && "Loading…"}</p>}
-        {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">No trial {hasEnded(sweep.state) ? "" : "has "}completed{sweep.constraints.length > 0 ? " and kept the constraints" : ""}{hasEnded(sweep.state) ? "" : " yet"}.</p>)}
+        <div class="front-place">{now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">No trial {hasEnded(sweep.state) ? "" : "has "}completed{sweep.constraints.length > 0 ? " and kept the constraints" : ""}{hasEnded(sweep.state) ? "" : " yet"}.</p>)}</div>
       </div>
     </section>
   );

@@ -7,7 +7,7 @@ import { brushText, currentTable, filterText, pickedText } from "../data/selecti
 import type { SweepTable } from "../data/sweep_table";
 import { useStage } from "../data/turns";
 import { useJob } from "../data/use_job";
-import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
+import { count, duration, inOrder, NONE, param, sig, toNumber, valueText } from "../format";
 import { useSight } from "../live/lazy_resource";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
@@ -16,7 +16,7 @@ import { HistoryChart } from "../parts/history_chart";
 import { lazy } from "../parts/lazy";
 import { boundsOf, judgedBy, metricColumn } from "../parts/objectives";
 import { PartButtons } from "../parts/part_buttons";
-import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Coming, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
@@ -31,11 +31,11 @@ const room = (px: number) => <div style={{ minHeight: `${px}px` }} />;
 
 const RungsPanel = lazy(async () => (await import("./rungs")).RungsPanel);
 const LearnedPanel = lazy(async () => (await import("./learned")).LearnedPanel);
-const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel);
-const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel, room(459));
-const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel, room(180));
+const ParetoPanel = lazy(async () => (await import("./pareto")).ParetoPanel, room(396));
+const CurvesPanel = lazy(async () => (await import("./curves")).CurvesPanel, room(460));
+const TimelinePanel = lazy(async () => (await import("./timeline")).TimelinePanel, room(326));
 const RemarksPanel = lazy(async () => (await import("./remarks")).RemarksPanel);
-const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel, room(505));
+const ExplorePanel = lazy(async () => (await import("./explore")).ExplorePanel, room(509));
 
 export function SweepView({ id }: { id: string }) {
   const model = useModel(() => new SweepModel(id), `sweep ${id}`);
@@ -63,7 +63,7 @@ function Panels({ model }: { model: SweepModel }) {
       {stage > 0 && <>
         {!asksFirst && <Now of={model} show={(now) => <AskPanel sweep={now} />} />}
         {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={model.trials} pareto={model.pareto} />}
-        <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 25 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
+        <Now of={model} show={(now) => (now.early_stopping ? <div class="keeps" style={{ minHeight: `${100 + 26 * now.early_stopping.rungs.length}px` }}><RungsPanel sweep={now} /></div> : null)} />
         {(sweep.counts.completed > 0 || (sweep.counts.total > 0 && !hasEnded(sweep.state))) && <ImportancePanel sweep={sweep} model={model} />}
         <CurvesPanel model={model} sweep={sweep} />
         <ExplorePanel model={model} sweep={sweep} />
@@ -80,7 +80,7 @@ function Panels({ model }: { model: SweepModel }) {
   );
 }
 
-const ENSEMBLE_PX = 229; // of its panel
+const ENSEMBLE_PX = 239; // of its panel
 
 /** The ensemble. Where the built-in trainer makes one, its place is kept from the first trial on: it comes after the end,
  * above the table that people work in. */
@@ -119,7 +119,11 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [deleting, setDeleting] = useState(false);
   const [limits, setLimits] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [ran] = useState(!hasEnded(sweep.state)); // who saw it run sees its buttons keep their places
+  const stands = sweep.state === "paused" || sweep.state === "cancelled";
+  const trains = sweep.document.trial !== undefined && "train" in sweep.document.trial;
   const change = async (state: "running" | "paused" | "cancelled") => {
+    if (busy) return;
     setBusy(true);
     await attempt(async () => model.take(await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } })));
     setBusy(false);
@@ -145,16 +149,15 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         <nav aria-label="Where this is"><a href={href(["sweeps"])}>Sweeps</a><span aria-hidden="true">/</span></nav>
         <h1 title={sweep.name}>{sweep.id}</h1>
         <State state={sweep.state} />
-        <span class="grow" />
-        {sweep.state === "running" && <button type="button" disabled={busy} onClick={() => change("paused")}>Pause</button>}
-        {(sweep.state === "paused" || sweep.state === "cancelled") && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
-        {sweep.counts.failed > 0 && <button type="button" onClick={() => setRetrying(true)}>Retry failed…</button>}
-        {hasEnded(sweep.state) && sweep.counts.completed > 0 && sweep.document.trial !== undefined && "train" in sweep.document.trial && <AddToModels sweep={sweep.id} />}
-        <a class="button" href={href(["compare"], { sweeps: sweep.id })} title="Best so far and distribution beside other sweeps">Compare</a>
-        <a class="button" href={href(["new"], { from: sweep.id })} title="Begin a sweep with this document">Clone</a>
-        <button type="button" onClick={() => setLimits(true)}>Limits…</button>
-        {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
-        {hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setDeleting(true)}>Delete…</button>}
+        <div class="acts">
+          <AddToModels sweep={sweep.id} may={hasEnded(sweep.state) && sweep.counts.completed > 0 && trains} will={ran && trains} />
+          <Coming there={sweep.counts.failed > 0} keeps={ran} like="Retry failed…"><button type="button" onClick={() => setRetrying(true)}>Retry failed…</button></Coming>
+          {(ran || stands) && <button type="button" class={stands ? "primary either" : sweep.state === "running" ? "either" : "either coming"} aria-disabled={busy} onClick={() => change(stands ? "running" : "paused")}>{stands ? "Resume" : "Pause"}</button>}
+          <a class="button" href={href(["compare"], { sweeps: sweep.id })} title="Best so far and distribution beside other sweeps">Compare</a>
+          <a class="button" href={href(["new"], { from: sweep.id })} title="Begin a sweep with this document">Clone</a>
+          <button type="button" onClick={() => setLimits(true)}>Limits…</button>
+          <button type="button" class="danger either" aria-disabled={busy} onClick={() => { if (!busy) (hasEnded(sweep.state) ? setDeleting : setAsking)(true); }}>{hasEnded(sweep.state) ? "Delete…" : "Cancel…"}</button>
+        </div>
       </div>
       {sweep.reason && !(sweep.state === "completed" && sweep.reason === ORDINARY_END) && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
@@ -193,28 +196,38 @@ function Facts({ sweep, every }: { sweep: Api.Sweep; every: number }) {
   const c = sweep.counts;
   const ended = c.completed + c.pruned + c.failed + c.cancelled;
   const left = timeLeft(sweep);
-  const facts: [string, preact.ComponentChildren][] = [
-    ["Ended", <><b data-testid="ended">{count(ended)}</b> of {count(sweep.planned_trials)}</>],
-    ["Running", count(c.running)],
-    ["Queued", count(c.queued)],
-    ["Failed", <span class={c.failed > 0 ? "bad" : ""}>{count(c.failed)}</span>],
-    ["Method", sweep.method],
-    ["Seed", <span title={sweep.seed}>{sweep.seed}</span>],
-    ["Started", <Since time={sweep.started_at} />],
-    ["Took", duration(took(sweep.started_at, sweep.finished_at))],
+  const [ran] = useState(!hasEnded(sweep.state));
+  const planned = count(sweep.planned_trials);
+  const gain = sweep.regret?.enough && typeof sweep.regret.bound === "number" ? <span title={`At most, by a model of ${sweep.regret.completed} completed trials`}>≤ {sig(sweep.regret.bound, 2)}</span> : null;
+  const follow = every > 0 && !hasEnded(sweep.state) ? <span title="Charts and tables are drawn again so often while trials arrive, so that they leave the processor free; these figures are newer">about every {duration(1000 * every)}</span> : null;
+  const facts: Fact[] = [
+    ["Ended", <><b data-testid="ended">{count(ended)}</b> of {planned}</>, 2 * planned.length + 4],
+    ["Running", count(c.running), planned.length],
+    ["Queued", count(c.queued), planned.length],
+    ["Failed", <span class={c.failed > 0 ? "bad" : ""}>{count(c.failed)}</span>, planned.length],
+    ["Method", sweep.method, 0],
+    ["Seed", <span title={sweep.seed}>{sweep.seed}</span>, 0],
+    ["Started", <Since time={sweep.started_at} />, TIME_CH],
+    ["Took", duration(took(sweep.started_at, sweep.finished_at)), TIME_CH],
   ];
-  if (sweep.known_trials > 0) facts.push(["Known results", count(sweep.known_trials)]);
-  if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", ")]);
-  if (sweep.regret?.enough && typeof sweep.regret.bound === "number") facts.push(["May still gain", <span title={`At most, by a model of ${sweep.regret.completed} completed trials`}>≤ {sig(sweep.regret.bound, 2)}</span>]);
-  if (left !== null) facts.push(["Left, about", duration(left)]);
-  if (every > 0 && !hasEnded(sweep.state)) facts.push(["Views follow", <span title="Charts and tables are drawn again so often while trials arrive, so that they leave the processor free; these figures are newer">about every {duration(1000 * every)}</span>]);
+  if (sweep.known_trials > 0) facts.push(["Known results", count(sweep.known_trials), 0]);
+  if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", "), 0]);
+  if (left !== null || ran) facts.push(["Left, about", left === null ? null : duration(left), TIME_CH]);
+  if (gain !== null) facts.push(["May still gain", gain, 9]);
+  if (follow !== null || ran) facts.push(["Views follow", follow, 16]);
   return (
     <section class="facts" aria-label="Progress">
       <Progress counts={c} planned={sweep.planned_trials} />
-      <dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      <dl>{facts.map(([name, value, ch]) => <div key={name} class={value === null ? "coming" : ""} aria-hidden={value === null} style={ran ? { minWidth: `${ch}ch` } : undefined}><dt>{name}</dt><dd>{value ?? NONE}</dd></div>)}</dl>
     </section>
   );
 }
+
+/** A name, its value (null: it is not known yet), and the characters of the longest value, so that no
+ * other moves while it runs. */
+type Fact = [name: string, value: preact.ComponentChildren | null, ch: number];
+
+const TIME_CH = 10; // 59 min ago
 
 /** The part of the history that the address names: numbers of trials. */
 function partOf(text: string | null): [number, number] | null {
@@ -241,28 +254,30 @@ function ChartPanel({ sweep, model, loaded }: { sweep: Api.Sweep; model: SweepMo
   const sight = useSight<HTMLElement>(model.regret);
   const chooseLog = (on: boolean) => choose({ y: on === h?.wide ? null : on ? "log" : "linear" });
   const choosePart = (chosen: readonly [number, number] | null) => choose({ part: chosen && chosen.join("-") });
-  const some = h !== undefined && h.last > h.first;
+  const [first, last] = h !== undefined && h.last > h.first ? [h.first, h.last] : [0, 0];
   const isEmpty = loaded && table.n === 0 && sweep.counts.total === 0; // else the table follows
   return (
     <section ref={sight} class="panel chart" aria-label="History" data-points={h?.completed ?? 0} data-bounds={left.x.length} data-highlighted={h?.highlighted ?? 0}>
       <div class="bar">
         <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
-        {!isEmpty && <ul class="legend">
-          <li class="l-done">completed</li><li class="l-best">best so far</li>
-          {h && openLabel(h) !== null && <li class="l-open">{openLabel(h)}</li>}
-          {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
-          {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
-          {h?.marked && <li class="l-marked">{count(h.highlighted)} highlighted</li>}
-          {left.x.length > 0 && <li class="l-left" title="No configuration is better than the dashed line, by a model and with high probability">may still be gained</li>}
-          {predictions && <li class="l-whisker">predicted</li>}
-          {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
-        </ul>}
         <span class="grow" />
-        {some && <PartButtons label="Part of the trials" first={h.first} last={h.last} from={Math.max(h.first, from ?? h.first)} to={Math.min(h.last, to ?? h.last)} least={2} choose={choosePart} />}
-        {canPredict && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
-        {h && h.far > 0 && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
-        {!isEmpty && <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />}
+        {!isEmpty && <span class="toggles">
+          {h && h.far > 0 && <Toggle label="Show all values" on={!h.clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+          {canPredict && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
+          <Toggle label="Log scale" on={h?.log ?? false} disabled={h?.positive === false} change={chooseLog} title={h?.positive === false ? "Values at or below zero have no logarithm" : "Logarithmic y axis"} />
+        </span>}
+        {!isEmpty && <PartButtons label="Part of the trials" first={first} last={last} from={Math.max(first, from ?? first)} to={Math.min(last, to ?? last)} least={2} choose={choosePart} />}
       </div>
+      {!(isEmpty && hasEnded(sweep.state)) && <ul class={isEmpty ? "legend own coming" : "legend own"}>
+        <li class="l-done">completed</li><li class="l-best">best so far</li>
+        {h && openLabel(h) !== null && <li class="l-open">{openLabel(h)}</li>}
+        {h?.isInfeasible && <li class="l-infeasible">infeasible</li>}
+        {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+        {h?.marked && <li class="l-marked">{count(h.highlighted)} highlighted</li>}
+        {left.x.length > 0 && <li class="l-left" title="No configuration is better than the dashed line, by a model and with high probability">may still be gained</li>}
+        {predictions && <li class="l-whisker">predicted</li>}
+        {h && h.far > 0 && h.clip && <li class="l-far">{count(h.far)} off the scale</li>}
+      </ul>}
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
       {predicted.error !== null && <p class="stale" role="status">Predictions are not up to date: {predicted.error}</p>}
       {isEmpty ? <p class={hasEnded(sweep.state) ? "hint" : "hint tall"}>{whyEmpty(sweep)}</p>
@@ -303,7 +318,7 @@ function BestPanel({ sweep, model }: { sweep: Api.Sweep; model: SweepModel }) {
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
-          {best.expected && <p class="note" data-testid="expected">Values are noisy. A model expects {sig(toNumber(best.expected.mean))} here, with 95% within {sig(toNumber(best.expected.low))} and {sig(toNumber(best.expected.high))}.{best.told.number !== best.number && <> The best value, {sig(toNumber(best.told.value))}, was <a href={href(["sweeps", sweep.id, "trials", best.told.number])}>#{best.told.number}</a>'s.</>}</p>}
+          {best.expected && <p class="note" data-testid="expected">Values are noisy. A model expects {sig(toNumber(best.expected.mean))} here, with 95% within {sig(toNumber(best.expected.low))} and {sig(toNumber(best.expected.high))}.{best.told.number !== best.number && best.told.value !== best.value && <> The best value, {sig(toNumber(best.told.value))}, was <a href={href(["sweeps", sweep.id, "trials", best.told.number])}>#{best.told.number}</a>'s.</>}</p>}
           {others.length > 0 && <Others names={others} of={best.number} trials={model.trials} />}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
         </>
@@ -316,7 +331,7 @@ function BestPanel({ sweep, model }: { sweep: Api.Sweep; model: SweepModel }) {
 function Others({ names, of, trials }: { names: readonly string[]; of: number; trials: SweepTable }) {
   const table = trials.table.value;
   const row = table.rowOf(of);
-  return row < 0 ? null : <p class="others">{names.map((name) => <span key={name}><b>{sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>;
+  return <p class="others">{names.map((name) => <span key={name}><b>{row < 0 ? NONE : sig(numberAt(metricColumn(table, name), row))}</b> <small>{name}</small></span>)}</p>;
 }
 
 function DocumentPanel({ document }: { document: Api.SweepDocument }) {

@@ -19,7 +19,7 @@ const LEFT = 120;
 const RIGHT = 10;
 const TOP = 26;
 const BOXES_AT_ONCE = 1000;
-const ROOM_PX = 420; // of all lanes
+const ROOM_PX = 168; // of all lanes, also before their number is known: nothing below moves
 const LEAST_DRAG_PX = 6;
 
 const COLOURS: Record<string, string> = { completed: "--completed", pruned: "--pruned", failed: "--failed", cancelled: "--cancelled", running: "--running", paused: "--paused", lost: "--failed", timeout: "--pruned", retry: "--pruned", released: "--queued", left: "--queued" };
@@ -34,17 +34,18 @@ export function TimelinePanel({ model, sweep }: { model: SweepModel; sweep: Api.
   const [from, to] = [numberOf("from"), numberOf("to")];
   const { done, error } = useJob(model.trials, "timeline", { version: version ?? "", from, to, filter: filterText.value, brush: brushText.value, picked: pickedText.value }, model.attempts.inSight.value && version !== null);
   const timeline = version === null ? null : done?.output ?? null;
+  const [first, last] = timeline && timeline.runs > 0 ? [timeline.first, timeline.last] : [0, 0];
   return (
     <section class="panel timeline" aria-label="Timeline" ref={element} data-runs={timeline?.runs ?? 0} data-lanes={timeline?.lanes ?? 0}>
       <div class="bar">
         <h2>Timeline <small>slots and trials as they ran</small></h2>
         <ul class="legend">{(timeline?.outcomes ?? []).map((o) => <li key={o} class={`state-${o}`}><i aria-hidden="true" class="box" />{o}</li>)}</ul>
         <span class="grow" />
-        {timeline && timeline.runs > 0 && <PartButtons label="Part of the time" first={timeline.first} last={timeline.last} from={from ?? timeline.first} to={to ?? timeline.last} least={1} choose={(part) => choose({ from: part && String(part[0]), to: part && String(part[1]) })} />}
+        <PartButtons label="Part of the time" first={first} last={last} from={from ?? first} to={to ?? last} least={1} choose={(part) => choose({ from: part && String(part[0]), to: part && String(part[1]) })} />
       </div>
       {failed !== null && <p class="stale" role="status">{version === null ? "Not known" : "Not up to date"}: {failed}</p>}
       {error !== null && <p class="stale" role="status">Not up to date: {error}</p>}
-      {timeline === null ? <p class="hint tall room-timeline">{failed === null && model.attempts.inSight.value && "Loading…"}</p> : timeline.runs === 0 ? <p class="hint">{filterText.value === "" ? "Nothing has run yet." : "No trial that ran passes the filter."}</p>
+      {timeline === null ? <p class="hint tall room-timeline">{failed === null && model.attempts.inSight.value && "Loading…"}</p> : timeline.runs === 0 ? <p class="hint tall room-timeline">{filterText.value === "" ? "Nothing has run yet." : "No trial that ran passes the filter."}</p>
         : <Drawn model={model} sweep={sweep} timeline={timeline} from={from ?? timeline.first} to={to ?? timeline.last} />}
     </section>
   );
@@ -53,8 +54,8 @@ export function TimelinePanel({ model, sweep }: { model: SweepModel; sweep: Api.
 function Drawn({ model, sweep, timeline, from, to }: { model: SweepModel; sweep: Api.Sweep; timeline: Timeline; from: number; to: number }) {
   const [under, setUnder] = useState<Box | null>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
-  const thick = Math.max(5, Math.min(20, Math.floor(ROOM_PX / Math.max(1, timeline.lanes))));
-  const height = TOP + thick * timeline.lanes + 8;
+  const thick = Math.max(5, Math.min(48, Math.floor(ROOM_PX / Math.max(1, timeline.lanes))));
+  const height = TOP + Math.max(ROOM_PX, thick * timeline.lanes) + 8;
   const draw = useMemo(() => (s: Surface) => drawTimeline(s, timeline, from, to, thick), [timeline, from, to, thick]);
   const point = (e: PointerEvent, x: number, y: number, width: number) => {
     const inner = Math.max(LEFT, Math.min(width - RIGHT, x));

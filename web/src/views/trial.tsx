@@ -25,6 +25,8 @@ const TagDialog = lazy(async () => (await import("./tagging")).TagDialog);
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
   const model = useModel(() => new TrialModel(sweep, number), `trial ${sweep} ${number}`);
   const trial = model.trial.value;
+  const { error } = model.refresher;
+  const isKnown = (above: object | null) => above !== null || error.value !== null; // what is loaded later stands below it, on a phone
   return (
     <main>
       <Loading of={model.refresher} ready={trial !== null} missing={model.sweep.value ? <NoTrial sweep={sweep} number={number} /> : <NoSweep id={sweep} />}>
@@ -40,15 +42,17 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               </div>
               <div class="stack beside">
                 <CurvesPanel model={model} trial={trial} />
-                <GangPanel gang={model.gang.value} />
-                <LogPanel model={model} trial={trial} />
-                {model.usage.value.length > 0 && <UsagePanel usage={model.usage.value} file={`${sweep}-${number}`} />}
+                {isKnown(model.series.value) && <GangPanel gang={model.gang.value} />}
+                {isKnown(model.log.value) && <LogPanel model={model} trial={trial} />}
+                {isKnown(model.log.value) && model.usage.value.length > 0 && <UsagePanel usage={model.usage.value} file={`${sweep}-${number}`} />}
               </div>
               <div class="stack">
-                <WhyPanel trial={trial} sweep={model.sweep.value} />
-                <TrialRungsPanel trial={trial} />
-                <AttemptsPanel trial={trial} />
-                <FilesPanel files={model.files.value} />
+                {isKnown(model.log.value) && <>
+                  <WhyPanel trial={trial} sweep={model.sweep.value} />
+                  <TrialRungsPanel trial={trial} />
+                  <AttemptsPanel trial={trial} />
+                  <FilesPanel files={model.files.value} />
+                </>}
               </div>
             </div>
           </>
@@ -93,6 +97,10 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
   const before = trial.number > 0 ? ["sweeps", trial.sweep, "trials", trial.number - 1] : null;
   const after = trial.number + 1 < total ? ["sweeps", trial.sweep, "trials", trial.number + 1] : null;
   useArrows(before, after);
+  const [ran] = useState(isOpen(trial.state)); // who saw it run sees its buttons keep their places
+  const mayRetry = (trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known";
+  const program = model.sweep.value?.document.trial;
+  const trains = program !== undefined && "train" in program && (isOpen(trial.state) || trial.state === "completed");
   const at = { sweep: trial.sweep, number: trial.number };
   const cancel = () => attempt(async () => {
     await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: at });
@@ -125,13 +133,13 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         <h1>#{trial.number}</h1>
         <State state={trial.state} />
         {isInfeasible(trial) && <State state="infeasible" />}
-        <span class="grow" />
-        {before && <a class="button" href={href(before)} title="Trial before this one (←)">‹ #{trial.number - 1}</a>}
-        {after && <a class="button" href={href(after)} title="Trial after this one (→)">#{trial.number + 1} ›</a>}
-        {(trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known" && <button type="button" onClick={retry}>Retry</button>}
-        {trial.state === "completed" && (model.files.value ?? []).some((f) => f.path === "model.safetensors") && <AddToModels sweep={trial.sweep} trial={trial.number} />}
-        <button type="button" onClick={() => setTagging(true)}>Tags…</button>
-        {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
+        <div class="acts">
+          <AddToModels sweep={trial.sweep} trial={trial.number} may={trial.state === "completed" && (model.files.value ?? []).some((f) => f.path === "model.safetensors")} will={trains} />
+          {before && <a class="button" href={href(before)} title="Trial before this one (←)">‹ #{trial.number - 1}</a>}
+          {after && <a class="button" href={href(after)} title="Trial after this one (→)">#{trial.number + 1} ›</a>}
+          <button type="button" onClick={() => setTagging(true)}>Tags…</button>
+          {(ran || isOpen(trial.state) || mayRetry) && <button type="button" class={mayRetry ? "either" : isOpen(trial.state) ? "danger either" : "either coming"} onClick={() => (mayRetry ? void retry() : setAsking(true))}>{mayRetry ? "Retry" : "Cancel…"}</button>}
+        </div>
       </div>
       {tags.length > 0 && <ul class="tags" aria-label="Tags">{tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
       {tagging && <TagDialog sweep={trial.sweep} numbers={[trial.number]} tags={tags} close={() => setTagging(false)} done={() => model.readAgain()} />}
@@ -275,7 +283,7 @@ function CurvesPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDeta
   return (
     <section class="panel" aria-label="Curves" data-metrics={series === null ? 0 : Object.keys(series).length}>
       <div class="bar"><h2>Curves</h2><span class="grow" /><Toggle label="Log scale" on={log} change={(on) => choose({ y: on ? "log" : null })} title="Logarithmic y axes" /></div>
-      {none ? <p class="hint">{series === null ? "Loading…" : isOpen(trial.state) ? "Nothing was measured yet." : "Nothing was measured."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} file={`${trial.sweep}-${trial.number}`} />}
+      {none ? <p class={isOpen(trial.state) ? "hint tall room-curves" : "hint"}>{series === null ? "Loading…" : isOpen(trial.state) ? "Nothing was measured yet." : "Nothing was measured."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} file={`${trial.sweep}-${trial.number}`} />}
     </section>
   );
 }
@@ -286,7 +294,7 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
   const atEnd = useRef(true);
   const [search, setSearch] = useState("");
   const [at, setAt] = useState(0);
-  const [opened, setOpened] = useState(false);
+  const [opened, setOpened] = useState<Api.File[] | null>(null); // the dialog shows these, also when another attempt begins
   const whole = log === null ? [] : model.outputs.value.filter((f) => f.path.startsWith(`attempt-${log.attempt}/`));
   const places = useMemo(() => placesOf(log?.text ?? "", search), [log?.text, search]);
   const shown = Math.min(at, places.length - 1);
@@ -303,8 +311,8 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
       <div class="bar">
         <h2>Output</h2>
         {log && log.attempt > 0 && <span class="faint">attempt {log.attempt}{log.truncated ? ", its last lines" : ""}</span>}
-        {whole[0] && <button type="button" class="link" onClick={() => setOpened(true)}>Whole output ({bytes(whole.reduce((n, f) => n + f.size, 0))})</button>}
-        {opened && <WholeLogDialog outputs={whole} title={`Output of ${trial.sweep}/${trial.number}, attempt ${log?.attempt ?? 0}`} close={() => setOpened(false)} />}
+        {whole[0] && <button type="button" class="link" onClick={() => setOpened(whole)}>Whole output ({bytes(whole.reduce((n, f) => n + f.size, 0))})</button>}
+        {opened && <WholeLogDialog outputs={opened} title={`Output of ${trial.sweep}/${trial.number}, ${opened[0]!.path.split("/")[0]!.replace("-", " ")}`} close={() => setOpened(null)} />}
         <span class="grow" />
         {log && log.text !== "" && (
           <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); next(1); }}>

@@ -9,24 +9,32 @@ import { incumbentOf, predictionsOf, type Prediction } from "../parts/reason";
 import { href } from "../route";
 
 /* Fields that have their own row below; any other field is shown as it is. */
-const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "branch", "stagnant", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen"]);
+const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "branch", "stagnant", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen", "repeat"]);
 const SPAN = 3; // deviations to either side in the picture of a prediction
 
 const MODELS: Record<string, string> = { warped: "of the warped values", plain: "of the plain values", smooth: "of the plain values, along their trend", outcomes: "of the constrained metrics" };
 
 /** Any JSON value as a short line. */
-const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
-const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+function plain(value: unknown): string {
+  if (typeof value === "number") return sig(value);
+  if (Array.isArray(value)) return value.map(plain).join(value.some((v) => typeof v === "object") ? "; " : ", ");
+  if (typeof value !== "object" || value === null) return String(value);
+  const all = Object.entries(value).map(([k, v]) => `${spaced(k)}${typeof v === "object" ? ":" : ""} ${plain(v)}`);
+  return all.join(Object.values(value).every((v) => typeof v === "object") ? "; " : ", ");
+}
+
+const spaced = (name: string) => name.replaceAll("_", " ");
+const capital = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 
 export function WhyPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   const s = trial.suggestion;
   const metrics = sweep?.metrics ?? [];
   if (!s || trial.why === "") return null;
-  const rows: [string, ComponentChildren][] = [...rowsOf(s, trial), ...Object.entries(s).filter(([k]) => !TOLD.has(k)).map(([k, v]): [string, ComponentChildren] => [k, plain(v)])];
+  const rows: [string, ComponentChildren][] = [...rowsOf(s, trial), ...Object.entries(s).filter(([k]) => !TOLD.has(k)).map(([k, v]): [string, ComponentChildren] => [capital(spaced(k)), plain(v)])];
   return (
     <section class="panel" aria-label="Why these parameters">
       <div class="bar"><h2>Why these parameters</h2></div>
-      <p class="words" data-testid="why">{sentence(trial.why)}</p>
+      <p class="words" data-testid="why">{capital(trial.why)}.</p>
       {predictionsOf(s).map((p, i) => <Outcome key={i} name={metrics[i]?.name ?? ""} p={p} came={cameOf(trial, metrics, i)} none={whyNone(trial)} />)}
       <dl class="pairs">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
     </section>
@@ -55,6 +63,7 @@ function rowsOf(s: Api.SuggestionReason, trial: Api.TrialDetail): [string, Compo
   add("Acquisition", s["acquisition"], <>{plain(s["acquisition"])}{s["value"] !== undefined && <span title="Its value at the point chosen"> {plain(s["value"])}</span>}</>);
   add("Next best", s["runner_up"], <span title="The acquisition's value at the best point that was not chosen">{plain(s["runner_up"])}</span>);
   add("Trust region", s["trust_region"], `side ${plain(s["trust_region"])}`);
+  add("Repeats", s["repeat"], <a href={href(["sweeps", trial.sweep, "trials", Number(s["repeat"])])}>#{plain(s["repeat"])}</a>);
   if (incumbent) rows.push(["Best so far", <><a href={href(["sweeps", trial.sweep, "trials", incumbent.number])}>#{incumbent.number}</a> {sig(incumbent.value)}</>]);
   add("Results seen", s["observed"], `${plain(s["observed"])}${s["failed"] ? `, ${plain(s["failed"])} failed` : ""}`);
   add("Pending then", s["pending"], typeof s["pending"] === "number" ? count(s["pending"]) : undefined);
