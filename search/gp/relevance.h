@@ -45,11 +45,14 @@ void relevance_done(struct relevance *r); /* accepts a zeroed one */
 AS_MUST_CHECK as_status relevance_read(const struct search_spec *spec, const json_t *state,
                                        struct relevance *ret, struct as_err *err);
 
-/* Test the value that is most due, if one is. *work is made if it is NULL. *ret_changed: other
+/* Test the value that is most due, if one is.
+ *   theta  borrowed: hyperparameters of the last fit of the warped model (leading_choice.h)
+ * *work is made if it is NULL. *ret_changed: other
  * pairs are dead now. A fit that fails changes nothing. AS_E_NOMEM. O(n^3 + d n^3 / 3) with n at
  * most 48. */
-AS_MUST_CHECK as_status relevance_learn(const struct training_set *s, struct gp_fit_work **work,
-                                        struct relevance *r, bool *ret_changed, struct as_err *err);
+AS_MUST_CHECK as_status relevance_learn(const struct training_set *s, const json_t *theta,
+                                        struct gp_fit_work **work, struct relevance *r,
+                                        bool *ret_changed, struct as_err *err);
 
 /* A new reference, null if nothing is known; NULL: out of memory. */
 json_t *relevance_write(const struct relevance *r);
