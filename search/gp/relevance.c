@@ -11,6 +11,7 @@
 /* The constants are of decision 4019. */
 #define TRIALS_FIRST 12 /* of a value, before it is tested */
 #define GROWTH 1.25
+#define ONE_VALUE 0.75
 #define MATTERS_STILL                                                                              \
     (0.5 * CHOICE_MATTERS) /* below it, a choice loses its pairs (decision 4044) */
 /* With more values of choices in all, each has few trials, and of several choices that were settled
@@ -216,13 +217,32 @@ static as_status reserve(struct test *x, const struct training_set *s, const str
 
 /* ---- verdicts ---- */
 
+/* Are nearly all rows that say something of column c of one value of a choice that matters more?
+ * Then that value explains as much. */
+static bool is_of_one_value(const struct test *x, size_t c)
+{
+    size_t n = effects_rows(&x->e, c);
+    for (size_t k = 0; k < x->r->n_values; k++) {
+        const struct relevance_value *u = &x->r->values[k];
+        size_t n_same = 0;
+        if (!(x->distance[u->choice] > x->distance[x->v->choice]))
+            continue;
+        for (size_t i = 0; i < x->e.t.rows.n; i++)
+            n_same += !x->e.is_silent[i * x->e.t.columns.n_real + c] &&
+                      has_level(x->e.t.s, x->e.t.trial[i], u->choice, u->level);
+        if ((double)n_same > ONE_VALUE * (double)n)
+            return true;
+    }
+    return false;
+}
+
 static bool is_to_be_dead(const struct test *x, size_t c)
 {
     if (effects_rows(&x->e, c) < TRIALS_FIRST)
         return false;
     if (x->e.is_left_out[c])
         return x->e.best[c] <= REVIVAL;
-    return x->e.none[c] > DEATH && x->e.best[c] < EFFECT_WEAK;
+    return x->e.none[c] > DEATH && x->e.best[c] < EFFECT_WEAK && !is_of_one_value(x, c);
 }
 
 static void remove_at(struct relevance *r, size_t k)
