@@ -8,6 +8,11 @@
  * by far and no weaker effect explains more; it revives as soon as an effect explains more. From
  * then on the model, the duplicates and the branches treat the pair as declared (dead_pair).
  *
+ * With several choices a value may seem to silence a number because most of its trials have one
+ * value of another choice, which does. So only choices that matter to the model are tested, and a
+ * trial in which a choice that matters more has silenced the number says nothing of it to the
+ * others (decision 4044).
+ *
  * A value is tested when its trials have grown by a quarter since its last test, at most one value
  * with each suggestion. What is known is carried by the state of the method, so that all this is a
  * pure function of the history and of the state. */
