@@ -5,6 +5,7 @@ of real tuning runs (rbv2, iaml), flat as other tools get them or with the condi
     yahpo.py data REPOSITORY DIR
     yahpo.py run BUILD --data DIR --surrogate FILE --out FILE.jsonl [--problems rbv2_svm-37,...] [--methods gp,random]
              [--seeds 5] [--first-seed 1] [--trials 110] [--pending 1] [--declared] [--optuna-path DIR]
+    yahpo.py learned BUILD --data DIR --surrogate FILE [--problems ...] [--seeds 10] [--first-seed 1] [--trials 110]
     yahpo.py report FILE.jsonl... [--methods gp,random,tpe,hebo,botorch] [--half tune|report] [--at 110]
 
 `data` copies the models and spaces out of a clone of yahpo_data (its git directory): for each scenario the newest model that a
@@ -14,8 +15,12 @@ build/bench/search-ask, without a server), `tpe`, `optuna-gp` (Optuna), `hebo`, 
 file of results has is not run again. `:flat` and `:declared` spaces of one problem are two problems.
 
 Regret is (best value - the best that anything found) / (median of random points - that best), so 1 is a random
-point's. The best that anything found includes 20,000 random points and climbs from the best of them."""
+point's. The best that anything found includes 20,000 random points and climbs from the best of them.
+
+`learned` counts what `gp` says has no effect at the last trial: wrong, if among 400 random points with that value, drawing
+the number anew changes the value by more than 0.02 (in the unit of regret) in more than one of twenty."""
 import argparse
+import collections
 import importlib.util
 import json
 import math
@@ -199,6 +204,15 @@ class Problem:
         return {"problem": self.name, "median": float(np.median(values)), "best": float(min(b[0] for b in best))}
 
 
+def has_effect(problem, number, where, scale):
+    """See `learned` in the text above. scale: the median of random points less the best."""
+    r = random.Random(number)
+    points = [{**problem.draw(r), **where} for _ in range(400)]
+    others = [{**p, **problem.draw(r, [number])} for p in points]
+    moved = np.abs(problem.values(points) - problem.values(others)) / scale
+    return float(np.mean(moved > 0.02)) > 0.05
+
+
 class Method(Asked):
     """search-ask, peer_optuna.py or peer_recipes.py."""
 
@@ -267,6 +281,28 @@ def run(given):
                 print(f"{problem.name} {label}", file=sys.stderr, flush=True)
 
 
+def learned(given):
+    """How many statements of the reason's `no_effect` are true, for each problem."""
+    total = collections.Counter()
+    for name in given.problems.split(",") if given.problems else problems_of("tune") + problems_of("report"):
+        problem, said, known = Problem(given, name), collections.Counter(), {}
+        ends = problem.reference()
+        with Method(given, "gp") as asked:
+            for seed in range(given.first_seed, given.first_seed + given.seeds):
+                asked.begin(problem.space, seed)
+                for _ in range(given.trials):
+                    suggestion = asked.call("ask")
+                    asked.tell(suggestion["number"], float(problem.values([suggestion["params"]])[0]))
+                for fact in suggestion["reason"].get("no_effect", []):
+                    key = (fact["parameter"], *fact["where"].items())
+                    if key not in known:
+                        known[key] = has_effect(problem, fact["parameter"], fact["where"], ends["median"] - ends["best"])
+                    said["wrong" if known[key] else "true"] += 1
+        print(f"{name}: {said['true']} true, {said['wrong']} wrong", flush=True)
+        total += said
+    print(f"all: {total['true']} true, {total['wrong']} wrong")
+
+
 def copy_data(given):
     for scenario, (commit, model) in COMMITS.items():
         folder = os.path.join(given.dir, scenario)
@@ -317,23 +353,27 @@ def main():
     copy = do.add_parser("data")
     copy.add_argument("repository")
     copy.add_argument("dir")
-    one = do.add_parser("run")
-    one.add_argument("build")
-    for name in ("--data", "--surrogate", "--out"):
-        one.add_argument(name, required=True)
-    one.add_argument("--problems", default="")
+    sweeps = argparse.ArgumentParser(add_help=False)
+    sweeps.add_argument("build")
+    for name in ("--data", "--surrogate"):
+        sweeps.add_argument(name, required=True)
+    sweeps.add_argument("--problems", default="")
+    for name, value in (("--seeds", 5), ("--first-seed", 1), ("--trials", 110)):
+        sweeps.add_argument(name, type=int, default=value)
+    one = do.add_parser("run", parents=[sweeps])
+    one.add_argument("--out", required=True)
     one.add_argument("--methods", default="gp,random")
     one.add_argument("--optuna-path", default="")
     one.add_argument("--declared", action="store_true")
-    for name, value in (("--seeds", 5), ("--first-seed", 1), ("--trials", 110), ("--pending", 1)):
-        one.add_argument(name, type=int, default=value)
+    one.add_argument("--pending", type=int, default=1)
+    do.add_parser("learned", parents=[sweeps]).set_defaults(declared=False, optuna_path="")
     two = do.add_parser("report")
     two.add_argument("files", nargs="+")
     two.add_argument("--methods", default="gp,random,tpe,hebo,botorch")
     two.add_argument("--half", choices=["tune", "report"])
     two.add_argument("--at", type=int, default=110)
     given = parser.parse_args()
-    {"data": copy_data, "run": run, "report": report}[given.do](given)
+    {"data": copy_data, "run": run, "learned": learned, "report": report}[given.do](given)
 
 
 if __name__ == "__main__":

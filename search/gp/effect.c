@@ -20,6 +20,7 @@ static as_status out_of_memory(struct as_err *err)
 void effects_done(struct effects *e)
 {
     trial_rows_done(&e->t);
+    free(e->is_silent);
     free(e->is_left_out);
     free(e->best);
     free(e->none);
@@ -28,37 +29,41 @@ void effects_done(struct effects *e)
 as_status effects_reserve(struct effects *e, const struct training_set *s, struct as_err *err)
 {
     size_t d = s->enc->n;
+    e->is_silent = as_calloc(TRIAL_ROWS_MOST, d * sizeof *e->is_silent);
     e->is_left_out = as_calloc(d, sizeof *e->is_left_out);
     e->best = as_calloc(d, sizeof *e->best);
     e->none = as_calloc(d, sizeof *e->none);
     as_status st = trial_rows_reserve(&e->t, s, err);
     if (st < 0)
         return st;
-    return e->is_left_out && e->best && e->none ? AS_OK : out_of_memory(err);
+    return e->is_silent && e->is_left_out && e->best && e->none ? AS_OK : out_of_memory(err);
 }
 
 /* Column c of the rows, `scale` times as wide as it is; 0 makes it constant. */
-static void set_column(struct trial_rows *t, size_t c, double scale)
+static void set_column(struct effects *e, size_t c, double scale)
 {
-    for (size_t i = 0; i < t->rows.n; i++)
-        trial_rows_put(t, i, c, trial_rows_place(t, i, c), scale);
+    struct trial_rows *t = &e->t;
+    for (size_t i = 0; i < t->rows.n; i++) {
+        bool is_silent = e->is_silent[i * t->columns.n_real + c];
+        trial_rows_put(t, i, c, trial_rows_place(t, i, c), is_silent ? 0 : scale);
+    }
 }
 
 /* Minus the log posterior with column c so wide. */
-static as_status value_at(struct trial_rows *t, size_t c, double scale, const double *theta,
+static as_status value_at(struct effects *e, size_t c, double scale, const double *theta,
                           struct gp_fit_work *work, double *ret, struct as_err *err)
 {
-    set_column(t, c, scale);
-    return gp_fit_value(&t->columns, &t->rows, t->y, theta, work, ret, NULL, err);
+    set_column(e, c, scale);
+    return gp_fit_value(&e->t.columns, &e->t.rows, e->t.y, theta, work, ret, NULL, err);
 }
 
 static as_status weigh(struct effects *e, size_t c, const double *theta, struct gp_fit_work *work,
                        struct as_err *err)
 {
     double none, at[N_LENGTHS], usual = 0, best = -INFINITY, own = exp(theta[c]);
-    as_status st = value_at(&e->t, c, 0, theta, work, &none, err);
+    as_status st = value_at(e, c, 0, theta, work, &none, err);
     for (size_t k = 0; k < N_LENGTHS && st == AS_OK; k++)
-        st = value_at(&e->t, c, own / lengths[k], theta, work, &at[k], err);
+        st = value_at(e, c, own / lengths[k], theta, work, &at[k], err);
     if (st < 0)
         return st;
     for (size_t k = 0; k < N_LENGTHS; k++) {
@@ -70,25 +75,44 @@ static as_status weigh(struct effects *e, size_t c, const double *theta, struct 
     return AS_OK;
 }
 
-as_status effects_weigh(struct effects *e, size_t n_all,
-                        bool (*takes)(const struct training_set *s, size_t i, const void *arg),
-                        const void *arg, struct gp_fit_work **work, struct as_err *err)
+static void find_silent(struct effects *e, const struct effect_trials *trials)
+{
+    const struct trial_rows *t = &e->t;
+    size_t n = t->columns.n_real;
+    for (size_t i = 0; trials->is_silent && i < t->rows.n; i++)
+        for (size_t c = 0; c < n; c++)
+            e->is_silent[i * n + c] =
+                trials->is_silent(t->s, t->trial[i], t->param[c], trials->arg);
+}
+
+size_t effects_rows(const struct effects *e, size_t c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->t.rows.n; i++)
+        n += !e->is_silent[i * e->t.columns.n_real + c];
+    return n;
+}
+
+as_status effects_weigh(struct effects *e, const struct effect_trials *trials,
+                        struct gp_fit_work **work, struct as_err *err)
 {
     struct gp_fit_opts opts = {.cold = true, .max_evals = FIT_EVALS};
     struct trial_rows *t = &e->t;
     AS_AUTO(as_freep) double *theta = as_calloc(gp_n_theta(&t->columns), sizeof *theta);
     if (!theta || (!*work && !(*work = gp_fit_work_create())))
         return out_of_memory(err);
-    as_status st = trial_rows_fill(t, n_all, takes, arg, err);
+    as_status st = trial_rows_fill(t, trials->n, trials->takes, trials->arg, err);
+    if (st < 0)
+        return st;
+    find_silent(e, trials);
     for (size_t c = 0; c < t->columns.n_real; c++)
-        set_column(t, c, !e->is_left_out[c]);
-    if (st == AS_OK)
-        st = gp_fit(&t->columns, &t->rows, t->y, &opts, *work, theta, NULL, err);
+        set_column(e, c, !e->is_left_out[c]);
+    st = gp_fit(&t->columns, &t->rows, t->y, &opts, *work, theta, NULL, err);
     for (size_t c = 0; c < t->columns.n_real && st == AS_OK; c++) {
         if (!encoding_may_die(t->s->enc, t->param[c]))
             continue;
         st = weigh(e, c, theta, *work, err);
-        set_column(t, c, !e->is_left_out[c]);
+        set_column(e, c, !e->is_left_out[c]);
     }
     return st;
 }

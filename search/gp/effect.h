@@ -17,8 +17,18 @@
 /* A weak effect is no evidence against none unless it explains so much more, as a logarithm. */
 #define EFFECT_WEAK 0.5
 
+/* The trials of a test. */
+struct effect_trials {
+    size_t n; /* for which takes() holds */
+    bool (*takes)(const struct training_set *s, size_t i, const void *arg);
+    /* Does trial i say nothing of the parameter, whatever it has there? NULL: each trial does. */
+    bool (*is_silent)(const struct training_set *s, size_t i, size_t param, const void *arg);
+    const void *arg; /* borrowed */
+};
+
 struct effects {
     struct trial_rows t;
+    bool *is_silent;   /* [rows x columns]: there the column is constant */
     bool *is_left_out; /* of each column, set by the caller: it is constant */
     double *best;      /* of each column: evidence of the best effect less that of none */
     double *none;      /* of each column: evidence of none less that of a usual effect */
@@ -30,13 +40,13 @@ AS_MUST_CHECK as_status effects_reserve(struct effects *e, const struct training
                                         struct as_err *err);
 void effects_done(struct effects *e); /* accepts a zeroed one */
 
-/* Weigh each number by the trials for which takes() holds, of which there are n_all. Numbers that
- * may not die (encoding_may_die) keep 0. *work is made if it is NULL. AS_E_NUMERIC: the model
- * cannot be fitted. AS_E_NOMEM. O(n^3 + d n^3 / 3) with n at most 48. */
-AS_MUST_CHECK as_status effects_weigh(struct effects *e, size_t n_all,
-                                      bool (*takes)(const struct training_set *s, size_t i,
-                                                    const void *arg),
-                                      const void *arg, struct gp_fit_work **work,
-                                      struct as_err *err);
+/* Weigh each number by these trials. Numbers that may not die (encoding_may_die) keep 0. *work is
+ * made if it is NULL. AS_E_NUMERIC: the model cannot be fitted. AS_E_NOMEM. O(n^3 + d n^3 / 3) with
+ * n at most 48. */
+AS_MUST_CHECK as_status effects_weigh(struct effects *e, const struct effect_trials *trials,
+                                      struct gp_fit_work **work, struct as_err *err);
+
+/* How many of the rows say something of the number of column c. */
+size_t effects_rows(const struct effects *e, size_t c);
 
 #endif

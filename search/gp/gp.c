@@ -303,7 +303,7 @@ static as_status read_history(struct gp_ask *a, const struct search_spec *spec,
     st = bends_learn(a->set, &a->idle, &a->cache->store.fit, &a->bends, &changed, err);
     if (st < 0 || (changed && (st = create_set(a, spec, history, r->n_dead, err)) < 0))
         return st;
-    st = relevance_learn(a->set, &a->cache->store.fit, r, &changed, err);
+    st = relevance_learn(a->set, gp_state_theta(a, "w0"), &a->cache->store.fit, r, &changed, err);
     return st < 0 || !changed ? st : create_set(a, spec, history, r->n_dead, err);
 }
 

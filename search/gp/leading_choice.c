@@ -8,11 +8,10 @@
 #define NUMBERS_LEAST 8
 #define VALUES_MOST 16 /* of all choices: others have no trials for each */
 #define LEVELS_MOST 6  /* of the choice */
-#define CORRELATION_MOST 0.85
 #define STANDS_OUT 2.0 /* it lacks so many times the correlation that any other choice lacks */
 
-/* 1 less the correlation of two values of a choice (Matern-5/2, covariance.h); 0: not known. */
-static double distance(const struct encoding *e, size_t j, const json_t *theta)
+/* Matern-5/2, covariance.h. */
+double choice_distance(const struct encoding *e, size_t j, const json_t *theta)
 {
     double log_length;
     const struct encoded_param *p = &e->params[j];
@@ -41,14 +40,14 @@ size_t leading_choice(const struct training_set *s, const json_t *theta)
     if (!is_searched_by_values(s))
         return TRAINING_SET_NONE;
     for (size_t j = 0; j < e->n; j++) {
-        double d = distance(e, j, theta);
+        double d = choice_distance(e, j, theta);
         next = fmax(next, fmin(d, most));
         if (d > most) {
             most = d;
             lead = j;
         }
     }
-    bool leads = most > 1 - CORRELATION_MOST && most > STANDS_OUT * next &&
-                 e->params[lead].levels <= LEVELS_MOST;
+    bool leads =
+        most > CHOICE_MATTERS && most > STANDS_OUT * next && e->params[lead].levels <= LEVELS_MOST;
     return leads ? lead : TRAINING_SET_NONE;
 }

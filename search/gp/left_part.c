@@ -235,7 +235,7 @@ static as_status find_idle(const struct training_set *s, const struct left_part 
         return AS_OK;
     as_status st = effects_reserve(&e, s, err);
     if (st == AS_OK)
-        st = effects_weigh(&e, n, is_outside, p, work, err);
+        st = effects_weigh(&e, &(struct effect_trials){n, is_outside, NULL, p}, work, err);
     if (st < 0)
         return st == AS_E_NUMERIC ? AS_OK : st;
     *ret = (struct idle_numbers){.n_tested = s->n_completed};

@@ -6,10 +6,14 @@
 
 #include "base/json.h"
 #include "search/gp/effect.h"
+#include "search/gp/leading_choice.h"
 
 /* The constants are of decision 4019. */
 #define TRIALS_FIRST 12 /* of a value, before it is tested */
 #define GROWTH 1.25
+#define ONE_VALUE 0.75
+#define MATTERS_STILL                                                                              \
+    (0.5 * CHOICE_MATTERS) /* below it, a choice loses its pairs (decision 4044) */
 /* With more values of choices in all, each has few trials, and of several choices that were settled
  * at the same time it cannot be told whose value silences a number. */
 #define VALUES_MOST 16
@@ -144,6 +148,8 @@ size_t relevance_trials(const struct relevance *r, const struct dead_pair *pair)
 struct test {
     struct effects e;
     const struct relevance_value *v;
+    const struct relevance *r;
+    const double *distance; /* [enc->n], of each choice */
 };
 
 static void test_done(struct test *x)
@@ -151,11 +157,39 @@ static void test_done(struct test *x)
     effects_done(&x->e);
 }
 
-static bool is_of_value(const struct training_set *s, size_t i, const void *arg)
+static bool has_level(const struct training_set *s, size_t i, size_t choice, uint64_t level)
 {
-    const struct relevance_value *v = arg;
-    return s->state[i] == OBSERVED_COMPLETED &&
-           encoding_level(s->enc, v->choice, training_set_point(s, i)[v->choice]) == v->level;
+    return encoding_level(s->enc, choice, training_set_point(s, i)[choice]) == level;
+}
+
+static bool is_of_value(const struct training_set *s, size_t i, const struct relevance_value *v)
+{
+    return s->state[i] == OBSERVED_COMPLETED && has_level(s, i, v->choice, v->level);
+}
+
+static bool is_in_test(const struct training_set *s, size_t i, const void *arg)
+{
+    const struct test *x = arg;
+    return is_of_value(s, i, x->v);
+}
+
+/* Is the number dead in the trial through a choice that matters more than this one? */
+static bool is_explained(const struct training_set *s, const struct relevance *r,
+                         const double *distance, size_t i, size_t param, size_t choice)
+{
+    for (size_t k = 0; k < r->n_dead; k++) {
+        const struct dead_pair *p = &r->dead[k];
+        if (p->param == param && distance[p->choice] > distance[choice] &&
+            has_level(s, i, p->choice, p->level))
+            return true;
+    }
+    return false;
+}
+
+static bool is_silent(const struct training_set *s, size_t i, size_t param, const void *arg)
+{
+    const struct test *x = arg;
+    return is_explained(s, x->r, x->distance, i, param, x->v->choice);
 }
 
 static size_t count_trials(const struct training_set *s, const struct relevance_value *v)
@@ -183,20 +217,45 @@ static as_status reserve(struct test *x, const struct training_set *s, const str
 
 /* ---- verdicts ---- */
 
+/* Are nearly all rows that say something of column c of one value of a choice that matters more?
+ * Then that value explains as much. */
+static bool is_of_one_value(const struct test *x, size_t c)
+{
+    size_t n = effects_rows(&x->e, c);
+    for (size_t k = 0; k < x->r->n_values; k++) {
+        const struct relevance_value *u = &x->r->values[k];
+        size_t n_same = 0;
+        if (!(x->distance[u->choice] > x->distance[x->v->choice]))
+            continue;
+        for (size_t i = 0; i < x->e.t.rows.n; i++)
+            n_same += !x->e.is_silent[i * x->e.t.columns.n_real + c] &&
+                      has_level(x->e.t.s, x->e.t.trial[i], u->choice, u->level);
+        if ((double)n_same > ONE_VALUE * (double)n)
+            return true;
+    }
+    return false;
+}
+
 static bool is_to_be_dead(const struct test *x, size_t c)
 {
+    if (effects_rows(&x->e, c) < TRIALS_FIRST)
+        return false;
     if (x->e.is_left_out[c])
         return x->e.best[c] <= REVIVAL;
-    return x->e.none[c] > DEATH && x->e.best[c] < EFFECT_WEAK;
+    return x->e.none[c] > DEATH && x->e.best[c] < EFFECT_WEAK && !is_of_one_value(x, c);
+}
+
+static void remove_at(struct relevance *r, size_t k)
+{
+    r->n_dead--;
+    memmove(r->dead + k, r->dead + k + 1, (r->n_dead - k) * sizeof *r->dead);
 }
 
 static void remove_pair(struct relevance *r, const struct test *x, size_t c)
 {
     for (size_t k = 0; k < r->n_dead; k++)
-        if (is_pair_of(&r->dead[k], x, c)) {
-            r->n_dead--;
-            memmove(r->dead + k, r->dead + k + 1, (r->n_dead - k) * sizeof *r->dead);
-        }
+        if (is_pair_of(&r->dead[k], x, c))
+            remove_at(r, k);
 }
 
 /* Returns whether any has changed. */
@@ -216,9 +275,10 @@ static bool take_verdicts(const struct test *x, struct relevance *r)
     return changed;
 }
 
-/* The value whose trials have grown most since its test; NULL: none is due. */
+/* The value whose trials have grown most since its test, of a choice that matters; NULL: none is
+ * due. */
 static struct relevance_value *most_due(const struct training_set *s, const struct relevance *r,
-                                        size_t *ret_n)
+                                        const double *distance, size_t *ret_n)
 {
     struct relevance_value *due = NULL;
     double most = GROWTH;
@@ -226,7 +286,8 @@ static struct relevance_value *most_due(const struct training_set *s, const stru
         struct relevance_value *v = &r->values[i];
         size_t n = count_trials(s, v);
         size_t before = v->n_trials ? v->n_trials : 1;
-        if (n < TRIALS_FIRST || (double)n / (double)before < most)
+        if (distance[v->choice] < CHOICE_MATTERS || n < TRIALS_FIRST ||
+            (double)n / (double)before < most)
             continue;
         most = (double)n / (double)before;
         due = v;
@@ -235,21 +296,54 @@ static struct relevance_value *most_due(const struct training_set *s, const stru
     return due;
 }
 
-as_status relevance_learn(const struct training_set *s, struct gp_fit_work **work,
-                          struct relevance *r, bool *ret_changed, struct as_err *err)
+/* Trials of the pair's value that it explains and no choice that matters more. */
+static size_t count_explained(const struct training_set *s, const struct relevance *r,
+                              const double *distance, const struct dead_pair *p)
 {
+    const struct relevance_value v = {p->choice, p->level, 0};
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += is_of_value(s, i, &v) && !is_explained(s, r, distance, i, p->param, p->choice);
+    return n;
+}
+
+/* Remove the pairs of choices that matter no longer, and those that have lost their trials to
+ * others. Returns whether there was any. */
+static bool remove_baseless(const struct training_set *s, const double *distance,
+                            struct relevance *r)
+{
+    size_t before = r->n_dead;
+    for (size_t k = r->n_dead; k-- > 0;)
+        if (distance[r->dead[k].choice] < MATTERS_STILL ||
+            count_explained(s, r, distance, &r->dead[k]) < TRIALS_FIRST)
+            remove_at(r, k);
+    return r->n_dead < before;
+}
+
+as_status relevance_learn(const struct training_set *s, const json_t *theta,
+                          struct gp_fit_work **work, struct relevance *r, bool *ret_changed,
+                          struct as_err *err)
+{
+    double distance[SPACE_MAX_PARAMS];
     size_t n = 0;
     *ret_changed = false;
-    struct relevance_value *v = most_due(s, r, &n);
+    if (!theta)
+        return AS_OK;
+    for (size_t j = 0; j < s->enc->n; j++)
+        distance[j] = choice_distance(s->enc, j, theta);
+    *ret_changed = remove_baseless(s, distance, r);
+    struct relevance_value *v = most_due(s, r, distance, &n);
     if (!v)
         return AS_OK;
-    AS_AUTO(test_done) struct test x = {.v = v};
+    AS_AUTO(test_done) struct test x = {.v = v, .r = r, .distance = distance};
     v->n_trials = n;
     as_status st = reserve(&x, s, r, err);
     if (st < 0)
         return st;
-    st = effects_weigh(&x.e, n, is_of_value, v, work, err);
-    if (st == AS_OK)
-        *ret_changed = take_verdicts(&x, r);
+    st = effects_weigh(&x.e, &(struct effect_trials){n, is_in_test, is_silent, &x}, work, err);
+    if (st == AS_OK && take_verdicts(&x, r)) {
+        *ret_changed = true;
+        remove_baseless(s, distance, r);
+    }
     return st == AS_E_NUMERIC ? AS_OK : st;
 }

@@ -8,6 +8,11 @@
  * by far and no weaker effect explains more; it revives as soon as an effect explains more. From
  * then on the model, the duplicates and the branches treat the pair as declared (dead_pair).
  *
+ * With several choices a value may seem to silence a number because most of its trials have one
+ * value of another choice, which does. So only choices that matter to the model are tested, and a
+ * trial in which a choice that matters more has silenced the number says nothing of it to the
+ * others (decision 4044).
+ *
  * A value is tested when its trials have grown by a quarter since its last test, at most one value
  * with each suggestion. What is known is carried by the state of the method, so that all this is a
  * pure function of the history and of the state. */
@@ -45,11 +50,14 @@ void relevance_done(struct relevance *r); /* accepts a zeroed one */
 AS_MUST_CHECK as_status relevance_read(const struct search_spec *spec, const json_t *state,
                                        struct relevance *ret, struct as_err *err);
 
-/* Test the value that is most due, if one is. *work is made if it is NULL. *ret_changed: other
+/* Test the value that is most due, if one is.
+ *   theta  borrowed: hyperparameters of the last fit of the warped model (leading_choice.h)
+ * *work is made if it is NULL. *ret_changed: other
  * pairs are dead now. A fit that fails changes nothing. AS_E_NOMEM. O(n^3 + d n^3 / 3) with n at
  * most 48. */
-AS_MUST_CHECK as_status relevance_learn(const struct training_set *s, struct gp_fit_work **work,
-                                        struct relevance *r, bool *ret_changed, struct as_err *err);
+AS_MUST_CHECK as_status relevance_learn(const struct training_set *s, const json_t *theta,
+                                        struct gp_fit_work **work, struct relevance *r,
+                                        bool *ret_changed, struct as_err *err);
 
 /* A new reference, null if nothing is known; NULL: out of memory. */
 json_t *relevance_write(const struct relevance *r);

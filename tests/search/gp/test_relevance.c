@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
@@ -168,6 +169,95 @@ START_TEST(a_small_space_is_used_up)
 }
 END_TEST
 
+/* ---- two choices ---- */
+
+static const char two_choices[] = "kernel: {type: categorical, values: [linear, rbf]}\n"
+                                  "fill: {type: categorical, values: [mean, median]}\n"
+                                  "cost: {type: float, min: 0, max: 1}\n"
+                                  "gamma: {type: float, min: 0, max: 1}\n";
+enum { KERNEL, FILL, COST, GAMMA };
+
+/* Trials of which all with the median are linear, and few of the others: gamma has no effect where
+ * kernel is linear; fill has none at all. */
+static void tell_two_choices(struct sweep *w)
+{
+    static const double share[] = {0.2, 1}; /* of trials that are linear, by fill */
+    AS_AUTO(config_freep) struct config *c = config_create(w->spec.space);
+    double point[4];
+    AS_AUTO(encoding_freep) struct encoding *e = NULL;
+    struct as_err err = {0};
+    struct rng r;
+    rng_init(&r, 5, 0);
+    ck_ok(encoding_create(w->spec.space, &e, &err), err);
+    for (size_t t = 0; t < 64; t++) {
+        point[FILL] = (double)(t % 2);
+        point[KERNEL] = rng_uniform(&r) < share[t % 2] ? 0 : 1;
+        point[COST] = rng_uniform(&r);
+        point[GAMMA] = rng_uniform(&r);
+        double off = point[COST] - 0.4, wide = point[GAMMA] - 0.7;
+        encoding_to_config(e, point, c);
+        sweep_add(w, c, off * off + (point[KERNEL] == 0 ? 0.5 : 3 * wide * wide));
+    }
+}
+
+/* Every value is tested until none is due. Length scales: of cost and gamma, then of the choices as
+ * given, then the variance and the noise. Returns the pairs as text. */
+static char *learn_two_choices(const struct sweep *w, double kernel, double fill, const char *state)
+{
+    AS_AUTO(relevance_done) struct relevance r = {0};
+    AS_AUTO(gp_fit_work_freep) struct gp_fit_work *work = NULL;
+    JSON_AUTO before = json_loads(state, 0, NULL);
+    JSON_AUTO theta =
+        json_pack("[f,f,f,f,f,f]", log(0.5), log(0.5), log(kernel), log(fill), 0.0, log(1e-4));
+    struct training_set *set = sweep_training_set(w);
+    struct as_err err = {0};
+    ck_ok(relevance_read(&w->spec, before, &r, &err), err);
+    for (size_t i = 0; i < 8; i++) {
+        bool changed;
+        ck_ok(relevance_learn(set, theta, &work, &r, &changed, &err), err);
+    }
+    training_set_free(set);
+    JSON_AUTO after = relevance_write(&r);
+    char *text = json_dumps(json_object_get(after, "dead"), JSON_COMPACT);
+    return text ? text : strdup("[]"); /* nothing was tested */
+}
+
+#define GAMMA_WHERE_LINEAR "[[3,0,0]]"
+#define GAMMA_WHERE_MEDIAN "[3,1,1]"
+
+/* Trials of the median say nothing of gamma, because all are linear. */
+START_TEST(a_choice_that_does_not_matter_silences_nothing)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_choices);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 1, false);
+    tell_two_choices(&w);
+    AS_AUTO(as_freep) char *apart = learn_two_choices(&w, 0.6, 8, "{}");
+    ck_assert_str_eq(apart, GAMMA_WHERE_LINEAR);
+}
+END_TEST
+
+START_TEST(what_a_choice_that_matters_more_explains_is_its_alone)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_choices);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 1, false);
+    tell_two_choices(&w);
+    AS_AUTO(as_freep) char *both = learn_two_choices(&w, 0.6, 1, "{}");
+    ck_assert_str_eq(both, GAMMA_WHERE_LINEAR);
+    /* also if the other one was believed before */
+    AS_AUTO(as_freep)
+    char *revised = learn_two_choices(
+        &w, 0.6, 1, "{\"dead\": [" GAMMA_WHERE_MEDIAN "], \"tested\": [0,0,0,0]}");
+    ck_assert_str_eq(revised, GAMMA_WHERE_LINEAR);
+    /* and a choice that matters no longer loses what was believed */
+    AS_AUTO(as_freep)
+    char *none =
+        learn_two_choices(&w, 8, 8, "{\"dead\": [" GAMMA_WHERE_MEDIAN "], \"tested\": [0,0,0,0]}");
+    ck_assert_str_eq(none, "[]");
+}
+END_TEST
+
 /* States that are damaged or of another space are as none. */
 START_TEST(strange_states_are_ignored)
 {
@@ -227,6 +317,8 @@ TEST_SUITE()
     tcase_add_loop_test(t, a_sweep_learns_what_has_no_effect, 1, 5);
     tcase_add_test(t, a_cache_changes_nothing);
     tcase_add_test(t, a_small_space_is_used_up);
+    tcase_add_test(t, a_choice_that_does_not_matter_silences_nothing);
+    tcase_add_test(t, what_a_choice_that_matters_more_explains_is_its_alone);
     tcase_add_test(t, strange_states_are_ignored);
     tcase_add_test(t, declared_conditions_leave_nothing_to_learn);
     suite_add_tcase(s, t);
