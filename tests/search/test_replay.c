@@ -22,6 +22,8 @@ static const char *condition = ",\"when\":{\"opt\":\"a\"}";
 
 /* The loss is by the logarithm of the distance of x from its lower end. */
 static bool is_steep;
+/* The loss is higher where opt is a, by so much more as m is higher. */
+static bool has_two_parts;
 /* The document says that values have no noise. */
 static bool is_exact;
 
@@ -93,6 +95,8 @@ static void add_item(struct maker *m, size_t t, json_t *origin, bool is_suggeste
                       : 0;
     double steep = log10(loss + 1 + 1e-4) + 2.5;
     loss = is_steep ? 0.06 * steep * steep : loss * loss;
+    if (has_two_parts && m->configs[t]->entries[2].value.choice == 0)
+        loss += 0.5 + m->configs[t]->entries[3].value.real;
     json_t *item =
         json_pack("{s:I, s:s, s:o, s:o, s:I, s:o, s:{s:f, s:f}}", "number", (json_int_t)t, "state",
                   state, "origin", origin, "params", config_to_json(m->space, m->configs[t]),
@@ -246,6 +250,7 @@ START_TEST(the_same_with_what_was_learned)
     int64_t first;
     json_t *item;
     condition = "";
+    has_two_parts = true;
     make_trials(&m, "gp", 60);
     json_array_foreach(m.items, i, item) n_learned +=
         json_object_get(json_object_get(item, "suggestion"), "no_effect") != NULL;
@@ -253,6 +258,7 @@ START_TEST(the_same_with_what_was_learned)
     ck_assert_uint_eq(count_same(&m, &total, &first), 58);
     maker_done(&m);
     condition = declared;
+    has_two_parts = false;
 }
 END_TEST
 
