@@ -592,7 +592,7 @@ START_TEST(the_time_of_a_row_is_that_of_the_processor)
     AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
     const struct dataset_paths paths = {.table = path};
     trained_model(&child, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
-                  "\"epochs\":1,\"model\":{\"layers\":[500,500]}", report, sizeof report);
+                  "\"epochs\":1,\"model\":{\"layers\":[900,900]}", report, sizeof report);
     read_model();
     ck_assert_int_eq(sigaction(SIGALRM, &pausing, NULL), 0);
     double before = processor_ms();
