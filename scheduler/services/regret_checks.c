@@ -169,7 +169,7 @@ static int64_t next_due(const struct regret_check *x, int64_t due)
     return x->completed < due ? due : (int64_t)regret_bound_next((size_t)x->completed);
 }
 
-/* A sweep without a limit is held by two statements only. */
+/* A sweep without a limit is held by three statements only. */
 static as_status keep(struct tx *t, struct arena *a, int64_t key, int64_t due,
                       const struct regret_check *x, struct regret_report *ret, struct as_err *err)
 {

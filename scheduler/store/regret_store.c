@@ -5,7 +5,9 @@
  * that computed the same bound one keeps it, and the other finds that it is kept.
  *
  * A row between two counts is inserted if none of so many trials is there, and goes when a later
- * row comes. Two servers may leave two of them for a while: the latest counts. */
+ * row comes. The sweep's row is locked by a statement of its own before: a statement that waits for
+ * the row reads the other tables as they were before it waited, without the row that another server
+ * has written meanwhile. */
 #include "scheduler/store/regret_store.h"
 
 #include <math.h>
@@ -15,7 +17,15 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/sql_regret_priv.h"
 
-enum { REGRET_DUE, REGRET_CLOSE, REGRET_NEXT, REGRET_ADD, REGRET_LIST, REGRET_LATEST };
+enum {
+    REGRET_DUE,
+    REGRET_CLOSE,
+    REGRET_NEXT,
+    REGRET_LOCK,
+    REGRET_ADD,
+    REGRET_LIST,
+    REGRET_LATEST
+};
 
 #define CHECK_FIELDS(FIRST, NEXT) SQL_REGRET_FIELDS(FIRST, NEXT, )
 COLUMNS_WHOLE_ROW(struct regret_check, CHECK_FIELDS)
@@ -52,6 +62,7 @@ static const struct stmt stmts[] = {
          "s.n_completed <= " BOUNDED ") order by s.key limit 1000)"},
     [REGRET_NEXT] = {"regret_next",
                      "select regret_due, n_completed, " MAY_END " from sweep where key = $1"},
+    [REGRET_LOCK] = {"regret_lock", "select from sweep_base where key = $1 for no key update"},
     [REGRET_ADD] =
         {"regret_add",
          "with due as (update sweep_base set regret_due = $7 where key = $1 and regret_due = "
@@ -60,7 +71,7 @@ static const struct stmt stmts[] = {
          "where sweep_key in (select key from due) and not scheduled), kept as (insert into "
          "regret_check (sweep_key, completed, seq, bound, relative, enough, best, best_mean, "
          "best_deviation, best_noise, scheduled) select key, $12, $3, $4, $5, $6, $8, $9, $10, "
-         "$11, $7 > $2 from due on conflict do nothing) select may_end, id, state from due"},
+         "$11, $7 > $2 from due) select may_end, id, state from due"},
     [REGRET_LIST] = {"regret_list",
                      "select " COLUMNS_SQL(CHECK_FIELDS) " from regret_check r where "
                                                          "sweep_key = $1 order by completed"},
@@ -123,9 +134,13 @@ as_status store_regret_add(struct tx *t, struct arena *a, int64_t sweep_key, int
                            const struct regret_check *x, int64_t next, struct regret_added *ret,
                            struct as_err *err)
 {
+    RESULT_AUTO locked = {0};
     RESULT_AUTO r = {0};
     struct reader rd;
-    as_status st = tx_query(
+    as_status st = tx_query(t, &stmts[REGRET_LOCK], ARGS(arg_i64(sweep_key)), &locked, err);
+    if (st != AS_OK)
+        return st;
+    st = tx_query(
         t, &stmts[REGRET_ADD],
         ARGS(arg_i64(sweep_key), arg_i64(due), arg_i64(x->seq),
              arg_f64_or_null(!isnan(x->bound), x->bound),

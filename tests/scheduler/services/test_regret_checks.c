@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "scheduler/services/trials.h"
 #include "search/regret_bound.h"
@@ -439,6 +440,55 @@ START_TEST(a_pause_gives_a_bound_of_all_results)
 }
 END_TEST
 
+/* Another server keeps the bound of 37 trials, and commits when the lock 7 is free. */
+static void *keep_elsewhere(void *arg)
+{
+    pg_fixture_exec(
+        s.url, "begin; update sweep_base set regret_due = regret_due; insert into regret_check "
+               "(sweep_key, completed, seq, enough, scheduled) select key, 37, 37, false, false "
+               "from sweep; select pg_advisory_xact_lock(7); commit");
+    return arg;
+}
+
+static void await_wait(const char *locktype)
+{
+    char sql[120];
+    int64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    snprintf(sql, sizeof sql, "select count(*) from pg_locks where not granted and locktype = '%s'",
+             locktype);
+    while (pg_fixture_i64(s.url, sql) == 0) {
+        ck_assert_msg(clock_mono_ns() < end, "nobody waits for a lock of a %s", locktype);
+        clock_sleep_ms(5);
+    }
+}
+
+/* One between two counts goes with the next bound, also when that has waited for the one who wrote
+ * it. */
+START_TEST(a_bound_that_was_just_written_is_replaced)
+{
+    pthread_t other, next;
+    struct regret_report *r = NULL;
+    make_learner(&s, "a", "'max_trials': 99", "");
+    run_trials("a", 36);
+    check_all(s.db);
+    run_trials("a", 2);
+    struct pg_session *free_later = pg_fixture_session(s.url, "do 'begin perform "
+                                                              "pg_advisory_lock(7); end'");
+    ck_assert_int_eq(pthread_create(&other, NULL, keep_elsewhere, NULL), 0);
+    await_wait("advisory");
+    ck_assert_int_eq(pthread_create(&next, NULL, check_in_thread, s.db), 0);
+    await_wait("transactionid");
+    pg_fixture_session_end(free_later);
+    pthread_join(other, NULL);
+    pthread_join(next, (void **)&r);
+    ck_assert_int_eq(r->kept, 1);
+    free(r);
+    struct regret_check_list l = list_of("a");
+    ck_assert_uint_eq(l.n, 2);
+    ck_assert(l.rows[0].completed == 36 && l.rows[1].completed == 38);
+}
+END_TEST
+
 /* A grid is bounded as any other search. A round ends early when it is told to. */
 START_TEST(any_search_is_bounded)
 {
@@ -515,6 +565,7 @@ TEST_SUITE()
     tcase_add_test(t, an_ended_sweep_gets_its_bounds);
     tcase_add_test(t, an_ended_sweep_has_a_bound_of_all_results);
     tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
+    tcase_add_test(t, a_bound_that_was_just_written_is_replaced);
     tcase_add_test(t, any_search_is_bounded);
     tcase_add_test(t, several_metrics_have_none);
     tcase_add_test(t, a_sweep_of_one_value_has_no_relative_bound);
