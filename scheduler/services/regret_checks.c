@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -33,8 +34,13 @@
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
 /* Bounds that may be late take a twentieth of a processor at most, so that the first thousands of
  * trials of a fast sweep do not pay for them. */
-#define REST 19                /* times as long as the bound took */
-#define DEBT_NS (1 * NS_PER_S) /* of rest, up to which further ones are computed */
+#define REST 19                       /* times the processor time of the bound */
+#define STATEMENTS_NS (2 * NS_PER_MS) /* of PostgreSQL for a bound, of 40 trials as measured */
+#define DEBT_NS (1 * NS_PER_S)        /* of rest, up to which further ones are computed */
+
+/* A look at all sweeps that live takes 8 ms where there are 2,000: it is not repeated for so many
+ * times as long as it took. */
+#define REST_OF_LOOK 99
 
 /* A live sweep is quiet when as many trials had completed so long before. */
 #define QUIET_NS (400 * NS_PER_MS)
@@ -43,6 +49,12 @@
 struct behind {
     int64_t key, completed;
     int64_t since_ns; /* by clock_mono_ns() */
+};
+
+/* What the latest bound of a sweep took that may be late. */
+struct cost {
+    int64_t key, completed;
+    int64_t took_ns, end_ns; /* end_ns: by clock_mono_ns(); 0: the place is free */
 };
 
 struct kept_history {
@@ -55,10 +67,12 @@ struct regret_checks {
     struct store *db;
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
-    struct behind behind[REGRET_DUE_MAX]; /* at the last round */
+    struct cost costs[HISTORIES_MAX];
+    struct behind behind[REGRET_DUE_MAX]; /* at the last look at sweeps that live */
     size_t n_behind;
     bool rests;
     int64_t rest_until_ns; /* the end of all rest that is owed, by clock_mono_ns() */
+    int64_t look_at_ns;    /* when sweeps that live are looked at again, likewise */
 };
 
 struct regret_checks *regret_checks_create(struct store *db, bool rests)
@@ -192,9 +206,18 @@ struct computation {
     struct regret_checks *c;
     int64_t key, completed;
     struct regret_check ret;
+    int64_t took_ns; /* of a processor */
     as_status status;
     struct as_err err;
 };
+
+/* Processor time of this thread. */
+static int64_t used_ns(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
 
 static void *run_computation(void *arg)
 {
@@ -202,22 +225,24 @@ static void *run_computation(void *arg)
     struct kept_history *k = NULL;
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), LOWEST); /* Linux: of this thread alone */
     x->status = load_history(x->c, x->key, &k, &x->err);
-    if (x->status != AS_OK)
-        return NULL;
-    x->status = compute(k->history, x->completed, &x->ret, &x->err);
-    if (sweep_history_bytes(k->history) > HISTORY_BYTES_MAX)
-        forget(k);
+    if (x->status == AS_OK) {
+        x->status = compute(k->history, x->completed, &x->ret, &x->err);
+        if (sweep_history_bytes(k->history) > HISTORY_BYTES_MAX)
+            forget(k);
+    }
+    x->took_ns = used_ns();
     return NULL;
 }
 
 static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t completed,
-                               struct regret_check *ret, struct as_err *err)
+                               struct regret_check *ret, int64_t *ret_took_ns, struct as_err *err)
 {
     struct computation x = {.c = c, .key = key, .completed = completed};
     pthread_t thread;
     if (pthread_create(&thread, NULL, run_computation, &x) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start a thread for the bound");
     (void)pthread_join(thread, NULL);
+    *ret_took_ns = x.took_ns;
     if (x.status != AS_OK)
         return as_fail_at(err, x.status, x.err.pointer, "%s", x.err.msg);
     *ret = x.ret;
@@ -225,21 +250,51 @@ static as_status compute_apart(struct regret_checks *c, int64_t key, int64_t com
 }
 
 /* May a sweep leave out the bounds that it is late with? */
-static bool may_be_late(const struct regret_next *next)
+static bool may_leave_out(bool may_end, int64_t completed)
 {
-    return !next->may_end && next->completed > REGRET_BOUND_EACH;
+    return !may_end && completed > REGRET_BOUND_EACH;
+}
+
+/* May the bound of this sweep wait? */
+static bool may_be_late(const struct regret_due *due)
+{
+    return !due->has_ended && (due->is_between || may_leave_out(due->may_end, due->completed));
+}
+
+/* The cost of the sweep's latest bound, or the place of the oldest one. */
+static struct cost *cost_of(struct regret_checks *c, int64_t key)
+{
+    struct cost *oldest = &c->costs[0];
+    for (size_t i = 0; i < HISTORIES_MAX; i++) {
+        if (c->costs[i].key == key)
+            return &c->costs[i];
+        if (c->costs[i].end_ns < oldest->end_ns)
+            oldest = &c->costs[i];
+    }
+    return oldest;
 }
 
 /* After a bound that may be late. */
-static void rest(struct regret_checks *c, int64_t took_ns)
+static void rest(struct regret_checks *c, const struct regret_due *due, int64_t took_ns)
 {
     int64_t now = clock_mono_ns();
     c->rest_until_ns = (c->rest_until_ns > now ? c->rest_until_ns : now) + REST * took_ns;
+    *cost_of(c, due->key) = (struct cost){due->key, due->completed, took_ns, now};
 }
 
-static bool must_rest(const struct regret_checks *c)
+/* A sweep that has grown much since its latest bound would pay for the next one only afterwards: it
+ * waits as long as a bound is expected to cost, by its trials. */
+static bool must_rest(struct regret_checks *c, const struct regret_due *due)
 {
-    return c->rests && c->rest_until_ns - clock_mono_ns() > DEBT_NS;
+    int64_t now = clock_mono_ns();
+    const struct cost *last = cost_of(c, due->key);
+    if (!c->rests)
+        return false;
+    if (c->rest_until_ns - now > DEBT_NS)
+        return true;
+    return last->key == due->key &&
+           (double)(now - last->end_ns) < (double)REST * (double)last->took_ns *
+                                              ((double)due->completed / (double)last->completed);
 }
 
 /* The count of completed trials of the bound that comes next; 0: none does now. */
@@ -250,7 +305,8 @@ static int64_t count_of_next(const struct regret_next *next, bool is_between)
     if (next->completed < next->due)
         return next->completed;
     int64_t latest = (int64_t)regret_bound_latest((size_t)next->completed);
-    return may_be_late(next) && latest > next->due ? latest : next->due;
+    bool skips = may_leave_out(next->may_end, next->completed) && latest > next->due;
+    return skips ? latest : next->due;
 }
 
 /* The next bound of one sweep. */
@@ -260,15 +316,16 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a, const str
     struct regret_check x = {0};
     struct regret_report one = {0};
     struct regret_next next = {0};
+    int64_t took_ns = 0;
+    if (may_be_late(due) && must_rest(c, due))
+        return AS_OK;
     as_status st = read_next(c->db, due->key, &next, err);
     int64_t count = count_of_next(&next, due->is_between);
-    bool late = (may_be_late(&next) || due->is_between) && !due->has_ended;
-    if (st != AS_OK || count == 0 || (late && must_rest(c)))
+    if (st != AS_OK || count == 0)
         return st;
-    int64_t begin_ns = clock_mono_ns();
-    st = compute_apart(c, due->key, count, &x, err);
-    if (late)
-        rest(c, clock_mono_ns() - begin_ns);
+    st = compute_apart(c, due->key, count, &x, &took_ns, err);
+    if (may_be_late(due))
+        rest(c, due, took_ns + STATEMENTS_NS);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
@@ -290,7 +347,8 @@ static const struct behind *behind_before(const struct regret_checks *c,
     return NULL;
 }
 
-/* Keep only those whose bound comes now, and note since when the others are behind. */
+/* Of sweeps that live: keep only those whose bound comes now, and note since when the others are
+ * behind. */
 static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size_t *n)
 {
     struct behind behind[REGRET_DUE_MAX];
@@ -298,11 +356,10 @@ static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size
     size_t n_behind = 0, n_now = 0;
     for (size_t i = 0; i < *n; i++) {
         const struct behind *before = behind_before(c, &due[i]);
-        bool waits = due[i].is_between && !due[i].has_ended;
-        if (waits && n_behind < REGRET_DUE_MAX)
+        if (due[i].is_between)
             behind[n_behind++] =
                 before ? *before : (struct behind){due[i].key, due[i].completed, now};
-        if (!waits || (before && now - before->since_ns >= (c->rests ? QUIET_NS : 0)))
+        if (!due[i].is_between || (before && now - before->since_ns >= (c->rests ? QUIET_NS : 0)))
             due[n_now++] = due[i];
     }
     memcpy(c->behind, behind, n_behind * sizeof *behind);
@@ -310,30 +367,81 @@ static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size
     *n = n_now;
 }
 
-/* What is due, after sweeps of which nothing is left have been closed. */
-static as_status look(struct regret_checks *c, struct arena *a, struct regret_due **ret, size_t *n,
+static as_status look_at_live(struct regret_checks *c, struct arena *a, struct regret_due **ret,
+                              size_t *n, struct as_err *err)
+{
+    int64_t begin_ns = clock_mono_ns();
+    if (c->rests && begin_ns < c->look_at_ns)
+        return AS_OK;
+    struct tx_run run = tx_run_start(c->db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_regret_due(run.tx, a, (int64_t)regret_bound_next(0), ret, n, err);
+    if (run.status != AS_OK)
+        return run.status;
+    int64_t end_ns = clock_mono_ns();
+    c->look_at_ns = end_ns + REST_OF_LOOK * (end_ns - begin_ns);
+    wait_for_quiet(c, *ret, n);
+    return AS_OK;
+}
+
+/* Leaves those in `due` of which a bound is left to compute. */
+static as_status close_over(struct regret_checks *c, struct regret_due *due, size_t *n,
+                            struct as_err *err)
+{
+    int64_t over[REGRET_DUE_MAX];
+    size_t n_over = 0, n_left = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (due[i].is_over)
+            over[n_over++] = due[i].key;
+        else
+            due[n_left++] = due[i];
+    *n = n_left;
+    if (n_over == 0)
+        return AS_OK;
+    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = store_regret_close(run.tx, (int64_t)regret_bound_next(0), over, n_over, err);
+    return run.status;
+}
+
+static as_status look_at_ended(struct regret_checks *c, struct arena *a, struct regret_due **ret,
+                               size_t *n, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(c->db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_regret_ended(run.tx, a, (int64_t)regret_bound_next(0), ret, n, err);
+    return run.status == AS_OK ? close_over(c, *ret, n, err) : run.status;
+}
+
+/* What is due: sweeps that have a limit, those that have ended, then the others. */
+static as_status look(struct regret_checks *c, struct arena *a, struct regret_due *ret, size_t *n,
                       struct as_err *err)
 {
-    int64_t first = (int64_t)regret_bound_next(0);
-    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
-    while (tx_run_again(&run)) {
-        run.status = store_regret_close(run.tx, first, err);
-        if (run.status == AS_OK)
-            run.status = store_regret_due(run.tx, a, first, ret, n, err);
-    }
-    return run.status;
+    struct regret_due *ended = NULL, *live = NULL;
+    size_t n_ended = 0, n_live = 0, i = 0;
+    as_status st = look_at_ended(c, a, &ended, &n_ended, err);
+    if (st == AS_OK)
+        st = look_at_live(c, a, &live, &n_live, err);
+    if (st != AS_OK)
+        return st;
+    *n = 0;
+    for (; i < n_live && live[i].may_end; i++)
+        ret[(*n)++] = live[i];
+    for (size_t j = 0; j < n_ended; j++)
+        ret[(*n)++] = ended[j];
+    for (; i < n_live; i++)
+        ret[(*n)++] = live[i];
+    return AS_OK;
 }
 
 as_status regret_checks_round(struct regret_checks *c, const atomic_bool *stopping,
                               struct regret_report *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct regret_due *due = NULL;
+    struct regret_due due[2 * REGRET_DUE_MAX];
     size_t n = 0;
     *ret = (struct regret_report){0};
-    as_status st = look(c, &a, &due, &n, err);
-    if (st == AS_OK)
-        wait_for_quiet(c, due, &n);
+    as_status st = look(c, &a, due, &n, err);
     for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
         struct as_err why = {0};
         if (stopping && atomic_load(stopping))

@@ -96,9 +96,10 @@ static void check_last(const char *sweep, int64_t completed)
     struct regret_check_list l = bounds_of(sweep);
     for (size_t i = 0; i + 1 < l.n; i++)
         ck_assert_int_lt(l.rows[i].completed, l.rows[i + 1].completed);
-    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from regret_check r where not scheduled "
-                                           "and completed < (select max(completed) from "
-                                           "regret_check where sweep_key = r.sweep_key)"),
+    ck_assert_int_eq(pg_fixture_i64(s.url,
+                                    "select count(*) from regret_check r where not scheduled "
+                                    "and completed < (select max(completed) from "
+                                    "regret_check where sweep_key = r.sweep_key)"),
                      0);
     const struct regret_check *last = &l.rows[l.n - 1];
     ck_assert_int_eq(last->completed, completed);
@@ -133,8 +134,9 @@ static const char *make_ended(void)
     " from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = "    \
     "current_database() and "
 /* It has written its row, and waits with its event: nobody else sees the row. */
-#define HOLDS "select count(*)" WAIT_OF_A_BOUND "l.relation = 'event'::regclass and a.query like " \
-              "'insert into event %'"
+#define HOLDS                                                                                      \
+    "select count(*)" WAIT_OF_A_BOUND "l.relation = 'event'::regclass and a.query like "           \
+    "'insert into event %'"
 /* It waits for the transaction of the first one. */
 #define WAITS                                                                                      \
     "select count(*)" WAIT_OF_A_BOUND                                                              \

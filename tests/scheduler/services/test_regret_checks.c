@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/store/regret_store.h"
+#include "scheduler/store/tx.h"
 #include "search/regret_bound.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
@@ -412,6 +414,32 @@ START_TEST(an_ended_sweep_has_a_bound_of_all_results)
 }
 END_TEST
 
+/* A result that is added after the end, while servers find that nothing is left to compute. */
+START_TEST(a_result_after_the_end_is_in_a_bound)
+{
+    struct trial_row row;
+    make_learner(&s, "a", "'max_trials': 37", "");
+    run_trials("a", 37);
+    reap(&s);
+    check_all(s.db);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+    json_t *body = json_of("{'state': 'completed', 'params': {'x': 0.3, 'y': 0.6}, 'metrics': "
+                           "{'loss': 0.5}}");
+    ck_ok(trial_add(s.db, &s.a, "a", body, NULL, &row, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 1);
+    int64_t key = pg_fixture_i64(s.url, "select key from sweep"); /* a server saw it before */
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        run.status = store_regret_close(run.tx, 4, &key, 1, &err);
+    ck_ok(run.status, err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 1);
+    ck_assert_int_eq(check_all(s.db).kept, 1);
+    ck_assert_int_eq(sweep_of_id(&s, "a").regret.completed, 38);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+    json_decref(body);
+}
+END_TEST
+
 /* While results come nothing is computed between two counts; when two rounds find as many trials,
  * one bound is of all of them. limits.stop_when does not read it. */
 START_TEST(a_pause_gives_a_bound_of_all_results)
@@ -528,6 +556,13 @@ START_TEST(several_metrics_have_none)
     }
     ck_assert_int_eq(check_all(s.db).kept, 0);
     ck_assert_uint_eq(list_of("m").n, 0);
+    struct regret_due *due = NULL; /* and it takes no other sweep's place in a look */
+    size_t n = 1;
+    struct tx_run run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run))
+        run.status = store_regret_due(run.tx, &s.a, 4, &due, &n, &err);
+    ck_ok(run.status, err);
+    ck_assert_uint_eq(n, 0);
     struct regret_check_list l;
     ck_fails(regret_checks_list(s.db, &s.a, "nothing", &l, &err), AS_E_NOT_FOUND, err, "nothing");
 }
@@ -564,6 +599,7 @@ TEST_SUITE()
     tcase_add_test(t, two_servers_agree);
     tcase_add_test(t, an_ended_sweep_gets_its_bounds);
     tcase_add_test(t, an_ended_sweep_has_a_bound_of_all_results);
+    tcase_add_test(t, a_result_after_the_end_is_in_a_bound);
     tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
     tcase_add_test(t, a_bound_that_was_just_written_is_replaced);
     tcase_add_test(t, any_search_is_bounded);
