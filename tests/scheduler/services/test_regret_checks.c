@@ -199,7 +199,7 @@ START_TEST(the_kept_best_is_the_sweeps)
     run_trials("a", 5);
     ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
     int64_t told = page.rows[0].number, second = page.rows[1].number, last = page.rows[4].number;
-    ck_assert(!sweep_of_id(&s, "a").best_is_by_model);
+    ck_assert(!sweep_of_id(&s, "a").best_is_by_model && !page.expected);
     char sql[256];
     snprintf(sql, sizeof sql,
              "insert into regret_check (sweep_key, completed, seq, enough, best, best_mean, "
@@ -212,6 +212,7 @@ START_TEST(the_kept_best_is_the_sweeps)
     ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
     ck_assert_uint_eq(page.n, 5);
     ck_assert(page.rows[0].number == last && page.rows[1].number == told);
+    ck_assert(page.expected->best_mean == 0.25 && page.expected->best_deviation == 0.125);
     ck_assert(page.rows[4].number != last);
     ck_ok(trial_best(s.db, &s.a, "a", 2, NULL, &page, &err), err);
     ck_assert(page.n == 2 && page.rows[0].number == last && page.rows[1].number == told);
@@ -219,6 +220,8 @@ START_TEST(the_kept_best_is_the_sweeps)
     ck_ok(trial_best(s.db, &s.a, "a", 1, NULL, &page, &err), err);
     ck_assert(page.n == 1 && page.rows[0].number == last);
     pg_fixture_exec(s.url, "update regret_check set best = 49"); /* a trial without a value */
+    ck_ok(trial_best(s.db, &s.a, "a", 1, NULL, &page, &err), err);
+    ck_assert(page.rows[0].number == told && !page.expected);
     ck_assert(sweep_of_id(&s, "a").best_number == told);
 }
 END_TEST
