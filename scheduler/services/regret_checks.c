@@ -39,8 +39,9 @@
 #define DEBT_NS (1 * NS_PER_S)        /* of rest, up to which further ones are computed */
 
 /* A look at all sweeps that live takes 8 ms where there are 2,000: it is not repeated for so many
- * times as long as it took. */
+ * times as long as it took, and for 10 s at most, should the database have stood still. */
 #define REST_OF_LOOK 99
+#define REST_OF_LOOK_MAX_NS (10 * NS_PER_S)
 
 /* A live sweep is quiet when as many trials had completed so long before. */
 #define QUIET_NS (400 * NS_PER_MS)
@@ -379,7 +380,8 @@ static as_status look_at_live(struct regret_checks *c, struct arena *a, struct r
     if (run.status != AS_OK)
         return run.status;
     int64_t end_ns = clock_mono_ns();
-    c->look_at_ns = end_ns + REST_OF_LOOK * (end_ns - begin_ns);
+    int64_t rest_ns = REST_OF_LOOK * (end_ns - begin_ns);
+    c->look_at_ns = end_ns + (rest_ns < REST_OF_LOOK_MAX_NS ? rest_ns : REST_OF_LOOK_MAX_NS);
     wait_for_quiet(c, *ret, n);
     return AS_OK;
 }

@@ -31,8 +31,8 @@
 struct regret_checks;
 
 /* `db` is borrowed for its life. rests: bounds of live sweeps that may be left out take a twentieth
- * of a processor at most, and results have paused when none came for 400 ms, not from one round to
- * the next. NULL when memory is out. */
+ * of a processor at most, looks at sweeps that live a hundredth of the time, and results have
+ * paused when none came for 400 ms, not from one round to the next. NULL when memory is out. */
 struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)
