@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/services/bound_share.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/regret_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -32,11 +33,16 @@
 #define HISTORIES_MAX 8
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
-/* Bounds that may be late take a twentieth of a processor at most, so that the first thousands of
- * trials of a fast sweep do not pay for them. */
-#define REST 19                       /* times the processor time of the bound */
+/* Bounds that may be late share a hundredth of a processor while results come, so that the first
+ * thousands of trials of a fast sweep do not pay for them, and a thirtieth when results have paused.
+ * With what is saved for small sweeps that pause at the same time, both are a twentieth of any ten
+ * seconds, beside the bound that these begin with. */
+#define BUSY_REST 99
+#define QUIET_REST 29
+#define QUIET_SAVED_NS (2 * NS_PER_S)
 #define STATEMENTS_NS (2 * NS_PER_MS) /* of PostgreSQL for a bound, of 40 trials as measured */
-#define DEBT_NS (1 * NS_PER_S)        /* of rest, up to which further ones are computed */
+/* As measured; what is expected while this server has computed none. */
+#define FIRST_COST ((struct bound_cost){.completed = 64, .took_ns = 2 * NS_PER_MS})
 
 /* A look at all sweeps that live takes 8 ms where there are 2,000: it is not repeated for so many
  * times as long as it took, and for 10 s at most, should the database have stood still. */
@@ -52,10 +58,10 @@ struct behind {
     int64_t since_ns; /* by clock_mono_ns() */
 };
 
-/* What the latest bound of a sweep took that may be late. */
-struct cost {
-    int64_t key, completed;
-    int64_t took_ns, end_ns; /* end_ns: by clock_mono_ns(); 0: the place is free */
+/* A sweep of which a bound may be computed in this round. */
+struct candidate {
+    struct regret_due due;
+    bool is_quiet; /* it lives, and its results have paused */
 };
 
 struct kept_history {
@@ -68,12 +74,14 @@ struct regret_checks {
     struct store *db;
     struct kept_history kept[HISTORIES_MAX];
     int64_t n_used;
-    struct cost costs[HISTORIES_MAX];
-    struct behind behind[REGRET_DUE_MAX]; /* at the last look at sweeps that live */
+    struct bound_cost costs[HISTORIES_MAX]; /* of bounds that may be late; end_ns 0: free */
+    struct bound_cost latest;               /* of them all */
+    struct behind behind[REGRET_DUE_MAX];   /* at the last look at sweeps that live */
     size_t n_behind;
     bool rests;
-    int64_t rest_until_ns; /* the end of all rest that is owed, by clock_mono_ns() */
-    int64_t look_at_ns;    /* when sweeps that live are looked at again, likewise */
+    bool saves;                     /* in this round a bound waits for the share of busy sweeps */
+    struct bound_share busy, quiet; /* of bounds that may be late */
+    int64_t look_at_ns;             /* when sweeps that live are looked at again */
 };
 
 struct regret_checks *regret_checks_create(struct store *db, bool rests)
@@ -81,8 +89,13 @@ struct regret_checks *regret_checks_create(struct store *db, bool rests)
     struct regret_checks *c = as_calloc(1, sizeof *c);
     if (!c)
         return NULL;
+    int64_t now = clock_mono_ns();
     c->db = db;
     c->rests = rests;
+    c->latest = FIRST_COST;
+    c->busy = (struct bound_share){.rest = BUSY_REST, .free_ns = now};
+    c->quiet = (struct bound_share){
+        .rest = QUIET_REST, .saved_ns = QUIET_SAVED_NS, .free_ns = now - QUIET_SAVED_NS};
     return c;
 }
 
@@ -259,13 +272,18 @@ static bool may_leave_out(bool may_end, int64_t completed)
 /* May the bound of this sweep wait? */
 static bool may_be_late(const struct regret_due *due)
 {
-    return !due->has_ended && (due->is_between || may_leave_out(due->may_end, due->completed));
+    return !due->has_ended && (due->is_between || !due->may_end);
+}
+
+static struct bound_share *share_of(struct regret_checks *c, const struct candidate *x)
+{
+    return x->is_quiet ? &c->quiet : &c->busy;
 }
 
 /* The cost of the sweep's latest bound, or the place of the oldest one. */
-static struct cost *cost_of(struct regret_checks *c, int64_t key)
+static struct bound_cost *cost_of(struct regret_checks *c, int64_t key)
 {
-    struct cost *oldest = &c->costs[0];
+    struct bound_cost *oldest = &c->costs[0];
     for (size_t i = 0; i < HISTORIES_MAX; i++) {
         if (c->costs[i].key == key)
             return &c->costs[i];
@@ -276,26 +294,29 @@ static struct cost *cost_of(struct regret_checks *c, int64_t key)
 }
 
 /* After a bound that may be late. */
-static void rest(struct regret_checks *c, const struct regret_due *due, int64_t took_ns)
+static void spend(struct regret_checks *c, const struct candidate *x, int64_t took_ns)
 {
     int64_t now = clock_mono_ns();
-    c->rest_until_ns = (c->rest_until_ns > now ? c->rest_until_ns : now) + REST * took_ns;
-    *cost_of(c, due->key) = (struct cost){due->key, due->completed, took_ns, now};
+    bound_share_spend(share_of(c, x), took_ns + STATEMENTS_NS, now);
+    c->latest = (struct bound_cost){x->due.key, x->due.completed, took_ns, now};
+    *cost_of(c, x->due.key) = c->latest;
 }
 
-/* A sweep that has grown much since its latest bound would pay for the next one only afterwards: it
- * waits as long as a bound is expected to cost, by its trials. */
-static bool must_rest(struct regret_checks *c, const struct regret_due *due)
+/* The share of busy sweeps is saved up for the one that is most behind, also where bounds of those
+ * after it cost less: all of them would come before it for as long as it is busy. A bound of a
+ * sweep that has paused waits for no dearer one. */
+static bool must_wait(struct regret_checks *c, const struct candidate *x)
 {
-    int64_t now = clock_mono_ns();
-    const struct cost *last = cost_of(c, due->key);
+    const struct bound_cost *last = cost_of(c, x->due.key);
     if (!c->rests)
         return false;
-    if (c->rest_until_ns - now > DEBT_NS)
-        return true;
-    return last->key == due->key &&
-           (double)(now - last->end_ns) < (double)REST * (double)last->took_ns *
-                                              ((double)due->completed / (double)last->completed);
+    if (last->key != x->due.key)
+        last = &c->latest;
+    int64_t expected_ns = bound_cost_expected(last, x->due.completed) + STATEMENTS_NS;
+    bool waits = (!x->is_quiet && c->saves) ||
+                 !bound_share_covers(share_of(c, x), expected_ns, clock_mono_ns());
+    c->saves = c->saves || (waits && !x->is_quiet);
+    return waits;
 }
 
 /* The count of completed trials of the bound that comes next; 0: none does now. */
@@ -311,14 +332,16 @@ static int64_t count_of_next(const struct regret_next *next, bool is_between)
 }
 
 /* The next bound of one sweep. */
-static as_status check_sweep(struct regret_checks *c, struct arena *a, const struct regret_due *due,
-                             struct regret_report *ret, struct as_err *err)
+static as_status check_sweep(struct regret_checks *c, struct arena *a,
+                             const struct candidate *candidate, struct regret_report *ret,
+                             struct as_err *err)
 {
+    const struct regret_due *due = &candidate->due;
     struct regret_check x = {0};
     struct regret_report one = {0};
     struct regret_next next = {0};
     int64_t took_ns = 0;
-    if (may_be_late(due) && must_rest(c, due))
+    if (may_be_late(due) && must_wait(c, candidate))
         return AS_OK;
     as_status st = read_next(c->db, due->key, &next, err);
     int64_t count = count_of_next(&next, due->is_between);
@@ -326,7 +349,7 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a, const str
         return st;
     st = compute_apart(c, due->key, count, &x, &took_ns, err);
     if (may_be_late(due))
-        rest(c, due, took_ns + STATEMENTS_NS);
+        spend(c, candidate, took_ns);
     if (st != AS_OK || x.seq == 0)
         return st;
     struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
@@ -348,41 +371,42 @@ static const struct behind *behind_before(const struct regret_checks *c,
     return NULL;
 }
 
-/* Of sweeps that live: keep only those whose bound comes now, and note since when the others are
- * behind. */
-static void wait_for_quiet(struct regret_checks *c, struct regret_due *due, size_t *n)
+/* Of sweeps that live: those whose bound may come now. Notes since when each has as many trials. */
+static void wait_for_quiet(struct regret_checks *c, const struct regret_due *due, size_t n,
+                           struct candidate *ret, size_t *ret_n)
 {
     struct behind behind[REGRET_DUE_MAX];
     int64_t now = clock_mono_ns();
-    size_t n_behind = 0, n_now = 0;
-    for (size_t i = 0; i < *n; i++) {
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++) {
         const struct behind *before = behind_before(c, &due[i]);
-        if (due[i].is_between)
-            behind[n_behind++] =
-                before ? *before : (struct behind){due[i].key, due[i].completed, now};
-        if (!due[i].is_between || (before && now - before->since_ns >= (c->rests ? QUIET_NS : 0)))
-            due[n_now++] = due[i];
+        behind[i] = before ? *before : (struct behind){due[i].key, due[i].completed, now};
+        bool is_quiet = before && now - before->since_ns >= (c->rests ? QUIET_NS : 0);
+        if (!due[i].is_between || is_quiet)
+            ret[(*ret_n)++] = (struct candidate){due[i], is_quiet};
     }
-    memcpy(c->behind, behind, n_behind * sizeof *behind);
-    c->n_behind = n_behind;
-    *n = n_now;
+    memcpy(c->behind, behind, n * sizeof *behind);
+    c->n_behind = n;
 }
 
-static as_status look_at_live(struct regret_checks *c, struct arena *a, struct regret_due **ret,
-                              size_t *n, struct as_err *err)
+/* At most REGRET_DUE_MAX. */
+static as_status look_at_live(struct regret_checks *c, struct arena *a, struct candidate *ret,
+                              size_t *ret_n, struct as_err *err)
 {
     int64_t begin_ns = clock_mono_ns();
+    struct regret_due *due = NULL;
+    size_t n = 0;
     if (c->rests && begin_ns < c->look_at_ns)
         return AS_OK;
     struct tx_run run = tx_run_start(c->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_regret_due(run.tx, a, (int64_t)regret_bound_next(0), ret, n, err);
+        run.status = store_regret_due(run.tx, a, (int64_t)regret_bound_next(0), &due, &n, err);
     if (run.status != AS_OK)
         return run.status;
     int64_t end_ns = clock_mono_ns();
     int64_t rest_ns = REST_OF_LOOK * (end_ns - begin_ns);
     c->look_at_ns = end_ns + (rest_ns < REST_OF_LOOK_MAX_NS ? rest_ns : REST_OF_LOOK_MAX_NS);
-    wait_for_quiet(c, *ret, n);
+    wait_for_quiet(c, due, n, ret, ret_n);
     return AS_OK;
 }
 
@@ -416,21 +440,22 @@ static as_status look_at_ended(struct regret_checks *c, struct arena *a, struct 
 }
 
 /* What is due: sweeps that have a limit, those that have ended, then the others. */
-static as_status look(struct regret_checks *c, struct arena *a, struct regret_due *ret, size_t *n,
+static as_status look(struct regret_checks *c, struct arena *a, struct candidate *ret, size_t *n,
                       struct as_err *err)
 {
-    struct regret_due *ended = NULL, *live = NULL;
+    struct regret_due *ended = NULL;
+    struct candidate live[REGRET_DUE_MAX];
     size_t n_ended = 0, n_live = 0, i = 0;
     as_status st = look_at_ended(c, a, &ended, &n_ended, err);
     if (st == AS_OK)
-        st = look_at_live(c, a, &live, &n_live, err);
+        st = look_at_live(c, a, live, &n_live, err);
     if (st != AS_OK)
         return st;
     *n = 0;
-    for (; i < n_live && live[i].may_end; i++)
+    for (; i < n_live && live[i].due.may_end; i++)
         ret[(*n)++] = live[i];
     for (size_t j = 0; j < n_ended; j++)
-        ret[(*n)++] = ended[j];
+        ret[(*n)++] = (struct candidate){.due = ended[j]};
     for (; i < n_live; i++)
         ret[(*n)++] = live[i];
     return AS_OK;
@@ -440,9 +465,10 @@ as_status regret_checks_round(struct regret_checks *c, const atomic_bool *stoppi
                               struct regret_report *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct regret_due due[2 * REGRET_DUE_MAX];
+    struct candidate due[2 * REGRET_DUE_MAX];
     size_t n = 0;
     *ret = (struct regret_report){0};
+    c->saves = false;
     as_status st = look(c, &a, due, &n, err);
     for (size_t i = 0; i < n && st != AS_E_UNAVAILABLE; i++) {
         struct as_err why = {0};

@@ -585,6 +585,60 @@ START_TEST(a_sweep_of_one_value_has_no_relative_bound)
 }
 END_TEST
 
+#define ORDER                                                                                      \
+    "select count(*) from (select row_number() over (order by id) n, sweep from event_each where " \
+    "type = 'sweep.changed' and number is null and id > %lld) e where (n, sweep) in ((1, "         \
+    "'limit'), "                                                                                   \
+    "(2, 'ended'), (3, 'far'), (4, 'near'))"
+
+/* One bound of each: those that live and have the limit, then those that have ended, then the
+ * others, by how far they are behind. */
+START_TEST(a_round_has_an_order)
+{
+    struct regret_report one;
+    char sql[400];
+    make_learner(&s, "near", "'max_trials': 50", "");
+    make_learner(&s, "ended", "'max_trials': 5", "");
+    make_learner(&s, "far", "'max_trials': 50", "");
+    make_learner(&s, "limit", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    run_trials("near", 5);
+    run_trials("ended", 5);
+    run_trials("far", 7);
+    run_trials("limit", 4);
+    reap(&s);
+    snprintf(sql, sizeof sql, ORDER,
+             (long long)pg_fixture_i64(s.url, "select coalesce(max(id), 0) from event_each"));
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    ck_assert_int_eq(one.kept, 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, sql), 4);
+}
+END_TEST
+
+/* Bounds of live sweeps share a hundredth of a processor, and each is charged 2 ms of statements at
+ * least; those of a sweep that has ended, or has the limit, wait for no rest. */
+START_TEST(live_sweeps_share_a_hundredth)
+{
+    struct regret_report one;
+    char id[3] = "a";
+    for (int i = 0; i < 8; i++, id[0]++) {
+        make_learner(&s, id, "'max_trials': 50", "");
+        run_trials(id, 6);
+    }
+    make_learner(&s, "ended", "'max_trials': 6", "");
+    make_learner(&s, "limit", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    run_trials("ended", 6);
+    run_trials("limit", 6);
+    reap(&s);
+    int64_t begin_ns = clock_mono_ns();
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, true);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    int64_t n_live = (clock_mono_ns() - begin_ns) / (99 * 2 * NS_PER_MS);
+    ck_assert_msg(one.kept >= 2 && one.kept <= 2 + n_live, "%lld", (long long)one.kept);
+    ck_assert(list_of("ended").n == 1 && list_of("limit").n == 1);
+}
+END_TEST
+
 TEST_SUITE()
 {
     Suite *suite = suite_create("scheduler/services/regret_checks");
@@ -605,6 +659,8 @@ TEST_SUITE()
     tcase_add_test(t, a_result_after_the_end_is_in_a_bound);
     tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
     tcase_add_test(t, a_bound_that_was_just_written_is_replaced);
+    tcase_add_test(t, a_round_has_an_order);
+    tcase_add_test(t, live_sweeps_share_a_hundredth);
     tcase_add_test(t, any_search_is_bounded);
     tcase_add_test(t, several_metrics_have_none);
     tcase_add_test(t, a_sweep_of_one_value_has_no_relative_bound);
