@@ -34,7 +34,7 @@
 #define LOWEST 19                            /* of a thread's priority */
 #define HISTORY_BYTES_MAX ((size_t)32 << 20) /* a larger one is read again each time */
 /* Bounds that may be late share a hundredth of a processor while results come, so that the first
- * thousands of trials of a fast sweep do not pay for them, and a thirtieth when results have paused.
+ * thousands of trials of a fast sweep do not pay for them, and a thirtieth when they have paused.
  * With what is saved for small sweeps that pause at the same time, both are a twentieth of any ten
  * seconds, beside the bound that these begin with. */
 #define BUSY_REST 99
@@ -331,12 +331,13 @@ static int64_t count_of_next(const struct regret_next *next, bool is_between)
     return skips ? latest : next->due;
 }
 
-/* The next bound of one sweep. */
-static as_status check_sweep(struct regret_checks *c, struct arena *a,
-                             const struct candidate *candidate, struct regret_report *ret,
-                             struct as_err *err)
+/* The next bound of one sweep. *ret_more: it was kept, and is not of all results. */
+static as_status check_next(struct regret_checks *c, struct arena *a,
+                            const struct candidate *candidate, struct regret_report *ret,
+                            bool *ret_more, struct as_err *err)
 {
     const struct regret_due *due = &candidate->due;
+    *ret_more = false;
     struct regret_check x = {0};
     struct regret_report one = {0};
     struct regret_next next = {0};
@@ -344,7 +345,7 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a,
     if (may_be_late(due) && must_wait(c, candidate))
         return AS_OK;
     as_status st = read_next(c->db, due->key, &next, err);
-    int64_t count = count_of_next(&next, due->is_between);
+    int64_t count = count_of_next(&next, due->is_between || candidate->is_quiet);
     if (st != AS_OK || count == 0)
         return st;
     st = compute_apart(c, due->key, count, &x, &took_ns, err);
@@ -359,7 +360,22 @@ static as_status check_sweep(struct regret_checks *c, struct arena *a,
         return run.status;
     ret->kept += one.kept;
     ret->sweeps_ended += one.sweeps_ended;
+    *ret_more = one.kept && count < next.completed;
     return AS_OK;
+}
+
+/* The next bound of one sweep; of one that has paused also those after it, up to that of all
+ * results, as far as there is rest for them: the next look at sweeps that live may be far. */
+static as_status check_sweep(struct regret_checks *c, struct arena *a, const atomic_bool *stopping,
+                             const struct candidate *x, struct regret_report *ret,
+                             struct as_err *err)
+{
+    bool more = false;
+    as_status st;
+    do {
+        st = check_next(c, a, x, ret, &more, err);
+    } while (st == AS_OK && more && x->is_quiet && !(stopping && atomic_load(stopping)));
+    return st;
 }
 
 static const struct behind *behind_before(const struct regret_checks *c,
@@ -474,7 +490,7 @@ as_status regret_checks_round(struct regret_checks *c, const atomic_bool *stoppi
         struct as_err why = {0};
         if (stopping && atomic_load(stopping))
             break;
-        as_status one = check_sweep(c, &a, &due[i], ret, &why);
+        as_status one = check_sweep(c, &a, stopping, &due[i], ret, &why);
         if (one == AS_OK || one == AS_E_NOT_FOUND || (st != AS_OK && one != AS_E_UNAVAILABLE))
             continue; /* AS_E_NOT_FOUND: it was deleted */
         st = as_fail_at(err, one, why.pointer, "%s", why.msg);

@@ -45,7 +45,8 @@ struct regret_report {
 
 /* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread:
  * first of those that live and have the limit, then of those that have ended, then of the others,
- * first those that are most behind by their trials. Each takes from milliseconds to seconds. If any
+ * first those that are most behind by their trials. A live sweep whose results have paused gets all
+ * that it lacks. Each takes from milliseconds to seconds. If any
  * was kept, more may be due.
  *   stopping  it takes no further sweep when this becomes true; may be NULL
  *   ret       also of a round that failed

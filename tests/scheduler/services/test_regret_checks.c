@@ -585,6 +585,23 @@ START_TEST(a_sweep_of_one_value_has_no_relative_bound)
 }
 END_TEST
 
+/* One that lives gets all bounds that it lacks in the round that finds that its results have
+ * paused, as far as rest was saved: the next look may be far. */
+START_TEST(a_pause_makes_up_for_all_bounds)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
+    struct regret_report one;
+    make_learner(&s, "a", "'max_trials': 99", "");
+    run_trials("a", 20);
+    for (int i = 0; i < 3; i++) { /* 4, then 5 to 20, then nothing */
+        const int64_t kept[] = {1, 16, 0};
+        ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+        ck_assert_int_eq(one.kept, kept[i]);
+    }
+    ck_assert_int_eq(list_of("a").rows[16].completed, 20);
+}
+END_TEST
+
 #define ORDER                                                                                      \
     "select count(*) from (select row_number() over (order by id) n, sweep from event_each where " \
     "type = 'sweep.changed' and number is null and id > %lld) e where (n, sweep) in ((1, "         \
@@ -659,6 +676,7 @@ TEST_SUITE()
     tcase_add_test(t, a_result_after_the_end_is_in_a_bound);
     tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
     tcase_add_test(t, a_bound_that_was_just_written_is_replaced);
+    tcase_add_test(t, a_pause_makes_up_for_all_bounds);
     tcase_add_test(t, a_round_has_an_order);
     tcase_add_test(t, live_sweeps_share_a_hundredth);
     tcase_add_test(t, any_search_is_bounded);
