@@ -128,7 +128,7 @@ class Storm:
         while time.monotonic() < limit:
             held = self.cluster.sql("select s.id || '/' || t.number, t.attempt from trial t join sweep_base s on s.key = t.sweep_key "
                                     "where t.state = 'running'")
-            self.cluster.sql("checkpoint")
+            self.cluster.sql("set synchronous_commit = on; select pg_logical_emit_message(true, '', '')")  # syncs all before
             synced_ms, n_syncs = history.now_ms(), self.cluster.n_syncs()
             while history.now_ms() < synced_ms + 1000 and n_syncs == self.cluster.n_syncs():
                 if history.has_end(history.read(self.history), held, synced_ms):
