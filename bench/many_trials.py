@@ -71,7 +71,8 @@ def fill(database, sweep, trials, points=0):
         last = min(first + PART, trials) - 1
         part = ";".join(s.format(floats=floats, first=first, last=last, sweep=sweep, points=points) for s in statements)
         run(database, f"begin; {part}; commit")
-    run(database, f"update sweep_base set regret_due = {2 * trials + 1} where id = '{sweep}'", "vacuum analyze")
+    bound = f"insert into regret_check (sweep_key, completed, seq, enough) select key, {trials}, {trials}, false from sweep where id = '{sweep}'"
+    run(database, f"{bound}; update sweep_base set regret_due = {2 * trials + 1} where id = '{sweep}'", "vacuum analyze")
 
 
 SIZES = """

@@ -46,6 +46,13 @@ static json_t *expected_encode(const struct regret_check *x)
     return out_end(&o);
 }
 
+json_t *best_page_encode(const struct trial_page *p)
+{
+    struct out o = {.obj = trial_page_encode(p)};
+    out_child(&o, "expected", p->expected ? expected_encode(p->expected) : json_null());
+    return out_end(&o);
+}
+
 static json_t *told_encode(const struct sweep_row *r)
 {
     struct out o = out_begin();

@@ -68,6 +68,7 @@ json_t *trial_encode(const struct trial_row *r);
 json_t *tagged_encode(int64_t changed);
 json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
+json_t *best_page_encode(const struct trial_page *p); /* of trial_best() */
 json_t *trial_detail_encode(const struct trial_detail *d);
 json_t *series_encode(const struct series_list *l);
 json_t *log_encode(const struct log_row *r);

@@ -163,7 +163,7 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
         return st;
     st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, call_query(c, "cursor"), &rows,
                     err);
-    return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
+    return st < 0 ? st : call_ok(c, best_page_encode(&rows), err);
 }
 
 as_status h_sweep_pareto(struct call *c, struct as_err *err)

@@ -4,7 +4,7 @@
 
 #include "search/regret_bound.h"
 
-#define SQL_SIZE 2000
+#define SQL_SIZE 3000
 
 /* Without triggers; the counts are written at the end, and that the bounds of what is left to gain
  * are kept up to here: else the server computes all of them, from the first on, and reads all
@@ -26,7 +26,9 @@ static const char completed[] =
     "sweep, generate_series(0, %1$lld - 1) n, generate_series(0, %2$lld - 1, 64) c, "
     "generate_series(c, least(c + 63, %2$lld - 1)) p group by key, n, c;"
     "update sweep_count set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, "
-    "finish_seq = %1$lld; update sweep_base set started_at = now(), regret_due = %3$lld";
+    "finish_seq = %1$lld; insert into regret_check (sweep_key, completed, seq, enough) select key, "
+    "%1$lld, %1$lld, false from sweep; "
+    "update sweep_base set started_at = now(), regret_due = %3$lld";
 
 /* The name of the sweep, the epoch of the runner, the number of trials. */
 static const char live[] =

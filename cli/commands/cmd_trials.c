@@ -161,22 +161,24 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
 }
 
 /* Of noisy values the first row need not be the one of the best value. */
-static void say_expected(const json_t *sweep)
+static void say_expected(const json_t *best)
 {
-    const json_t *best = json_object_get(sweep, "best"), *x = json_object_get(best, "expected");
+    const json_t *first = json_array_get(json_object_get(best, "items"), 0);
+    const json_t *x = json_object_get(best, "expected");
     double mean, low, high;
     if (json_number_get(json_object_get(x, "mean"), &mean) &&
         json_number_get(json_object_get(x, "low"), &low) &&
         json_number_get(json_object_get(x, "high"), &high))
         say("Values are noisy: trial %lld is the best by what a model expects of it, %.4g (95%% "
             "within %.4g and %.4g); the others are in the order of their values.",
-            (long long)json_integer_value(json_object_get(best, "number")), mean, low, high);
+            (long long)json_integer_value(json_object_get(first, "number")), mean, low, high);
 }
 
-/* The sweep names the columns of the table. */
+/* The sweep names the columns of the table, which do not change; all that does is in the answer. */
 static as_status print_best(const struct session *s, const struct trial_ref *ref,
-                            const json_t *items, struct as_err *err)
+                            const json_t *answer, struct as_err *err)
 {
+    const json_t *items = json_object_get(answer, "items");
     if (s->json)
         return list_print_json(items, err);
     JSON_AUTO sweep = NULL;
@@ -190,7 +192,7 @@ static as_status print_best(const struct session *s, const struct trial_ref *ref
     st = session_print_table(s, t, err);
     if (st < 0)
         return st;
-    say_expected(sweep);
+    say_expected(answer);
     if (objectives_count(sweep) > 1)
         say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
             objectives_count(sweep), ref->sweep);
@@ -215,9 +217,8 @@ static as_status show_best(const struct session *s, const char *id, int64_t top,
     st = request_items(s->client, &sweep, "best", query.s, top, &answer, err);
     if (st < 0)
         return st;
-    const json_t *items = json_object_get(answer, "items");
-    st = print_best(s, &sweep, items, err);
-    if (st == AS_OK && json_array_size(items) == 0)
+    st = print_best(s, &sweep, answer, err);
+    if (st == AS_OK && json_array_size(json_object_get(answer, "items")) == 0)
         return as_fail(err, AS_E_NOT_FOUND, "no trial of %s has completed yet", sweep.sweep);
     return st;
 }

@@ -26,7 +26,7 @@ struct table_row {
     int64_t parent, fork_step;                    /* of a fork: what it goes on from; -1: none */
     int64_t created_ms, started_ms, finished_ms;  /* 0: not yet */
     int64_t ran_ms;           /* of the attempts that ended; -1: from started_ms to finished_ms */
-    int64_t running_since_ms; /* when its attempt began; 0: it does not run */
+    int64_t running_since_ms; /* when its attempt was handed out; 0: it does not run */
 };
 
 /* A trial that changed, and the id of the last event about it. */

@@ -10,6 +10,7 @@
 #include "scheduler/rows/fork_row.h"
 #include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/page.h"
+#include "scheduler/rows/regret_row.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Where a trial's configuration comes from. */
@@ -63,7 +64,7 @@ struct trial_row {
     const char *tags; /* JSON: a list of strings */
     int64_t created_ms, started_ms, finished_ms;
     int64_t ended_ran_ms;     /* for so long its ended attempts ran; -1: see trial_ran_ms() */
-    int64_t running_since_ms; /* when its attempt began; 0: it does not run */
+    int64_t running_since_ms; /* when its attempt was handed out; 0: it does not run */
 };
 
 /* Milliseconds for which the attempts of a trial ran that have ended, since it started or was
@@ -75,6 +76,8 @@ struct trial_page {
     size_t n;
     const char **user_attrs; /* JSON, of each row; NULL: not asked for */
     const char *next_cursor;
+    const struct regret_check *expected; /* of trial_best(): the first row is the best by this
+                                            bound's model; NULL: by its value */
 };
 
 struct attempt_row {

@@ -30,9 +30,10 @@
  * time. */
 struct regret_checks;
 
-/* `db` is borrowed for its life. rests: bounds of live sweeps that may be left out take a twentieth
- * of a processor at most, and results have paused when none came for 400 ms, not from one round to
- * the next. NULL when memory is out. */
+/* `db` is borrowed for its life. rests: bounds of live sweeps without the limit share a hundredth
+ * of a processor while results come and a thirtieth when they have paused (bound_share.h), looks
+ * at sweeps that live take a hundredth of the time, and results have paused when none came for
+ * 400 ms, not from one round to the next. NULL when memory is out. */
 struct regret_checks *regret_checks_create(struct store *db, bool rests);
 void regret_checks_free(struct regret_checks *c);
 AS_DEFINE_FREEP(struct regret_checks, regret_checks_free)
@@ -43,8 +44,9 @@ struct regret_report {
 };
 
 /* Compute and keep one bound of each sweep of which one is due, so that sweeps share the thread:
- * first of those that have the limit, then of those that are most behind. Each takes from
- * milliseconds to seconds. If any was kept, more may be due.
+ * first of those that live and have the limit, then of those that have ended, then of the others,
+ * first those that are most behind by their trials. A live sweep whose results have paused gets all
+ * that it lacks. Each takes from milliseconds to seconds. If any was kept, more may be due.
  *   stopping  it takes no further sweep when this becomes true; may be NULL
  *   ret       also of a round that failed
  * AS_E_UNAVAILABLE: the database is away; a later round computes them. Another error, of which the

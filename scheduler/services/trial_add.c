@@ -14,6 +14,7 @@
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/dataset_store.h"
+#include "scheduler/store/regret_store.h"
 #include "scheduler/store/sweep_change_store.h"
 #include "scheduler/store/sweep_head_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -120,7 +121,11 @@ static as_status insert_new(struct tx *t, struct adding *x, const struct sweep_h
     as_status st = check_room(s, rows, n, err);
     if (st != AS_OK)
         return st;
-    if ((st = store_addition_insert(t, s, rows, n, err)) != AS_OK || !x->list.keys)
+    if ((st = store_addition_insert(t, s, rows, n, err)) != AS_OK)
+        return st;
+    if (s->state == SWEEP_COMPLETED)
+        st = store_regret_open(t, x->to.key, err);
+    if (st != AS_OK || !x->list.keys)
         return st;
     return store_addition_keys(t, x->scope, s->id, keys, digests, numbers, n, err);
 }

@@ -209,11 +209,13 @@ as_status trial_list(struct store *db, struct trial_orders *orders, struct arena
     return AS_OK;
 }
 
-/* Put the trial that is best by a model first, and leave it out behind: the page has at most `top`
- * trials and room for them. */
-static as_status put_first(struct tx *t, struct arena *a, int64_t key, int64_t number,
-                           bool is_first, int64_t top, struct trial_page *page, struct as_err *err)
+/* Put the trial that is best by a model first, with what that expects, and leave it out behind: the
+ * page has at most `top` trials and room for them. */
+static as_status put_first(struct tx *t, struct arena *a, int64_t key,
+                           const struct regret_check *expected, bool is_first, int64_t top,
+                           struct trial_page *page, struct as_err *err)
 {
+    int64_t number = expected->best;
     struct trial_row best;
     size_t n = 0;
     for (size_t i = 0; i < page->n; i++)
@@ -228,6 +230,7 @@ static as_status put_first(struct tx *t, struct arena *a, int64_t key, int64_t n
     page->n = n < (size_t)top ? n + 1 : n;
     memmove(page->rows + 1, page->rows, (page->n - 1) * sizeof *page->rows);
     page->rows[0] = best;
+    page->expected = expected;
     return AS_OK;
 }
 
@@ -237,6 +240,9 @@ static as_status list_best_trials(struct tx *t, struct arena *a, const char *swe
 {
     int64_t key = 0;
     struct sweep_row s;
+    struct regret_check *expected = arena_alloc(a, 1, sizeof *expected);
+    if (!expected)
+        return as_fail_nomem(err);
     as_status st = store_sweep_key(t, sweep, &key, err);
     if (st != AS_OK)
         return st;
@@ -246,7 +252,8 @@ static as_status list_best_trials(struct tx *t, struct arena *a, const char *swe
     st = store_trial_best(t, a, key, s.maximize, top, after, ret, ret_next, err);
     if (st != AS_OK || !s.best_is_by_model)
         return st;
-    return put_first(t, a, key, s.best_number, !after->set, top, ret, err);
+    *expected = s.regret;
+    return put_first(t, a, key, expected, !after->set, top, ret, err);
 }
 
 as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64_t top,

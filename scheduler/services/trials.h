@@ -27,8 +27,9 @@ AS_MUST_CHECK as_status trial_list(struct store *db, struct trial_orders *orders
                                    const char *sweep, const struct trial_query *q,
                                    struct trial_page *ret, struct as_err *err);
 
-/* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
- * is NULL unless they pass PAGE_BYTES_MAX: then the page has fewer, and the cursor continues. */
+/* The `top` (1..1000) best completed, feasible trials by the first metric, best first, and of the
+ * first page what a model expects of the first of them, where values are noisy. next_cursor is NULL
+ * unless they pass PAGE_BYTES_MAX: then the page has fewer, and the cursor continues. */
 AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char *sweep,
                                    int64_t top, const char *cursor, struct trial_page *ret,
                                    struct as_err *err);

@@ -12,21 +12,32 @@ struct regret_due {
     int64_t key;
     int64_t completed; /* trials */
     bool is_between;   /* the next scheduled count is not reached */
+    bool may_end;      /* the sweep has a limit that its bounds are compared with */
     bool has_ended;
+    bool is_over; /* only of store_regret_ended(): nothing is left to compute, it can be closed */
 };
 
 #define REGRET_DUE_MAX 100 /* sweeps of one look */
 
-/* Such sweeps, with at least `first` completed trials: at most REGRET_DUE_MAX, first those that
- * have a limit of their bound, then those that are most behind by their trials. Reads the sweeps
- * that live, and those that have ended and are not closed. */
+/* Such sweeps that live, with at least `first` completed trials: at most REGRET_DUE_MAX, first
+ * those that have a limit of their bound, then those that are most behind by their trials. Reads
+ * three or four pages for each sweep that lives: some 4 us. */
 AS_MUST_CHECK as_status store_regret_due(struct tx *t, struct arena *a, int64_t first,
                                          struct regret_due **ret, size_t *ret_n,
                                          struct as_err *err);
 
-/* Close sweeps that have ended and whose completed trials are all in a bound, or fewer than
- * `first`; at most 1,000. A change of a sweep's state opens it again. */
-AS_MUST_CHECK as_status store_regret_close(struct tx *t, int64_t first, struct as_err *err);
+/* Sweeps that have ended and are open, at most REGRET_DUE_MAX. Reads those alone. */
+AS_MUST_CHECK as_status store_regret_ended(struct tx *t, struct arena *a, int64_t first,
+                                           struct regret_due **ret, size_t *ret_n,
+                                           struct as_err *err);
+
+/* Close those of these sweeps that have ended and whose completed trials are all in a bound, or
+ * fewer than `first`. Locks their rows. A change of a sweep's state opens it again. */
+AS_MUST_CHECK as_status store_regret_close(struct tx *t, int64_t first, const int64_t *keys,
+                                           size_t n, struct as_err *err);
+
+/* Open a sweep that got results after its end. */
+AS_MUST_CHECK as_status store_regret_open(struct tx *t, int64_t sweep_key, struct as_err *err);
 
 /* Where the bounds of a sweep stand. */
 struct regret_next {

@@ -121,6 +121,23 @@ class Storm:
                 print(f"{at:8.2f} s  {kind}: {said}", flush=True)
         self.tick(self.begin + seconds)
 
+    def cut_that_loses(self, rng):
+        """Cut the power of PostgreSQL when an end was acknowledged that it has not synced, of an attempt whose beginning
+        it has: one that begins again may end with the same value. Returns what the power cut does."""
+        limit = time.monotonic() + PATIENCE_S
+        while time.monotonic() < limit:
+            held = self.cluster.sql("select s.id || '/' || t.number, t.attempt from trial t join sweep_base s on s.key = t.sweep_key "
+                                    "where t.state = 'running'")
+            self.cluster.sql("set synchronous_commit = on; select pg_logical_emit_message(true, '', '')")  # syncs all before
+            synced_ms, n_syncs = history.now_ms(), self.cluster.n_syncs()
+            while history.now_ms() < synced_ms + 1000 and n_syncs == self.cluster.n_syncs():
+                if history.has_end(history.read(self.history), held, synced_ms):
+                    if (taken := self.cluster.power_cut(rng, False, n_syncs)) is not None:
+                        return taken
+                    break
+                time.sleep(0.02)
+        raise TimeoutError(f"for {PATIENCE_S} s no acknowledged result was in danger")
+
     def drain(self):
         """No further sweep and no further fault; one runner is gone for good."""
         while self.later_jobs:

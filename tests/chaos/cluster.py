@@ -178,13 +178,23 @@ class Cluster:
             found += map(int, open(path).read().split())
         return [pid, *found]
 
-    def power_cut(self, rng, may_tear):
-        """The machine stops at once. Returns how many bytes of pg_wal were lost."""
+    def n_syncs(self):
+        """Of files in pg_wal, that have begun since the last power cut."""
+        path = os.path.join(self.undo, "syncs")
+        return os.path.getsize(path) if os.path.exists(path) else 0
+
+    def power_cut(self, rng, may_tear, n_syncs=None):
+        """The machine stops at once. Returns how many bytes of pg_wal were lost. n_syncs: none of them began meanwhile;
+        otherwise the machine goes on, and None is returned."""
         stopped = set()
         while new := set(self.processes()) - stopped:  # none writes while another is killed
             for pid in new:
                 signal_pid(pid, signal.SIGSTOP)
             stopped |= new
+        if n_syncs is not None and n_syncs != self.n_syncs():
+            for pid in stopped:
+                signal_pid(pid, signal.SIGCONT)
+            return None
         for pid in stopped:
             signal_pid(pid, signal.SIGKILL)
         self.postmaster.wait()

@@ -104,7 +104,10 @@ def power_cut(storm, rng):
     if storm.cluster.postmaster.poll() is not None:
         return None
     away, may_tear = rng.choice([0, 1]), rng.random() < 0.5
-    taken = storm.cluster.power_cut(rng, may_tear)
+    if storm.options.plant == "synchronous_commit" and not storm.done:  # the first one of the run
+        may_tear, taken = False, storm.cut_that_loses(rng)
+    else:
+        taken = storm.cluster.power_cut(rng, may_tear)
     storm.database_away(away)
     return f"took back {taken} bytes of pg_wal{', by sectors' if may_tear else ''}, away for {away} s"
 

@@ -32,10 +32,17 @@ class Writer:
             os.fsync(self.fd)
 
 
+def has_end(lines, attempts, since_ms):
+    """Was one of these attempts (trial, number) reported since then, and acknowledged as completed?"""
+    wanted = {(trial, int(number)) for trial, number in attempts}
+    told = {(x["trial"], x["attempt"]) for x in lines if x["event"] == "tells" and x["t"] > since_ms} & wanted
+    return any(x["event"] == "acked" and x["outcome"] == "completed" and (x["trial"], x["attempt"]) in told for x in lines)
+
+
 def read(folder):
-    """All lines of all files of the folder, in the order of time."""
+    """All whole lines of all files of the folder, in the order of time."""
     lines = []
     for name in os.listdir(folder):
         with open(os.path.join(folder, name)) as f:
-            lines += [json.loads(line) for line in f]
+            lines += [json.loads(line) for line in f if line.endswith("\n")]
     return sorted(lines, key=lambda line: line["t"])

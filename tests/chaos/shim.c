@@ -10,6 +10,7 @@
  *
  *   log: int64 first, int64 size, then records: int64 offset, int64 length, bytes
  *   first: where the records begin that are not synced; size: of the file when it was last synced
+ *   CHAOS_UNDO/syncs has a byte for each sync that has begun
  *
  * Each write opens its log and locks it, because processes share files and descriptors come and
  * go. Writes inside of libc (stdio) and through mmap are not seen: they count as kept, too.
@@ -266,6 +267,17 @@ struct sync_mark {
     int64_t end, size;
 };
 
+static void count_sync(void)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/syncs", undo_folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        (void)!NEXT(write)(fd, "", 1);
+        close(fd);
+    }
+}
+
 static struct sync_mark before_sync(int fd)
 {
     struct sync_mark mark = {0};
@@ -276,6 +288,7 @@ static struct sync_mark before_sync(int fd)
     path_of(fd, path);
     if (!is_below(path, sync_root) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return mark;
+    count_sync();
     int log = undo_open(st.st_ino);
     if (log >= 0 && fstat(log, &log_st) == 0 && fstat(fd, &st) == 0)
         mark = (struct sync_mark){

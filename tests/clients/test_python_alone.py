@@ -361,8 +361,10 @@ class Results(Case):
             self.assertEqual([assay._joined_name(c) for c in columns], want)
 
     def test_times(self):
-        self.assertAlmostEqual(assay._span("2025-12-31T23:59:59.500Z", "2026-01-01T00:00:01.250Z"), 1.75)
-        self.assertIsNone(assay._span("2025-12-31T23:59:59.500Z", None))
+        self.assertAlmostEqual(assay._seconds("2026-01-01T00:00:01.250Z") - assay._seconds("2025-12-31T23:59:59.500Z"), 1.75)
+        self.assertEqual(assay._ran({"finished_at": "2026-01-01T00:00:01.250Z", "ran_ms": 1750}), 1.75)
+        self.assertIsNone(assay._ran({"finished_at": None, "ran_ms": 1750}))  # it goes on, or waits at a rung
+        self.assertIsNone(assay._ran({"finished_at": "2026-01-01T00:00:01.250Z", "ran_ms": None}))
 
 
 class TheFile(Case):

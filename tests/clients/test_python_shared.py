@@ -210,7 +210,7 @@ class Lives(Case):
         study = assay.create_study(study_name="lease", space={"x": (0.0, 1.0)})
         begin = time.time()
         answer = study._request(study.sweep or study._begin(None) or study.sweep, "me", 1, 30000)
-        held = assay._span("1970-01-01T00:00:00Z", answer["items"][0]["lease_until"]) - begin
+        held = assay._seconds(answer["items"][0]["lease_until"]) - begin
         self.assertLess(held, 120)
         with self.assertRaisesRegex(ValueError, "lease"):
             assay.create_study(lease=0.5)
@@ -354,6 +354,34 @@ class Lives(Case):
         self.assertIn("interrupted", self.ended(p)[0])
         s = UP.wait_ended("interrupt-ask")
         self.assertEqual((s["counts"]["completed"], s["counts"]["cancelled"], s["counts"]["total"]), (1, 1, 2))
+
+    def test_duration_is_without_what_a_trial_waited(self):
+        """It was given back and waited for another client; then it failed, and waited for a retry."""
+        study = assay.create_study(study_name="waits", space={"x": (0.0, 1.0)})
+        study.tell(study.ask(), 1.0)
+        path = f"/v1/sweeps/{study.sweep}/suggestions"
+
+        def run(client, **end):
+            t, = UP.call("POST", path, {"client": client, "count": 1})["items"]
+            time.sleep(0.05)
+            UP.call("POST", f"{path}/{t['number']}/complete", {"client": client, "attempt": t["attempt"], **end})
+            time.sleep(0.2)  # for so long it waits, if it goes on
+            return t["number"]
+
+        number = run("first", outcome="released")
+        self.assertEqual(run("second", outcome="failed", reason="try again"), number)
+        failed = study.trials[number].duration
+        UP.call("POST", f"/v1/sweeps/{study.sweep}/retry", {"state": "failed"})
+        time.sleep(0.2)
+        self.assertEqual(run("third", metrics={"value": 2.0}), number)
+        row = UP.call("GET", f"/v1/sweeps/{study.sweep}/trials/{number}")
+        ended = study.trials[number]
+        self.assertEqual(ended.duration, row["ran_ms"] / 1000)
+        self.assertGreaterEqual(ended.duration, 0.05)
+        first, second = ((assay._seconds(a["started_at"]), assay._seconds(a["ended_at"])) for a in row["attempts"][:2])
+        waited = second[0] - first[1]
+        self.assertGreaterEqual(waited, 0.2)
+        self.assertAlmostEqual(failed, second[1] - first[0] - waited, delta=0.01)
 
     def test_a_program_that_leaves_without_telling(self):
         p = program("""

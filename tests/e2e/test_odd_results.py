@@ -76,7 +76,10 @@ def check_wrong_values(assay):
         said, best = assay.cli("replay", sweep).stdout, shown["best"]
         kept = [x["completed"] for x in assay.call("GET", f"/v1/sweeps/{sweep}/regret/checks")["items"]]
         assert f"\n{len(kept)} of {len(kept)} bounds" in said, said
-        assert [t["number"] for t in assay.call("GET", f"/v1/sweeps/{sweep}/best")["items"]][0] == best["number"] != at
+        listed = assay.call("GET", f"/v1/sweeps/{sweep}/best")
+        assert listed["items"][0]["number"] == best["number"] != at and listed["expected"] == best["expected"], (name, listed, best)
+        said = assay.cli("best", sweep).stderr
+        assert f"trial {best['number']} is the best by what a model expects" in said, said
         assert abs(best["value"]) < 1 and best["told"]["number"] == at, (name, best)
         print(f"{name}: {honest:.5f} although trial {at} says {told:g}", flush=True)
 
@@ -87,6 +90,7 @@ def check_needle(assay):
         return -WRONG - n if math.hypot(p["x"] - 0.3, p["y"] - 0.7) < 0.1 else bowl(p)
     sweep, trials = run(assay, "needle", value, parameters=SQUARE)
     best = assay.sweep(sweep)["best"]
+    assert assay.call("GET", f"/v1/sweeps/{sweep}/best")["expected"] == best["expected"]
     assert best["value"] < -WRONG and math.hypot(best["params"]["x"] - 0.3, best["params"]["y"] - 0.7) < 0.1, best
     assert sum(t["value"] < -WRONG for t in trials) > 5, [t["value"] for t in trials]
 

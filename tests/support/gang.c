@@ -224,6 +224,14 @@ static void send_request(const struct gang_rank *r, const struct rank_request *r
     (void)n; /* a rank that has just died is noticed by the end of its socket */
 }
 
+void gang_ask_to_stop(struct gang *g)
+{
+    const struct rank_request stop = {.op = RANK_STOP};
+    for (size_t i = 0; i < g->n; i++)
+        if (g->ranks[i].pid)
+            send_request(&g->ranks[i], &stop);
+}
+
 /* When the trial is over, a rank that never had a part in it gets none. Returns whether it is. */
 static bool end_newcomers(const struct gang *g)
 {

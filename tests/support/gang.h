@@ -92,6 +92,8 @@ void gang_run(struct gang *g);
  * trial is over before. */
 bool gang_gather(struct gang *g, size_t n);
 void gang_kill(struct gang *g, size_t place, int signal);
+/* Asks every rank that runs to stop at its next checkpoint. One may have ended meanwhile. */
+void gang_ask_to_stop(struct gang *g);
 /* The next world has this rank again. */
 void gang_admit(struct gang *g, size_t place);
 /* The next world is without this rank, as when the lease of its runner has ended. */

@@ -10,7 +10,7 @@ as_status rank_lines_collect(const struct member *m, int64_t after, struct str *
     if (st < 0)
         return st;
     size_t n = m->last_report.len;
-    if (lines->len < n || memcmp(lines->s + lines->len - n, last, n) != 0)
+    if (lines->len < n || memcmp(str_cstr(lines) + lines->len - n, last, n) != 0)
         str_puts(lines, last);
     return str_check(lines, err);
 }

@@ -38,9 +38,11 @@ def _local(text: Optional[str]) -> Optional[datetime.datetime]:
     return datetime.datetime.fromtimestamp(_seconds(text))
 
 
-def _span(first: Optional[str], last: Optional[str]) -> Optional[float]:
-    """Seconds between two times of the API."""
-    return _seconds(last) - _seconds(first) if first and last else None
+def _ran(row: JSON) -> Optional[float]:
+    """Seconds for which the attempts of a trial ran that has ended, without what it waited between them: what the page and
+    `assay trials` show. None: it has not ended, or never ran."""
+    ran = row.get("ran_ms")
+    return ran / 1000 if ran is not None and row.get("finished_at") else None
 
 
 def _key_of(row: JSON) -> str:
@@ -202,7 +204,7 @@ class _StudyData:
         params = {n: self._space[n].decode(v) if n in self._space else v for n, v in row["params"].items()}
         values = [metrics.get(name) if row["state"] in ("completed", "pruned") else None for name, _ in self.metrics]
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
-                             row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
+                             row.get("feasible") is not False, _ran(row),
                              row.get("user_attrs"), row["sweep"])
         record.system_attrs = _constraints_in(metrics, self._options)
         record._own_key = _key_of(row)

@@ -117,8 +117,8 @@ class FrozenTrial(_Suggests):
     is a trial whose objective raised TrialPruned, or that early stopping ended. params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, of a pruned trial the last that it
     reported; None where there is none. It may be run again: objective(study.best_trial) has its params.
-    feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
-    datetime_complete: local times, or None. user_attrs: what its program kept with it. system_attrs: with a
+    feasible: whether it satisfies the study's constraints. duration: seconds for which its attempts ran, without what it
+    waited between them, or None; datetime_start and datetime_complete: local times, or None. user_attrs: what its program kept with it. system_attrs: with a
     constraints_func "constraints" has the values that it returned."""
 
     def __init__(self, number: int, state: Any, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],

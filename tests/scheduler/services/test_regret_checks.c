@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/store/regret_store.h"
+#include "scheduler/store/tx.h"
 #include "search/regret_bound.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
@@ -196,7 +199,7 @@ START_TEST(the_kept_best_is_the_sweeps)
     run_trials("a", 5);
     ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
     int64_t told = page.rows[0].number, second = page.rows[1].number, last = page.rows[4].number;
-    ck_assert(!sweep_of_id(&s, "a").best_is_by_model);
+    ck_assert(!sweep_of_id(&s, "a").best_is_by_model && !page.expected);
     char sql[256];
     snprintf(sql, sizeof sql,
              "insert into regret_check (sweep_key, completed, seq, enough, best, best_mean, "
@@ -209,6 +212,7 @@ START_TEST(the_kept_best_is_the_sweeps)
     ck_ok(trial_best(s.db, &s.a, "a", 5, NULL, &page, &err), err);
     ck_assert_uint_eq(page.n, 5);
     ck_assert(page.rows[0].number == last && page.rows[1].number == told);
+    ck_assert(page.expected->best_mean == 0.25 && page.expected->best_deviation == 0.125);
     ck_assert(page.rows[4].number != last);
     ck_ok(trial_best(s.db, &s.a, "a", 2, NULL, &page, &err), err);
     ck_assert(page.n == 2 && page.rows[0].number == last && page.rows[1].number == told);
@@ -216,6 +220,8 @@ START_TEST(the_kept_best_is_the_sweeps)
     ck_ok(trial_best(s.db, &s.a, "a", 1, NULL, &page, &err), err);
     ck_assert(page.n == 1 && page.rows[0].number == last);
     pg_fixture_exec(s.url, "update regret_check set best = 49"); /* a trial without a value */
+    ck_ok(trial_best(s.db, &s.a, "a", 1, NULL, &page, &err), err);
+    ck_assert(page.rows[0].number == told && !page.expected);
     ck_assert(sweep_of_id(&s, "a").best_number == told);
 }
 END_TEST
@@ -411,6 +417,32 @@ START_TEST(an_ended_sweep_has_a_bound_of_all_results)
 }
 END_TEST
 
+/* A result that is added after the end, while servers find that nothing is left to compute. */
+START_TEST(a_result_after_the_end_is_in_a_bound)
+{
+    struct trial_row row;
+    make_learner(&s, "a", "'max_trials': 37", "");
+    run_trials("a", 37);
+    reap(&s);
+    check_all(s.db);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+    json_t *body = json_of("{'state': 'completed', 'params': {'x': 0.3, 'y': 0.6}, 'metrics': "
+                           "{'loss': 0.5}}");
+    ck_ok(trial_add(s.db, &s.a, "a", body, NULL, &row, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 1);
+    int64_t key = pg_fixture_i64(s.url, "select key from sweep"); /* a server saw it before */
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        run.status = store_regret_close(run.tx, 4, &key, 1, &err);
+    ck_ok(run.status, err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 1);
+    ck_assert_int_eq(check_all(s.db).kept, 1);
+    ck_assert_int_eq(sweep_of_id(&s, "a").regret.completed, 38);
+    ck_assert_int_eq(pg_fixture_i64(s.url, OPEN_SWEEPS), 0);
+    json_decref(body);
+}
+END_TEST
+
 /* While results come nothing is computed between two counts; when two rounds find as many trials,
  * one bound is of all of them. limits.stop_when does not read it. */
 START_TEST(a_pause_gives_a_bound_of_all_results)
@@ -436,6 +468,55 @@ START_TEST(a_pause_gives_a_bound_of_all_results)
     reap(&s);
     ck_assert_int_ne(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
     ck_assert_ptr_nonnull(strstr(sweep_of_id(&s, "a").reason, "after 36 completed trials"));
+}
+END_TEST
+
+/* Another server keeps the bound of 37 trials, and commits when the lock 7 is free. */
+static void *keep_elsewhere(void *arg)
+{
+    pg_fixture_exec(
+        s.url, "begin; update sweep_base set regret_due = regret_due; insert into regret_check "
+               "(sweep_key, completed, seq, enough, scheduled) select key, 37, 37, false, false "
+               "from sweep; select pg_advisory_xact_lock(7); commit");
+    return arg;
+}
+
+static void await_wait(const char *locktype)
+{
+    char sql[120];
+    int64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    snprintf(sql, sizeof sql, "select count(*) from pg_locks where not granted and locktype = '%s'",
+             locktype);
+    while (pg_fixture_i64(s.url, sql) == 0) {
+        ck_assert_msg(clock_mono_ns() < end, "nobody waits for a lock of a %s", locktype);
+        clock_sleep_ms(5);
+    }
+}
+
+/* One between two counts goes with the next bound, also when that has waited for the one who wrote
+ * it. */
+START_TEST(a_bound_that_was_just_written_is_replaced)
+{
+    pthread_t other, next;
+    struct regret_report *r = NULL;
+    make_learner(&s, "a", "'max_trials': 99", "");
+    run_trials("a", 36);
+    check_all(s.db);
+    run_trials("a", 2);
+    struct pg_session *free_later = pg_fixture_session(s.url, "do 'begin perform "
+                                                              "pg_advisory_lock(7); end'");
+    ck_assert_int_eq(pthread_create(&other, NULL, keep_elsewhere, NULL), 0);
+    await_wait("advisory");
+    ck_assert_int_eq(pthread_create(&next, NULL, check_in_thread, s.db), 0);
+    await_wait("transactionid");
+    pg_fixture_session_end(free_later);
+    pthread_join(other, NULL);
+    pthread_join(next, (void **)&r);
+    ck_assert_int_eq(r->kept, 1);
+    free(r);
+    struct regret_check_list l = list_of("a");
+    ck_assert_uint_eq(l.n, 2);
+    ck_assert(l.rows[0].completed == 36 && l.rows[1].completed == 38);
 }
 END_TEST
 
@@ -478,6 +559,13 @@ START_TEST(several_metrics_have_none)
     }
     ck_assert_int_eq(check_all(s.db).kept, 0);
     ck_assert_uint_eq(list_of("m").n, 0);
+    struct regret_due *due = NULL; /* and it takes no other sweep's place in a look */
+    size_t n = 1;
+    struct tx_run run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run))
+        run.status = store_regret_due(run.tx, &s.a, 4, &due, &n, &err);
+    ck_ok(run.status, err);
+    ck_assert_uint_eq(n, 0);
     struct regret_check_list l;
     ck_fails(regret_checks_list(s.db, &s.a, "nothing", &l, &err), AS_E_NOT_FOUND, err, "nothing");
 }
@@ -494,6 +582,77 @@ START_TEST(a_sweep_of_one_value_has_no_relative_bound)
     ck_assert_int_eq(x.completed, 16);
     ck_assert(x.enough && isnan(x.relative)); /* there is nothing that it is a share of */
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+}
+END_TEST
+
+/* One that lives gets all bounds that it lacks in the round that finds that its results have
+ * paused, as far as rest was saved: the next look may be far. */
+START_TEST(a_pause_makes_up_for_all_bounds)
+{
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
+    struct regret_report one;
+    make_learner(&s, "a", "'max_trials': 99", "");
+    run_trials("a", 20);
+    for (int i = 0; i < 3; i++) { /* 4, then 5 to 20, then nothing */
+        const int64_t kept[] = {1, 16, 0};
+        ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+        ck_assert_int_eq(one.kept, kept[i]);
+    }
+    ck_assert_int_eq(list_of("a").rows[16].completed, 20);
+}
+END_TEST
+
+#define ORDER                                                                                      \
+    "select count(*) from (select row_number() over (order by id) n, sweep from event_each where " \
+    "type = 'sweep.changed' and number is null and id > %lld) e where (n, sweep) in ((1, "         \
+    "'limit'), "                                                                                   \
+    "(2, 'ended'), (3, 'far'), (4, 'near'))"
+
+/* One bound of each: those that live and have the limit, then those that have ended, then the
+ * others, by how far they are behind. */
+START_TEST(a_round_has_an_order)
+{
+    struct regret_report one;
+    char sql[400];
+    make_learner(&s, "near", "'max_trials': 50", "");
+    make_learner(&s, "ended", "'max_trials': 5", "");
+    make_learner(&s, "far", "'max_trials': 50", "");
+    make_learner(&s, "limit", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    run_trials("near", 5);
+    run_trials("ended", 5);
+    run_trials("far", 7);
+    run_trials("limit", 4);
+    reap(&s);
+    snprintf(sql, sizeof sql, ORDER,
+             (long long)pg_fixture_i64(s.url, "select coalesce(max(id), 0) from event_each"));
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, false);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    ck_assert_int_eq(one.kept, 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, sql), 4);
+}
+END_TEST
+
+/* Bounds of live sweeps share a hundredth of a processor, and each is charged 2 ms of statements at
+ * least; those of a sweep that has ended, or has the limit, wait for no rest. */
+START_TEST(live_sweeps_share_a_hundredth)
+{
+    struct regret_report one;
+    char id[3] = "a";
+    for (int i = 0; i < 8; i++, id[0]++) {
+        make_learner(&s, id, "'max_trials': 50", "");
+        run_trials(id, 6);
+    }
+    make_learner(&s, "ended", "'max_trials': 6", "");
+    make_learner(&s, "limit", "'max_trials': 50, 'stop_when': {'regret': 0}", "");
+    run_trials("ended", 6);
+    run_trials("limit", 6);
+    reap(&s);
+    int64_t begin_ns = clock_mono_ns();
+    AS_AUTO(regret_checks_freep) struct regret_checks *c = regret_checks_create(s.db, true);
+    ck_ok(regret_checks_round(c, NULL, &one, &err), err);
+    int64_t n_live = (clock_mono_ns() - begin_ns) / (99 * 2 * NS_PER_MS);
+    ck_assert_msg(one.kept >= 2 && one.kept <= 2 + n_live, "%lld", (long long)one.kept);
+    ck_assert(list_of("ended").n == 1 && list_of("limit").n == 1);
 }
 END_TEST
 
@@ -514,7 +673,12 @@ TEST_SUITE()
     tcase_add_test(t, two_servers_agree);
     tcase_add_test(t, an_ended_sweep_gets_its_bounds);
     tcase_add_test(t, an_ended_sweep_has_a_bound_of_all_results);
+    tcase_add_test(t, a_result_after_the_end_is_in_a_bound);
     tcase_add_test(t, a_pause_gives_a_bound_of_all_results);
+    tcase_add_test(t, a_bound_that_was_just_written_is_replaced);
+    tcase_add_test(t, a_pause_makes_up_for_all_bounds);
+    tcase_add_test(t, a_round_has_an_order);
+    tcase_add_test(t, live_sweeps_share_a_hundredth);
     tcase_add_test(t, any_search_is_bounded);
     tcase_add_test(t, several_metrics_have_none);
     tcase_add_test(t, a_sweep_of_one_value_has_no_relative_bound);

@@ -179,16 +179,6 @@ void gang_move_aside(const struct rig *rig, const char *tag, size_t n)
     }
 }
 
-static void ask_to_stop(struct gang *g)
-{
-    AS_AUTO(str_done) struct str line = {0};
-    struct rank_request stop = {.op = RANK_STOP};
-    ck_assert_int_eq(rank_request_format(&stop, &line, NULL), AS_OK);
-    for (size_t i = 0; i < g->n; i++)
-        if (g->ranks[i].pid)
-            (void)!write(g->ranks[i].fd, line.s, line.len);
-}
-
 static void kill_all(struct gang *g)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -233,7 +223,7 @@ static void train_ended(struct rig *rig, const char *tag, const char *train, siz
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then)
 {
-    train_ended(rig, tag, train, n, epochs, then, &(struct ending){ask_to_stop, 75, 75});
+    train_ended(rig, tag, train, n, epochs, then, &(struct ending){gang_ask_to_stop, 75, 75});
 }
 
 void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,

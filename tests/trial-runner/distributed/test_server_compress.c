@@ -1,8 +1,10 @@
 /* Parameter servers whose workers send encoded gradients, in real processes: equal bits for any
  * number of ranks, bytes, accuracy with and without error feedback, residuals in checkpoints,
  * deaths. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "tests/support/check_main.h"
 #include "tests/trial-runner/distributed/gang_runs.h"
@@ -154,6 +156,24 @@ START_TEST(stale_servers_go_on)
 }
 END_TEST
 
+/* A rank ends between the look at its messages and the request to stop: that is lost, and no signal
+ * ends this process. */
+START_TEST(a_stop_may_come_too_late)
+{
+    char train[500];
+    const struct trial t = {"a", document(train, BRIEF, codecs[0], "{}"), "3"};
+    siginfo_t end = {0};
+    struct gang g;
+    gang_start(&g, &rig, "late", &t, 1);
+    gang_kill(&g, 0, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)g.ranks[0].pid, &end, WEXITED | WNOWAIT), 0);
+    gang_ask_to_stop(&g);
+    gang_run(&g);
+    ck_assert_int_eq(g.ended[0], -SIGKILL);
+    gang_done(&g);
+}
+END_TEST
+
 static void add(Suite *s, const char *name, const TTest *test, int n)
 {
     TCase *t = tcase_create(name);
@@ -172,5 +192,6 @@ TEST_SUITE()
     if (!IS_SANITIZED) /* convergence: long trainings that run no line more */
         add(s, "accuracy", pushes_need_error_feedback, 5);
     add(s, "deaths", stale_servers_go_on, 4);
+    add(s, "stops", a_stop_may_come_too_late, 1);
     return s;
 }

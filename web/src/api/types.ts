@@ -818,14 +818,7 @@ export type SweepSummary = {
     value: Number;
     params: Params;
     /** What that model expects of it without noise. Null: values count as told */
-    expected: null | {
-      mean: Number;
-      /** The lower end of the 95% interval of the mean */
-      low: Number;
-      high: Number;
-      /** The deviation of single values about the mean, there */
-      noise: Number;
-    };
+    expected: null | Expected;
     /** The trial of the best value as told, which may be luck */
     told: {
       number: number;
@@ -957,7 +950,7 @@ export type Trial = {
   finished_at?: null | Time;
   /** For so long its attempts ran that have ended, since started_at: without the time in which it waited at a rung, or in the queue for another attempt. A running trial has run since running_since, too. null: it has not started */
   ran_ms?: number | null;
-  /** When its present attempt began; null: it does not run */
+  /** When its present attempt was handed out to its runner or client; null: it does not run. A trial that its runner has claimed ahead waits there for its slot, 250 ms at most (`assay-runner --ahead`), which count until its end says so: then started_at, ran_ms and attempts count from when it had its slot */
   running_since?: null | Time;
 };
 
@@ -1586,6 +1579,22 @@ export type WorldChange = {
 export type TrialList = {
   items: Trial[];
   next_cursor: string | null;
+};
+
+export type BestTrials = {
+  items: Trial[];
+  next_cursor: string | null;
+  /** What a model expects of the first trial without noise, by the bound that made it the first. Null: values count as told, or the page is not the first */
+  expected: null | Expected;
+};
+
+export type Expected = {
+  mean: Number;
+  /** The lower end of the 95% interval of the mean */
+  low: Number;
+  high: Number;
+  /** The deviation of single values about the mean, there */
+  noise: Number;
 };
 
 export type Series = {
@@ -2602,7 +2611,7 @@ export interface Operations {
     path: {sweep: string};
     query: {top?: number; cursor?: string};
     body: undefined;
-    result: TrialList;
+    result: BestTrials;
   };
   /** The Pareto front: the trials that no other trial dominates */
   "GET /v1/sweeps/{sweep}/pareto": {
