@@ -580,8 +580,8 @@ static double processor_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* At least half of the eleven rows or more take the median or longer. A row is short, so that eleven
- * are timed within the second that they have, also beside busy programs. */
+/* At least half of the eleven rows or more take the median or longer. A row is short, so that
+ * eleven are timed within the second that they have, also beside busy programs. */
 START_TEST(the_time_of_a_row_is_that_of_the_processor)
 {
     char report[512];
