@@ -1,6 +1,7 @@
-/* One fit to all columns gives the hyperparameters; then each column alone is made as wide as an
- * effect of each strength asks for, or constant, and the likelihood is read again. A trial that says
- * nothing of a number has the middle in its column, so that it weighs neither for nor against. */
+/* One fit to all columns gives the hyperparameters. Then each column alone is made as wide as an
+ * effect of each strength asks for, or constant, and the likelihood is read again. A trial that
+ * says nothing of a number has the middle in its column, so that it weighs neither for nor
+ * against. */
 #include "search/gp/effect.h"
 
 #include <math.h>
