@@ -10,16 +10,38 @@
 #define LEVELS_MOST 6  /* of the choice */
 #define STANDS_OUT 2.0 /* it lacks so many times the correlation that any other choice lacks */
 
-/* Matern-5/2, covariance.h. */
-double choice_distance(const struct encoding *e, size_t j, const json_t *theta)
+/* 1 / l^2 of the length scale at this place of theta; 0: there is none. */
+static double steepness(const json_t *theta, int length)
 {
     double log_length;
-    const struct encoded_param *p = &e->params[j];
-    if (p->kind != ENCODED_CHOICE ||
-        !json_number_get(json_array_get(theta, (size_t)p->length), &log_length))
-        return 0;
-    double r = sqrt(5) / exp(log_length);
+    return length >= 0 && json_number_get(json_array_get(theta, (size_t)length), &log_length)
+               ? exp(-2 * log_length)
+               : 0;
+}
+
+/* Matern-5/2, covariance.h: 1 less the correlation at this squared distance. */
+static double lost_correlation(double squared)
+{
+    double r = sqrt(5 * squared);
     return 1 - (1 + r + r * r / 3) * exp(-r);
+}
+
+double choice_distance(const struct encoding *e, size_t j, const json_t *theta)
+{
+    const struct encoded_param *p = &e->params[j];
+    if (p->kind != ENCODED_CHOICE)
+        return 0;
+    double squared = steepness(theta, p->length);
+    if (p->order_real >= 0)
+        squared += steepness(theta, (int)e->real_length[p->order_real]);
+    return lost_correlation(squared);
+}
+
+/* The same without the order of its values: a choice that is like a number does not lead. */
+static double jump_of(const struct encoding *e, size_t j, const json_t *theta)
+{
+    const struct encoded_param *p = &e->params[j];
+    return p->kind == ENCODED_CHOICE ? lost_correlation(steepness(theta, p->length)) : 0;
 }
 
 static bool is_searched_by_values(const struct training_set *s)
@@ -40,7 +62,7 @@ size_t leading_choice(const struct training_set *s, const json_t *theta)
     if (!is_searched_by_values(s))
         return TRAINING_SET_NONE;
     for (size_t j = 0; j < e->n; j++) {
-        double d = choice_distance(e, j, theta);
+        double d = jump_of(e, j, theta);
         next = fmax(next, fmin(d, most));
         if (d > most) {
             most = d;

@@ -16,8 +16,10 @@
 /* The choice matters to the model: it sees so large a distance between two of its values. */
 #define CHOICE_MATTERS 0.15
 
-/* 1 less the correlation that the model sees between two values of a choice, all else equal; 0: the
- * parameter is no choice, or theta (above) is none. */
+/* 1 less the correlation that the model sees between two values of a choice, all else equal; of one
+ * with an order (value_order.h), between the first and the last. 0: the parameter is no choice, or
+ * there is no theta.
+ *   theta  as below */
 double choice_distance(const struct encoding *e, size_t j, const json_t *theta);
 
 /* The parameter, or TRAINING_SET_NONE: no choice stands out, or the space is not one where it

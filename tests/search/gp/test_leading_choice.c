@@ -57,6 +57,29 @@ START_TEST(a_choice_leads_that_stands_out)
 }
 END_TEST
 
+/* Length scales: of a1, of the order of layers, of layers and of method as categories. */
+START_TEST(the_order_of_a_choice_counts_for_its_distance)
+{
+    static const char yaml[] = "a1: {type: float, min: 0, max: 1}\n"
+                               "layers: {type: categorical, values: [1, 2, 4]}\n"
+                               "method: {type: categorical, values: [a, b]}\n";
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(yaml);
+    AS_AUTO(encoding_freep) struct encoding *e = NULL;
+    struct as_err err = {0};
+    ck_ok(encoding_create(s, &e, &err), err);
+    ck_assert_uint_eq(e->n_lengths, 4);
+    JSON_AUTO by_order = json_pack("[f,f,f,f]", 0.0, log(0.5), log(50), log(50));
+    JSON_AUTO by_category = json_pack("[f,f,f,f]", 0.0, log(50), log(0.5), log(0.5));
+    double r = 2 * sqrt(5), expected = 1 - (1 + r + r * r / 3) * exp(-r);
+    ck_assert_double_eq_tol(choice_distance(e, 1, by_order), expected, 1e-3);
+    ck_assert_double_lt(choice_distance(e, 2, by_order), 1e-3);
+    ck_assert_double_eq_tol(choice_distance(e, 1, by_category), expected, 1e-3);
+    ck_assert_double_eq_tol(choice_distance(e, 2, by_category), expected, 1e-3);
+    ck_assert_double_eq(choice_distance(e, 0, by_category), 0);
+    ck_assert_double_eq(choice_distance(e, 1, NULL), 0);
+}
+END_TEST
+
 static void add(struct sweep *w, unsigned method, double u, double value)
 {
     AS_AUTO(config_freep) struct config *c = config_create(w->spec.space);
@@ -180,6 +203,7 @@ TEST_SUITE()
     TCase *t = tcase_create("leading_choice");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_choice_leads_that_stands_out);
+    tcase_add_test(t, the_order_of_a_choice_counts_for_its_distance);
     tcase_add_test(t, its_values_are_tuned_while_the_sweep_gains);
     tcase_add_loop_test(t, the_best_value_is_found_though_it_looks_worst, 0, 4);
     tcase_add_test(t, values_of_large_spaces_have_no_models_of_their_own);
