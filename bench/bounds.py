@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +20,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 os.environ["ASSAY_SOURCE_ROOT"] = ROOT
+
+from many_trials import run  # noqa: E402
 
 PART = 20_000  # trials of one transaction
 LEVELS = 4  # of a parameter: configurations come again
@@ -39,17 +40,11 @@ KEPT = """
 insert into regret_check (sweep_key, completed, seq, bound, enough, scheduled) select key, {n}, {n}, 0.5, true, false from sweep"""
 
 
-def psql(url, *commands):
-    done = subprocess.run(["psql", "-Atq", "-v", "ON_ERROR_STOP=1", url, *(w for c in commands for w in ("-c", c))],
-                          check=True, capture_output=True, text=True)
-    return done.stdout
-
-
 def fill(url, n, due, has_bound, has_noise=False):
     for first in range(0, n, PART):
-        psql(url, TRIALS.format(x="" if has_noise else "'x', random(), ", levels=LEVELS, first=first, last=min(first + PART, n) - 1))
-    psql(url, COUNTS.format(n=n), f"update sweep_base set regret_due = {due}", *([KEPT.format(n=n)] if has_bound else []))
-    psql(url, "vacuum analyze")
+        run(url, TRIALS.format(x="" if has_noise else "'x', random(), ", levels=LEVELS, first=first, last=min(first + PART, n) - 1))
+    run(url, COUNTS.format(n=n), f"update sweep_base set regret_due = {due}", *([KEPT.format(n=n)] if has_bound else []))
+    run(url, "vacuum analyze")
 
 
 def document(name, has_noise):
@@ -81,18 +76,18 @@ select coalesce(json_object_agg(name, json_build_array(calls, ms)), '{}') from (
 
 def measure(assay, url, case, seconds):
     groups = {name: assay.processes(name) for name in ("assayd", "postgres")}
-    psql(url, "select pg_stat_statements_reset()")
+    run(url, "select pg_stat_statements_reset()")
     before, began = {n: processor_s(p) for n, p in groups.items()}, time.monotonic()
     time.sleep(seconds)
     took = time.monotonic() - began
-    statements = {n: [round(c / took, 1), round(ms / took, 2)] for n, (c, ms) in json.loads(psql(url, STATEMENTS)).items()}
+    statements = {n: [round(c / took, 1), round(ms / took, 2)] for n, (c, ms) in json.loads(run(url, STATEMENTS)).items()}
     print(json.dumps({"case": case, "seconds": round(took, 1),
                       **{f"{n} %": round(100 * (processor_s(p) - before[n]) / took, 2) for n, p in groups.items()},
                       "a second: calls, ms": statements}), flush=True)
 
 
 def show_largest(url):
-    print(psql(url, "select round(total_exec_time) as ms, calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 100) from pg_stat_statements "
+    print(run(url, "select round(total_exec_time) as ms, calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 100) from pg_stat_statements "
                "order by total_exec_time desc limit 5"), file=sys.stderr)
 
 
@@ -113,9 +108,9 @@ def with_results(assay, url, case, seconds, sweeps, pause_s):
     client = threading.Thread(target=tell_results, args=(assay, sweeps, over, pause_s))
     client.start()
     time.sleep(3)
-    before = int(psql(url, "select sum(n_completed) from sweep"))
+    before = int(run(url, "select sum(n_completed) from sweep"))
     measure(assay, url, case, seconds)
-    print(json.dumps({"results a second": round((int(psql(url, "select sum(n_completed) from sweep")) - before) / seconds, 1)}))
+    print(json.dumps({"results a second": round((int(run(url, "select sum(n_completed) from sweep")) - before) / seconds, 1)}))
     over.set()
     client.join()
 
@@ -124,7 +119,7 @@ def large(assay, url, seconds, n=100_000):
     sweep = assay.call("POST", "/v1/sweeps", document("large", False))["id"]
     fill(url, n, 2 * n + 1, False)
     measure(assay, url, "large: no bound is kept yet", seconds)
-    psql(url, f"delete from regret_check; {KEPT.format(n=n)}")
+    run(url, f"delete from regret_check; {KEPT.format(n=n)}")
     time.sleep(5)
     measure(assay, url, "large, idle", seconds)
     with_results(assay, url, "large, a result in each second", 2 * seconds, [sweep], 1)
@@ -160,11 +155,11 @@ def main():
     from harness import Assay, database_url
     for case in given.cases or CASES:
         with Assay(runners=0, args=["--database-memory", "128"]) as assay:
-            psql(database_url(assay), "alter system set shared_preload_libraries = 'pg_stat_statements'")
+            run(database_url(assay), "alter system set shared_preload_libraries = 'pg_stat_statements'")
             assay.stop()
             assay.start()
             url = database_url(assay)
-            psql(url, "create extension pg_stat_statements")
+            run(url, "create extension pg_stat_statements")
             CASES[case](assay, url, given.seconds)
 
 

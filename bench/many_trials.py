@@ -56,7 +56,9 @@ def document(name, most):
 
 
 def run(database, *commands):
-    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database, *(word for c in commands for word in ("-c", c))], check=True)
+    """What they print."""
+    return subprocess.run(["psql", "-Atq", "-v", "ON_ERROR_STOP=1", database, *(word for c in commands for word in ("-c", c))], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
 
 
 def fill(database, sweep, trials, points=0):
@@ -83,5 +85,4 @@ from (select oid, relname from pg_class where relkind = 'r' and relnamespace = '
 
 def sizes(database):
     """Bytes of the largest tables, and of their indexes, by name."""
-    return json.loads(subprocess.run(["psql", "-Atq", "-v", "ON_ERROR_STOP=1", database, "-c", SIZES], check=True,
-                                     capture_output=True, text=True).stdout)
+    return json.loads(run(database, SIZES))

@@ -131,37 +131,23 @@ static void pair_best(const struct problem *p, const struct pair *d, double *x)
         x[i] = pair_place(p, d, i, d->is_best_noisy);
 }
 
-static double decoy(const struct problem *p, const double *x)
-{
-    return pair_value(p, &decoy_pair, x);
-}
-
-static double decoy_observe(const struct problem *p, const double *x, double value, uint64_t seed,
-                            uint64_t trial)
-{
-    return pair_observe(p, &decoy_pair, x, value, seed, trial);
-}
-
-static void best_decoy(const struct problem *p, double *x)
-{
-    pair_best(p, &decoy_pair, x);
-}
-
-static double calm(const struct problem *p, const double *x)
-{
-    return pair_value(p, &calm_pair, x);
-}
-
-static double calm_observe(const struct problem *p, const double *x, double value, uint64_t seed,
-                           uint64_t trial)
-{
-    return pair_observe(p, &calm_pair, x, value, seed, trial);
-}
-
-static void best_calm(const struct problem *p, double *x)
-{
-    pair_best(p, &calm_pair, x);
-}
+/* What the rows of a family of pairs name. */
+#define PAIR_FUNCTIONS(kind)                                                                       \
+    static double kind(const struct problem *p, const double *x)                                   \
+    {                                                                                              \
+        return pair_value(p, &kind##_pair, x);                                                     \
+    }                                                                                              \
+    static double kind##_observe(const struct problem *p, const double *x, double value,           \
+                                 uint64_t seed, uint64_t trial)                                    \
+    {                                                                                              \
+        return pair_observe(p, &kind##_pair, x, value, seed, trial);                               \
+    }                                                                                              \
+    static void best_##kind(const struct problem *p, double *x)                                    \
+    {                                                                                              \
+        pair_best(p, &kind##_pair, x);                                                             \
+    }
+PAIR_FUNCTIONS(decoy)
+PAIR_FUNCTIONS(calm)
 
 /* ---- tails: six numbers; the first says how heavy ---- */
 

@@ -88,7 +88,9 @@ TASKS = {"tune": {"rbv2": ["31", "1489", "40981"], "iaml": ["40981", "41146"], "
          "report": {"rbv2": ["37", "1494", "23381", "4538"], "iaml": ["1067", "1489"], "nb301": []}}
 
 
-def problems_of(half):
+def problems_of(half=None):
+    if half is None:
+        return problems_of("tune") + problems_of("report")
     names = []
     for scenario in SCENARIOS:
         for task in TASKS[half][scenario.split("_")[0]]:
@@ -219,6 +221,7 @@ class Method(Asked):
     def __init__(self, given, method):
         self.own = method not in ("tpe", "optuna-gp", "hebo", "botorch")
         self.method = method.replace("optuna-", "")
+        self.reason = {}  # of the last suggestion, if it has one
         script = "peer_recipes.py" if method in ("hebo", "botorch") else "peer_optuna.py"
         command = [os.path.join(given.build, "bench", "search-ask")] if self.own else [sys.executable, os.path.join(HERE, script)]
         super().__init__(command, {"OMP_NUM_THREADS": "1", "OPTUNA_PATH": given.optuna_path}, subprocess.DEVNULL)
@@ -232,6 +235,7 @@ class Method(Asked):
 
     def ask(self, index):
         said = self.call("ask") if self.own else self.call("ask", trial=index)
+        self.reason = said.get("reason", self.reason)
         return None if "exhausted" in said else (said.get("number", index), said["params"])
 
     def tell(self, number, value):
@@ -257,15 +261,18 @@ def sweep(asked, problem, seed, trials, pending):
     return values
 
 
+def named(given):
+    return given.problems.split(",") if given.problems else problems_of()
+
+
 def run(given):
     have, path = set(), given.out
     if os.path.exists(path):
         with open(path, encoding="utf-8") as f:
             for row in map(json.loads, f):
                 have.add((row["problem"], row.get("method"), row.get("seed")))
-    names = given.problems.split(",") if given.problems else problems_of("tune") + problems_of("report")
     with open(path, "a", encoding="utf-8") as out:
-        for name in names:
+        for name in named(given):
             problem = Problem(given, name)
             if (problem.name, None, None) not in have:
                 print(json.dumps(problem.reference()), file=out, flush=True)
@@ -284,16 +291,13 @@ def run(given):
 def learned(given):
     """How many statements of the reason's `no_effect` are true, for each problem."""
     total = collections.Counter()
-    for name in given.problems.split(",") if given.problems else problems_of("tune") + problems_of("report"):
+    for name in named(given):
         problem, said, known = Problem(given, name), collections.Counter(), {}
         ends = problem.reference()
         with Method(given, "gp") as asked:
             for seed in range(given.first_seed, given.first_seed + given.seeds):
-                asked.begin(problem.space, seed)
-                for _ in range(given.trials):
-                    suggestion = asked.call("ask")
-                    asked.tell(suggestion["number"], float(problem.values([suggestion["params"]])[0]))
-                for fact in suggestion["reason"].get("no_effect", []):
+                sweep(asked, problem, seed, given.trials, 1)
+                for fact in asked.reason.get("no_effect", []):
                     key = (fact["parameter"], *fact["where"].items())
                     if key not in known:
                         known[key] = has_effect(problem, fact["parameter"], fact["where"], ends["median"] - ends["best"])
@@ -331,7 +335,7 @@ def read(paths, methods):
 def report(given):
     methods = given.methods.split(",")
     rows, scale = read(given.files, methods)
-    kept = problems_of(given.half) if given.half else problems_of("tune") + problems_of("report")
+    kept = problems_of(given.half)
     print("| problem | " + " | ".join(methods) + " |\n| --- |" + " ---: |" * len(methods))
     ranks, logs = {m: [] for m in methods}, {m: [] for m in methods}
     for problem in sorted(rows):

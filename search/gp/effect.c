@@ -47,10 +47,8 @@ as_status effects_reserve(struct effects *e, const struct training_set *s, struc
 static void set_column(struct effects *e, size_t c, double scale)
 {
     struct trial_rows *t = &e->t;
-    for (size_t i = 0; i < t->rows.n; i++) {
-        bool is_silent = e->is_silent[i * t->columns.n_real + c];
-        trial_rows_put(t, i, c, trial_rows_place(t, i, c), is_silent ? 0 : scale);
-    }
+    for (size_t i = 0; i < t->rows.n; i++)
+        trial_rows_put(t, i, c, trial_rows_place(t, i, c), effects_is_silent(e, i, c) ? 0 : scale);
 }
 
 /* Minus the log posterior with column c so wide. */
@@ -93,7 +91,7 @@ size_t effects_rows(const struct effects *e, size_t c)
 {
     size_t n = 0;
     for (size_t i = 0; i < e->t.rows.n; i++)
-        n += !e->is_silent[i * e->t.columns.n_real + c];
+        n += !effects_is_silent(e, i, c);
     return n;
 }
 

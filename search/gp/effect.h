@@ -46,6 +46,12 @@ void effects_done(struct effects *e); /* accepts a zeroed one */
 AS_MUST_CHECK as_status effects_weigh(struct effects *e, const struct effect_trials *trials,
                                       struct gp_fit_work **work, struct as_err *err);
 
+/* Does the row say nothing of the number of column c? */
+static inline bool effects_is_silent(const struct effects *e, size_t row, size_t c)
+{
+    return e->is_silent[row * e->t.columns.n_real + c];
+}
+
 /* How many of the rows say something of the number of column c. */
 size_t effects_rows(const struct effects *e, size_t c);
 

@@ -11,9 +11,10 @@
 /* The constants are of decision 4019. */
 #define TRIALS_FIRST 12 /* of a value, before it is tested */
 #define GROWTH 1.25
+/* Decision 4044: the share of trials with one value of another choice, past which that value
+ * explains as much; and the distance below which a choice loses its pairs. */
 #define ONE_VALUE 0.75
-#define MATTERS_STILL                                                                              \
-    (0.5 * CHOICE_MATTERS) /* below it, a choice loses its pairs (decision 4044) */
+#define MATTERS_STILL (0.5 * CHOICE_MATTERS)
 /* With more values of choices in all, each has few trials, and of several choices that were settled
  * at the same time it cannot be told whose value silences a number. */
 #define VALUES_MOST 16
@@ -205,13 +206,12 @@ static bool is_pair_of(const struct dead_pair *p, const struct test *x, size_t c
     return p->param == x->e.t.param[c] && p->choice == x->v->choice && p->level == x->v->level;
 }
 
-static as_status reserve(struct test *x, const struct training_set *s, const struct relevance *r,
-                         struct as_err *err)
+static as_status reserve(struct test *x, const struct training_set *s, struct as_err *err)
 {
     as_status st = effects_reserve(&x->e, s, err);
     for (size_t c = 0; c < x->e.t.columns.n_real && st == AS_OK; c++)
-        for (size_t k = 0; k < r->n_dead; k++)
-            x->e.is_left_out[c] |= is_pair_of(&r->dead[k], x, c);
+        for (size_t k = 0; k < x->r->n_dead; k++)
+            x->e.is_left_out[c] |= is_pair_of(&x->r->dead[k], x, c);
     return st;
 }
 
@@ -221,15 +221,16 @@ static as_status reserve(struct test *x, const struct training_set *s, const str
  * Then that value explains as much. */
 static bool is_of_one_value(const struct test *x, size_t c)
 {
+    const struct trial_rows *t = &x->e.t;
     size_t n = effects_rows(&x->e, c);
     for (size_t k = 0; k < x->r->n_values; k++) {
         const struct relevance_value *u = &x->r->values[k];
         size_t n_same = 0;
         if (!(x->distance[u->choice] > x->distance[x->v->choice]))
             continue;
-        for (size_t i = 0; i < x->e.t.rows.n; i++)
-            n_same += !x->e.is_silent[i * x->e.t.columns.n_real + c] &&
-                      has_level(x->e.t.s, x->e.t.trial[i], u->choice, u->level);
+        for (size_t i = 0; i < t->rows.n; i++)
+            n_same += !effects_is_silent(&x->e, i, c) &&
+                      has_level(t->s, t->trial[i], u->choice, u->level);
         if ((double)n_same > ONE_VALUE * (double)n)
             return true;
     }
@@ -296,15 +297,15 @@ static struct relevance_value *most_due(const struct training_set *s, const stru
     return due;
 }
 
-/* Trials of the pair's value that it explains and no choice that matters more. */
-static size_t count_explained(const struct training_set *s, const struct relevance *r,
-                              const double *distance, const struct dead_pair *p)
+/* Has the pair's value enough trials that it explains and no choice that matters more? */
+static bool has_trials(const struct training_set *s, const struct relevance *r,
+                       const double *distance, const struct dead_pair *p)
 {
     const struct relevance_value v = {p->choice, p->level, 0};
     size_t n = 0;
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n && n < TRIALS_FIRST; i++)
         n += is_of_value(s, i, &v) && !is_explained(s, r, distance, i, p->param, p->choice);
-    return n;
+    return n >= TRIALS_FIRST;
 }
 
 /* Remove the pairs of choices that matter no longer, and those that have lost their trials to
@@ -314,8 +315,7 @@ static bool remove_baseless(const struct training_set *s, const double *distance
 {
     size_t before = r->n_dead;
     for (size_t k = r->n_dead; k-- > 0;)
-        if (distance[r->dead[k].choice] < MATTERS_STILL ||
-            count_explained(s, r, distance, &r->dead[k]) < TRIALS_FIRST)
+        if (distance[r->dead[k].choice] < MATTERS_STILL || !has_trials(s, r, distance, &r->dead[k]))
             remove_at(r, k);
     return r->n_dead < before;
 }
@@ -337,7 +337,7 @@ as_status relevance_learn(const struct training_set *s, const json_t *theta,
         return AS_OK;
     AS_AUTO(test_done) struct test x = {.v = v, .r = r, .distance = distance};
     v->n_trials = n;
-    as_status st = reserve(&x, s, r, err);
+    as_status st = reserve(&x, s, err);
     if (st < 0)
         return st;
     st = effects_weigh(&x.e, &(struct effect_trials){n, is_in_test, is_silent, &x}, work, err);
